@@ -17,8 +17,11 @@ else:
             [f"jtorch/_src/native/{name}.c" for name in ("module", "straight", "draws")],
             include_dirs=[numpy.get_include()],
             depends=["jtorch/_src/native/native.h"],
-            # Products and sums are rounded as they are written; without -g the folder of the build is not in the file.
-            extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"],
+            # Products and sums are rounded as they are written; without -g the folder of the build
+            # is not in the file.
+            extra_compile_args=[]
+            if sys.platform == "win32"
+            else ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"],
             optional=True,
         )
     ]

@@ -1,4 +1,5 @@
-"""Makes asv's benchmark classes from contests: jtorch's own contestants only, since asv compares versions and not packages."""
+"""Makes asv's benchmark classes from contests: jtorch's own contestants only, since asv compares
+versions and not packages."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from .contest import Contest, mode_of
 
 
 class ContestBenchmark:
-    """Times a contest's step; ``param`` chooses the contest and the execution mode. Subclasses set ``contests``."""
+    """Times a contest's step; ``param`` chooses the contest and the execution mode. Subclasses set
+    ``contests``."""
 
     contests: Mapping[str, Callable[[], Contest]]
     params: tuple[list[str], list[str]]

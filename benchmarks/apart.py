@@ -1,8 +1,10 @@
-"""Contestants in processes of their own: ``python -m benchmarks.apart ROW WHO`` takes turns when it is told to.
+"""Contestants in processes of their own: ``python -m benchmarks.apart ROW WHO`` takes turns when it
+is told to.
 
-A library that sets JAX's types, its dispatch or the allocator sets them for its whole process. Where that matters, what is compared must
-not share one: hand-written JAX then runs as it does in a program that has never heard of jtorch. A contestant that waits for its turn
-sleeps, so that turns do not disturb each other.
+A library that sets JAX's types, its dispatch or the allocator sets them for its whole process.
+Where that matters, what is compared must not share one: hand-written JAX then runs as it does in a
+program that has never heard of jtorch. A contestant that waits for its turn sleeps, so that turns
+do not disturb each other.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ class Apart:
     def __init__(self, contest: Contest, name: str, **more: str) -> None:
         """``more``: of its environment."""
         command = [sys.executable, "-m", "benchmarks.apart", contest.name, name]
-        self.process = subprocess.Popen(command, env=_environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command,
+            env=_environment(**more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self.first = self._answer()
 
     def _answer(self) -> Any:

@@ -1,4 +1,5 @@
-"""What does the override protocol cost, by itself? Empty kernels over plain, duck, mixed and many operands."""
+"""What does the override protocol cost, by itself? Empty kernels over plain, duck, mixed and many
+operands."""
 
 from __future__ import annotations
 

@@ -7,4 +7,11 @@ from .programs import gpt, lstm, mlp, optimizers, resnet, second_order
 
 
 class Training(_asv.ContestBenchmark):
-    contests = {**mlp.CONTESTS, **gpt.CONTESTS, **resnet.CONTESTS, **lstm.CONTESTS, **optimizers.CONTESTS, **second_order.CONTESTS}
+    contests = {
+        **mlp.CONTESTS,
+        **gpt.CONTESTS,
+        **resnet.CONTESTS,
+        **lstm.CONTESTS,
+        **optimizers.CONTESTS,
+        **second_order.CONTESTS,
+    }

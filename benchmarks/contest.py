@@ -1,7 +1,9 @@
-"""Contests: one piece of work done by several contestants, in one process, in interleaved rounds, with bars on the ratios.
+"""Contests: one piece of work done by several contestants, in one process, in interleaved rounds,
+with bars on the ratios.
 
-A contestant's builder returns a ``Step``: a function that does the work once and waits for its result. What it returns is compared
-between contestants before anything is timed, so that nobody wins by doing less.
+A contestant's builder returns a ``Step``: a function that does the work once and waits for its
+result. What it returns is compared between contestants before anything is timed, so that nobody
+wins by doing less.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-#: In the order of the table's columns. ``compiled`` is the program under ``torch.compile``, ``jnp`` runs ``jax.numpy`` functions one by
-#: one, ``jit`` is written by hand.
+#: In the order of the table's columns. ``compiled`` is the program under ``torch.compile``, ``jnp``
+#: runs ``jax.numpy`` functions one by one, ``jit`` is written by hand.
 CONTESTANTS = ("deferred", "immediate", "compiled", "torch", "jnp", "jit")
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -46,7 +48,8 @@ def by_cores(one: float, more: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """``who`` may take at most ``limit`` times what ``over`` takes; without ``over``, at most ``limit`` seconds."""
+    """``who`` may take at most ``limit`` times what ``over`` takes; without ``over``, at most
+    ``limit`` seconds."""
 
     who: str
     limit: float
@@ -57,7 +60,9 @@ class Bar:
         if self.over is None:
             return f"{self.who} <= {seconds(self.limit)}"
         times = "" if self.limit == 1 else f"{self.limit:g} x "
-        return f"{self.who} <= {times}{self.over}" + (f" + {seconds(self.plus)}" if self.plus else "")
+        return f"{self.who} <= {times}{self.over}" + (
+            f" + {seconds(self.plus)}" if self.plus else ""
+        )
 
 
 @dataclasses.dataclass
@@ -68,10 +73,12 @@ class Contest:
         builders: a builder for each contestant that can do this work.
         bars: what must hold.
         ops: operations in one step; times are given for one of them.
-        agree: relative tolerance between the contestants' first results; None where they cannot be compared.
+        agree: relative tolerance between the contestants' first results; None where they cannot be
+            compared.
         calls: calls of the step in one turn, if not as many as fill ``TURN`` seconds.
         check: how many first results are compared.
-        apart: each contestant has a process of its own, with nothing of the others' settings (of memory, types and threads) in it.
+        apart: each contestant has a process of its own, with nothing of the others' settings (of
+            memory, types and threads) in it.
     """
 
     name: str
@@ -84,16 +91,17 @@ class Contest:
     apart: bool = False
 
 
-#: What time is: that of the clock on the wall, or with ``BENCHMARKS_CLOCK=cpu`` that of the processor, for machines that others use.
+#: What time is: that of the clock on the wall, or with ``BENCHMARKS_CLOCK=cpu`` that of the
+#: processor, for machines that others use.
 CLOCK = time.process_time if os.environ.get("BENCHMARKS_CLOCK") == "cpu" else time.perf_counter
-#: What is taken of several times: their median, or with ``BENCHMARKS_LEAST=1`` the least, for machines that others use: these make times
-#: longer, never shorter.
+#: What is taken of several times: their median, or with ``BENCHMARKS_LEAST=1`` the least, for
+#: machines that others use: these make times longer, never shorter.
 LEAST = os.environ.get("BENCHMARKS_LEAST") == "1"
 typical: Callable[[Sequence[float]], float] = min if LEAST else statistics.median
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
-#: A step is called so often, or for so many seconds, before it is timed, and then for some seconds more until it is hot: what repeats is
-#: compiled by then.
+#: A step is called so often, or for so many seconds, before it is timed, and then for some seconds
+#: more until it is hot: what repeats is compiled by then.
 WARM_CALLS, WARM, LONGEST = 1000, 3.0, 15.0
 
 
@@ -125,10 +133,14 @@ def same_program(program: Callable[..., Step], **others: Builder) -> dict[str, B
 
     A program that takes ``compile`` is also run with ``torch.compile`` around its step.
     """
-    builders: dict[str, Builder] = {who: (lambda who=who: program(namespace(who))) for who in ("deferred", "immediate", "torch")}
+    builders: dict[str, Builder] = {
+        who: (lambda who=who: program(namespace(who))) for who in ("deferred", "immediate", "torch")
+    }
     if "compile" in inspect.signature(program).parameters:
         builders["compiled"] = lambda: program(namespace("compiled"), compile=True)
-    return {who: build for who, build in {**builders, **others}.items() if who != "torch" or HAS_TORCH}
+    return {
+        who: build for who, build in {**builders, **others}.items() if who != "torch" or HAS_TORCH
+    }
 
 
 @dataclasses.dataclass
@@ -140,8 +152,8 @@ class Result:
     rounds: dict[str, list[float]]
 
     def ratio(self, a: str, b: str) -> float | None:
-        """The median over rounds of ``a``'s time by ``b``'s in the same round, so that drifts of the machine cancel; or the least by the
-        least."""
+        """The median over rounds of ``a``'s time by ``b``'s in the same round, so that drifts of
+        the machine cancel; or the least by the least."""
         if a not in self.rounds or b not in self.rounds:
             return None
         if LEAST:
@@ -149,7 +161,8 @@ class Result:
         return statistics.median(x / y for x, y in zip(self.rounds[a], self.rounds[b], strict=True))
 
     def verdict(self, bar: Bar) -> tuple[float | None, bool | None]:
-        """What was measured against a bar, and whether it holds; None if a contestant is missing."""
+        """What was measured against a bar, and whether it holds; None if a contestant is
+        missing."""
         if bar.over is None:
             measured = self.times.get(bar.who)
             return measured, None if measured is None else measured <= bar.limit
@@ -183,7 +196,9 @@ class Here:
         """Ends the contestant."""
 
 
-def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, turn: float = TURN) -> Result:
+def run(
+    contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, turn: float = TURN
+) -> Result:
     """Checks that the contestants agree, then times them in interleaved rounds.
 
     Raises:
@@ -194,7 +209,8 @@ def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, tur
     if contest.apart:
         from .apart import Apart as Place
     else:
-        import jtorch  # noqa: F401 (its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike)
+        # its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike
+        import jtorch  # noqa: F401
 
         Place = Here
     contestants: dict[str, Any] = {}
@@ -238,7 +254,11 @@ def _calls(step: Step, turn: float) -> int:
         before = op_by_op()
         _call(step)
         spent = CLOCK() - begun
-        if k >= 3 and (k >= WARM_CALLS or spent > WARM) and (spent > LONGEST or op_by_op() == before):
+        if (
+            k >= 3
+            and (k >= WARM_CALLS or spent > WARM)
+            and (spent > LONGEST or op_by_op() == before)
+        ):
             break
     begun = CLOCK()
     for _ in range(3):

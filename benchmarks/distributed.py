@@ -1,7 +1,9 @@
-"""Two processes on loopback beside PyTorch's gloo, and one process on virtual devices: ``python -m benchmarks.distributed``.
+"""Two processes on loopback beside PyTorch's gloo, and one process on virtual devices:
+``python -m benchmarks.distributed``.
 
-Both pairs of processes live for the whole run and take turns; ``--rows`` chooses (``all_reduce``, ``DDP``, ``FSDP2``, ``first``,
-``scaling``). Times of the clock are those of the slower process, at the lower quartile; times of processors are sums over both processes.
+Both pairs of processes live for the whole run and take turns; ``--rows`` chooses (``all_reduce``,
+``DDP``, ``FSDP2``, ``first``, ``scaling``). Times of the clock are those of the slower process, at
+the lower quartile; times of processors are sums over both processes.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def say(what: Any) -> None:
     print(_TAG + json.dumps(what), flush=True)
 
 
-# ---- in the processes that are measured --------------------------------------------------------------------------------------------
+# ---- in the processes that are measured ----------------------------------------------------------
 
 
 def _steps() -> dict[str, Callable[[], Any]]:
@@ -56,7 +58,9 @@ def _steps() -> dict[str, Callable[[], Any]]:
         dist.all_reduce(t)
         t[-1].item()
 
-    mlp: Any = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 640), nn.ReLU(), nn.Linear(640, 128))
+    mlp: Any = nn.Sequential(
+        nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 640), nn.ReLU(), nn.Linear(640, 128)
+    )
     mlp = nn.parallel.DistributedDataParallel(mlp)
     sgd = torch.optim.SGD(mlp.parameters(), lr=0.01)
     x, y = torch.randn(32, 256), torch.randn(32, 128)
@@ -68,7 +72,10 @@ def _steps() -> dict[str, Callable[[], Any]]:
         sgd.step()
         loss.item()
 
-    blocks = [nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True, norm_first=True) for _ in range(2)]
+    blocks = [
+        nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True, norm_first=True)
+        for _ in range(2)
+    ]
     net: Any = nn.Sequential(nn.Embedding(256, 128), *blocks, nn.Linear(128, 256))
     for block in blocks:
         fully_shard(block)
@@ -87,7 +94,8 @@ def _steps() -> dict[str, Callable[[], Any]]:
 
 
 def work() -> None:
-    """One of two processes: a line ``[row, repetitions]`` on standard input, seconds of the clock and of processors in answer."""
+    """One of two processes: a line ``[row, repetitions]`` on standard input, seconds of the clock
+    and of processors in answer."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
@@ -119,7 +127,8 @@ def first() -> None:
 
 
 def scale(rounds: int) -> None:
-    """A step on ``b * D`` examples on one of eight devices and on ``D`` of them: seconds of both, in turns, for each ``D``."""
+    """A step on ``b * D`` examples on one of eight devices and on ``D`` of them: seconds of both,
+    in turns, for each ``D``."""
     import jax
     import numpy as np
     from jax.sharding import AxisType, Mesh, PartitionSpec
@@ -129,11 +138,17 @@ def scale(rounds: int) -> None:
 
     def step_on(count: int, examples: int) -> Callable[[], float]:
         torch.manual_seed(0)
-        net: Any = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 640), nn.ReLU(), nn.Linear(640, 128))
+        net: Any = nn.Sequential(
+            nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 640), nn.ReLU(), nn.Linear(640, 128)
+        )
         x, y = torch.randn(examples, 256), torch.randn(examples, 128)
         if count > 1:
             mesh = Mesh(np.array(jax.devices()[:count]), ("d",), axis_types=(AxisType.Auto,))
-            net, x, y = torch.shard(net, mesh), torch.shard(x, mesh, PartitionSpec("d")), torch.shard(y, mesh, PartitionSpec("d"))
+            net, x, y = (
+                torch.shard(net, mesh),
+                torch.shard(x, mesh, PartitionSpec("d")),
+                torch.shard(y, mesh, PartitionSpec("d")),
+            )
         sgd = torch.optim.SGD(net.parameters(), lr=0.01)
 
         def step() -> float:
@@ -159,7 +174,7 @@ def scale(rounds: int) -> None:
         say([count, times])
 
 
-# ---- in the process that compares ------------------------------------------------------------------------------------------------
+# ---- in the process that compares ----------------------------------------------------------------
 
 
 def _port() -> str:
@@ -185,7 +200,8 @@ class Pair:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed with the object
         self.started = [
             subprocess.Popen(
-                command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)}, cwd=folder, text=True,
+                command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)}, cwd=folder,
+                text=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
             ) for rank in range(2)
         ]  # fmt: skip
@@ -226,8 +242,9 @@ def _row(name: str, clock: tuple[float, float], cpu: tuple[float, float], bar: f
     ratio = clock[1] / clock[0]
     verdict = "ok" if ratio <= bar else "MISSED"
     print(
-        f"{name:42} PyTorch {clock[0] * 1e3:9.2f} ms, jtorch {clock[1] * 1e3:9.2f} ms, ratio {ratio:.2f} (at most {bar:g}): {verdict}; "
-        f"of processors {cpu[0] * 1e3:.2f} and {cpu[1] * 1e3:.2f} ms, ratio {cpu[1] / cpu[0]:.2f}",
+        f"{name:42} PyTorch {clock[0] * 1e3:9.2f} ms, jtorch {clock[1] * 1e3:9.2f} ms, ratio "
+        f"{ratio:.2f} (at most {bar:g}): {verdict}; of processors {cpu[0] * 1e3:.2f} and "
+        f"{cpu[1] * 1e3:.2f} ms, ratio {cpu[1] / cpu[0]:.2f}",
         flush=True,
     )  # fmt: skip
     return ratio <= bar
@@ -265,7 +282,8 @@ def compare(names: Sequence[str], rounds: int, folder: str) -> bool:
 
 
 def compare_first(rounds: int, folder: str) -> bool:
-    """Prints the row of the first collective, the caches of jtorch filled by a run before; whether it keeps to its bar."""
+    """Prints the row of the first collective, the caches of jtorch filled by a run before; whether
+    it keeps to its bar."""
     fresh.as_installed()
     wall: dict[str, list[float]] = {who: [] for who in fresh.RUNNERS}
     cpu: dict[str, list[float]] = {who: [] for who in fresh.RUNNERS}
@@ -283,9 +301,22 @@ def compare_first(rounds: int, folder: str) -> bool:
 
 
 def compare_scaling(rounds: int, folder: str) -> bool:
-    """Prints T(1, D * b) / T(D, D * b) of a training step for each number of virtual devices; whether all keep to the bar."""
-    env = {**fresh.environment(folder), "XLA_FLAGS": f"--xla_force_host_platform_device_count={max(DEVICES)}", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "benchmarks.distributed", "--here", "scale", "--rounds", str(rounds)]
+    """Prints T(1, D * b) / T(D, D * b) of a training step for each number of virtual devices;
+    whether all keep to the bar."""
+    env = {
+        **fresh.environment(folder),
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={max(DEVICES)}",
+        "JAX_PLATFORMS": "cpu",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.distributed",
+        "--here",
+        "scale",
+        "--rounds",
+        str(rounds),
+    ]
     _, text = fresh.run(command, env, folder)
     good = True
     for line in filter(lambda line: line.startswith(_TAG), text.splitlines()):
@@ -294,8 +325,9 @@ def compare_scaling(rounds: int, folder: str) -> bool:
         ratio = wall[0] / wall[1]
         verdict = "ok" if ratio >= SCALING_BAR else "MISSED"
         print(
-            f"{SCALING.format(count):42} on one {wall[0] * 1e3:.2f} ms, on all {wall[1] * 1e3:.2f} ms, ratio {ratio:.2f} (at least "
-            f"{SCALING_BAR:g}): {verdict}; of processors {cpu[0] * 1e3:.2f} and {cpu[1] * 1e3:.2f} ms, ratio {cpu[0] / cpu[1]:.2f}",
+            f"{SCALING.format(count):42} on one {wall[0] * 1e3:.2f} ms, on all {wall[1] * 1e3:.2f} "
+            f"ms, ratio {ratio:.2f} (at least {SCALING_BAR:g}): {verdict}; of processors "
+            f"{cpu[0] * 1e3:.2f} and {cpu[1] * 1e3:.2f} ms, ratio {cpu[0] / cpu[1]:.2f}",
             flush=True,
         )  # fmt: skip
         good &= ratio >= SCALING_BAR
@@ -304,8 +336,13 @@ def compare_scaling(rounds: int, folder: str) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the chosen rows; 1 if a bar is missed and ``--strict`` was given."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed", description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--rows", nargs="+", metavar="TEXT", help="only rows whose names contain one of these")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed",
+        description=__doc__.split("\n")[0] if __doc__ else None,
+    )
+    parser.add_argument(
+        "--rows", nargs="+", metavar="TEXT", help="only rows whose names contain one of these"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="turns of each contestant")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed")
     parser.add_argument("--here", choices=["work", "first", "scale"], help=argparse.SUPPRESS)
@@ -313,7 +350,11 @@ def main(argv: list[str] | None = None) -> int:
     if args.here is not None:
         {"work": work, "first": first, "scale": lambda: scale(args.rounds)}[args.here]()
         return 0
-    chosen = [name for name in (*PAIRS, FIRST, SCALING) if args.rows is None or any(text.lower() in name.lower() for text in args.rows)]
+    chosen = [
+        name
+        for name in (*PAIRS, FIRST, SCALING)
+        if args.rows is None or any(text.lower() in name.lower() for text in args.rows)
+    ]
     good = True
     with tempfile.TemporaryDirectory() as folder:
         if names := [name for name in chosen if name in PAIRS]:

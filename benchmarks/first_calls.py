@@ -1,8 +1,10 @@
-"""The first call of each operation, all caches empty: ``python -m benchmarks.first_calls`` (500 operations), ``--count``, ``--worst``.
+"""The first call of each operation, all caches empty: ``python -m benchmarks.first_calls`` (500
+operations), ``--count``, ``--worst``.
 
-The operations and their arguments are those of PyTorch's sample database (OpInfo), in a mixed order that is the same every time. Each is
-called once, on shapes that it has not seen, in one fresh process with empty caches: the call and the running of what it recorded are
-timed, making its arguments is not. PyTorch's first call of the same in the same process stands beside it.
+The operations and their arguments are those of PyTorch's sample database (OpInfo), in a mixed order
+that is the same every time. Each is called once, on shapes that it has not seen, in one fresh
+process with empty caches: the call and the running of what it recorded are timed, making its
+arguments is not. PyTorch's first call of the same in the same process stands beside it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def _samples(count: int) -> Iterator[tuple[str, Callable[..., Any], Callable[...
     order = [op for op in OPS if op.full_name not in FAILING]
     random.Random(0).shuffle(order)
     gc.collect()
-    gc.freeze()  # a collection that looks through all of the database's objects takes half a second of whichever call it falls on
+    # a collection that looks through all of the database's objects takes half a second of whichever
+    # call it falls on
+    gc.freeze()
     found = 0
     for op in order:
         known = op.supported_dtypes("cpu")
@@ -76,7 +80,9 @@ def here(count: int) -> dict[str, Any]:
         torch.manual_seed(0)
         jtorch.manual_seed(0)
         try:
-            theirs = _timed(lambda its=its, sample=sample: its(sample.input, *sample.args, **sample.kwargs))
+            theirs = _timed(
+                lambda its=its, sample=sample: its(sample.input, *sample.args, **sample.kwargs)
+            )
         except Exception:  # such as a layout that only other devices have
             continue
         try:
@@ -93,14 +99,16 @@ def _percentile(values: list[float], percent: int) -> float:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Prints the percentiles; 1 if a call fails, or with ``--strict`` if a bar is missed by processor time."""
+    """Prints the percentiles; 1 if a call fails, or with ``--strict`` if a bar is missed by
+    processor time."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_calls", description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--worst", type=int, default=10, help="how many of the slowest to list")
     parser.add_argument("--threads", type=int, default=1, help="cores that everybody may use")
     parser.add_argument("--json", metavar="FILE", help="also write all times there")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # in the process that is measured
+    # in the process that is measured
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     if args.here:
         warnings.simplefilter("ignore")
@@ -110,22 +118,37 @@ def main(argv: list[str] | None = None) -> int:
     pin(args.threads)
     fresh.as_installed()
     with fresh.empty_folders() as (cache, scratch):
-        command = [sys.executable, "-m", "benchmarks.first_calls", "--here", "--count", str(args.count)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.first_calls",
+            "--here",
+            "--count",
+            str(args.count),
+        ]
         spent, text = fresh.run(command, fresh.environment(cache), scratch, timeout=7200)
     found = json.loads(text.splitlines()[-1])
     held = True
     for clock in ("wall", "cpu"):
-        times = {who: {name: getattr(Spent(*t), clock) for name, t in found[who].items()} for who in ("torch", "jtorch")}
+        times = {
+            who: {name: getattr(Spent(*t), clock) for name, t in found[who].items()}
+            for who in ("torch", "jtorch")
+        }
         mine = list(times["jtorch"].values())
         print(f"{len(mine)} operations, each called once, by {clock}:")
         for percent, most in BARS.items():
-            got, theirs = _percentile(mine, percent), _percentile(list(times["torch"].values()), percent)
+            got, theirs = (
+                _percentile(mine, percent),
+                _percentile(list(times["torch"].values()), percent),
+            )
             held &= got <= most or clock == "wall"  # a busy machine is no fault
             print(
-                f"  {percent}th percentile {seconds(got)} (PyTorch {seconds(theirs)}; at most {seconds(most)}): "
-                f"{'ok' if got <= most else 'MISSED'}"
+                f"  {percent}th percentile {seconds(got)} (PyTorch {seconds(theirs)}; at most "
+                f"{seconds(most)}): {'ok' if got <= most else 'MISSED'}"
             )
-        print(f"  all together {seconds(sum(mine))} (PyTorch {seconds(sum(times['torch'].values()))})")
+        print(
+            f"  all together {seconds(sum(mine))} (PyTorch {seconds(sum(times['torch'].values()))})"
+        )
     for name, t in sorted(found["jtorch"].items(), key=lambda item: -item[1][1])[: args.worst]:
         print(f"  {seconds(t[1]):>8} of a processor: {name}")
     for name, error in found["failed"].items():

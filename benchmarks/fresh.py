@@ -1,7 +1,8 @@
-"""Programs in fresh interpreters: what they took, of a clock and of a processor, with caches of their own. Nothing here imports a library.
+"""Programs in fresh interpreters: what they took, of a clock and of a processor, with caches of
+their own. Nothing here imports a library.
 
-A process' time on a processor counts its threads and the processes that it started and waited for; other programs on the machine disturb
-it less than the clock.
+A process' time on a processor counts its threads and the processes that it started and waited for;
+other programs on the machine disturb it less than the clock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Contestants of whole programs: how each runs a script.
 RUNNERS = {"torch": [sys.executable], "jtorch": [sys.executable, "-m", "jtorch"]}
 #: What belongs to a run of jtorch's own and must not come from outside.
-_OWN = ("JTORCH_CACHE", "JTORCH_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+_OWN = (
+    "JTORCH_CACHE",
+    "JTORCH_CACHE_DIR",
+    "JAX_COMPILATION_CACHE_DIR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPYCACHEPREFIX",
+)
 
 
 class Spent(NamedTuple):
@@ -41,20 +48,34 @@ def environment(cache: str | None = None, **more: str) -> dict[str, str]:
     """The environment of a run whose caches lie in a folder; None for a run that keeps nothing."""
     env = {k: v for k, v in os.environ.items() if k not in _OWN}
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env.update({"JTORCH_CACHE": "0"} if cache is None else {"JTORCH_CACHE_DIR": os.path.join(cache, "xla")})
+    env.update(
+        {"JTORCH_CACHE": "0"} if cache is None else {"JTORCH_CACHE_DIR": os.path.join(cache, "xla")}
+    )
     return {**env, "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", **more}
 
 
-def run(command: Sequence[str], env: dict[str, str], cwd: str, timeout: float = 600) -> tuple[Spent, str]:
+def run(
+    command: Sequence[str], env: dict[str, str], cwd: str, timeout: float = 600
+) -> tuple[Spent, str]:
     """Runs a program to its end; what it took, and its standard output.
 
     Raises:
-        RuntimeError: with the end of its error output, if it fails or takes longer than ``timeout`` seconds.
+        RuntimeError: with the end of its error output, if it fails or takes longer than ``timeout``
+            seconds.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
     try:
-        done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, errors="replace", check=False, timeout=timeout)
+        done = subprocess.run(
+            command,
+            env=env,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout,
+        )
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"took longer than {timeout:g} s") from None
     wall = time.perf_counter() - begun
@@ -62,7 +83,9 @@ def run(command: Sequence[str], env: dict[str, str], cwd: str, timeout: float = 
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["nothing on its error output"]
         raise RuntimeError(f"exit status {done.returncode}: {last[0]}")
-    return Spent(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime), done.stdout
+    return Spent(
+        wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    ), done.stdout
 
 
 def median(runs: Sequence[Spent]) -> Spent:
@@ -71,7 +94,8 @@ def median(runs: Sequence[Spent]) -> Spent:
 
 
 def as_installed() -> None:
-    """Writes this package's byte code, as installing it does, and has the disk's pages of what is compared in memory."""
+    """Writes this package's byte code, as installing it does, and has the disk's pages of what is
+    compared in memory."""
     compileall.compile_dir(ROOT / "jtorch", quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         for who in ("torch", "jtorch"):

@@ -1,4 +1,5 @@
-"""What needs a process of its own: import time, cold start, peak memory. Each figure comes from fresh interpreters, interleaved."""
+"""What needs a process of its own: import time, cold start, peak memory. Each figure comes from
+fresh interpreters, interleaved."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def _environment(**more: str) -> dict[str, str]:
 
 def _seconds(arguments: Sequence[str], env: dict[str, str], cwd: str | None = None) -> float:
     begun, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False
+    )
     spent, now = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     if CLOCK is time.process_time:
         spent = now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime
@@ -36,18 +39,23 @@ def _seconds(arguments: Sequence[str], env: dict[str, str], cwd: str | None = No
     return spent
 
 
-# ---- import time -----------------------------------------------------------------------------------------------------------------
+# ---- import time ---------------------------------------------------------------------------------
 
 
 def import_time(rounds: int = 5) -> Result:
     """``import jtorch`` beside ``import jax`` and ``import torch``, each in a fresh interpreter."""
-    commands = {"deferred": "import jtorch", "torch": "import torch", "jnp": "import jax, jax.numpy"}
+    commands = {
+        "deferred": "import jtorch",
+        "torch": "import torch",
+        "jnp": "import jax, jax.numpy",
+    }
     if importlib.util.find_spec("torch") is None:
         del commands["torch"]
     found: dict[str, list[float]] = {who: [] for who in commands}
     with tempfile.TemporaryDirectory() as folder:
         env = _environment(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=folder)
-        for command in commands.values():  # byte code, as installing writes it, and the disk's caches
+        # byte code, as installing writes it, and the disk's caches
+        for command in commands.values():
             _seconds(["-c", command], env)
         for _ in range(rounds):
             for who, command in commands.items():
@@ -57,7 +65,8 @@ def import_time(rounds: int = 5) -> Result:
 
 
 def first_import(rounds: int = 5) -> Result:
-    """``import jtorch`` with empty caches and once more, byte code as installing writes it; time of a processor."""
+    """``import jtorch`` with empty caches and once more, byte code as installing writes it; time of
+    a processor."""
     from . import fresh
 
     fresh.as_installed()
@@ -65,7 +74,9 @@ def first_import(rounds: int = 5) -> Result:
     for _ in range(rounds):
         with fresh.empty_folders() as (cache, scratch):
             for times in found.values():
-                spent, _ = fresh.run([sys.executable, "-c", "import jtorch"], fresh.environment(cache), scratch)
+                spent, _ = fresh.run(
+                    [sys.executable, "-c", "import jtorch"], fresh.environment(cache), scratch
+                )
                 times.append(spent.cpu)
     contest = Contest(FIRST_IMPORT, {}, [Bar("deferred", 1.3, "later")])
     return Result(contest, {who: typical(t) for who, t in found.items()}, found)
@@ -73,9 +84,10 @@ def first_import(rounds: int = 5) -> Result:
 
 FIRST_IMPORT = "first import, empty caches"
 
-# ---- cold start ------------------------------------------------------------------------------------------------------------------
+# ---- cold start ----------------------------------------------------------------------------------
 
-#: Runs the script twice in one process; only the first one compiles. The start of the process is part of both times.
+#: Runs the script twice in one process; only the first one compiles. The start of the process is
+#: part of both times.
 _TWICE = """
 import json, runpy, sys, time
 import jtorch
@@ -93,7 +105,8 @@ print(json.dumps({"start": start, "times": times}), file=sys.stderr)
 
 
 def cold_start(rounds: int = 1) -> Result:
-    """``examples/digits_cnn.py`` with an empty and with a warm compilation cache, beside its time without any compiling."""
+    """``examples/digits_cnn.py`` with an empty and with a warm compilation cache, beside its time
+    without any compiling."""
     found: dict[str, list[float]] = {"deferred": [], "without compiling": [], "empty cache": []}
     with tempfile.TemporaryDirectory() as folder:
         env = _environment(JTORCH_CACHE_DIR=os.path.join(folder, "cache"), MPLBACKEND="Agg")
@@ -101,15 +114,19 @@ def cold_start(rounds: int = 1) -> Result:
         for _ in range(rounds):
             found["deferred"].append(_seconds(["-m", "jtorch", str(EXAMPLE)], env, folder))
             command = [sys.executable, "-c", _TWICE, str(EXAMPLE), str(time.time())]
-            done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                command, env=env, cwd=folder, capture_output=True, text=True, check=True
+            )
             figures = json.loads(done.stderr.strip().splitlines()[-1])
             found["without compiling"].append(figures["start"] + figures["times"][1])
     found["empty cache"] *= rounds
-    contest = Contest("cold start of digits_cnn.py, second run", {}, [Bar("deferred", 2.0, "without compiling")])
+    contest = Contest(
+        "cold start of digits_cnn.py, second run", {}, [Bar("deferred", 2.0, "without compiling")]
+    )
     return Result(contest, {who: typical(t) for who, t in found.items()}, found)
 
 
-# ---- peak memory -----------------------------------------------------------------------------------------------------------------
+# ---- peak memory ---------------------------------------------------------------------------------
 
 _MEMORY = """
 import ctypes, gc, json, sys
@@ -160,15 +177,21 @@ with contest.mode_of(who):
 """
 
 
-def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[str, tuple[int, int, int]]:
-    """Bytes of the process before the model is made, at most during its steps once they are hot, and at most until then, when they are
-    compiled; one process each."""
+def peak_memory(
+    who: Sequence[str] = CONTESTANTS, program: str = "gpt"
+) -> dict[str, tuple[int, int, int]]:
+    """Bytes of the process before the model is made, at most during its steps once they are hot,
+    and at most until then, when they are compiled; one process each."""
     found = {}
     for name in who:
         if name == "torch" and importlib.util.find_spec("torch") is None:
             continue
         done = subprocess.run(
-            [sys.executable, "-c", _MEMORY, name, program], env=_environment(), capture_output=True, text=True, check=False
+            [sys.executable, "-c", _MEMORY, name, program],
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"peak memory of {name} failed:\n{done.stderr[-2000:]}")
@@ -178,12 +201,12 @@ def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[
     return found
 
 
-# ---- runs of whole loops in fresh processes -----------------------------------------------------------------------------------------
+# ---- runs of whole loops in fresh processes ------------------------------------------------------
 
 
 def _loops(name: str, module: str, second: bool, limit: float) -> Callable[[], Result]:
-    """A module that prints the seconds of its loop, under each contestant in a process of its own; of jtorch the run with empty caches or
-    the one after it. By time of processors."""
+    """A module that prints the seconds of its loop, under each contestant in a process of its own;
+    of jtorch the run with empty caches or the one after it. By time of processors."""
 
     def run(rounds: int = 2) -> Result:
         from . import fresh
@@ -197,26 +220,35 @@ def _loops(name: str, module: str, second: bool, limit: float) -> Callable[[], R
             with fresh.empty_folders() as (cache, scratch):
                 for who, times in found.items():
                     for again in range(1 + second):
-                        _, text = fresh.run([sys.executable, "-m", module, who], fresh.environment(cache), scratch)
+                        _, text = fresh.run(
+                            [sys.executable, "-m", module, who], fresh.environment(cache), scratch
+                        )
                         _, used, *more = json.loads(text.splitlines()[-1])
                         if again == second:
                             times.append(used)
                             results.update(f"{x:.4g}" for x in more)
         if len(results) > 1:
             raise AssertionError(f"{name}: results differ: {results}")
-        return Result(Contest(name, {}, [Bar("deferred", limit, "torch")]), {w: typical(t) for w, t in found.items()}, found)
+        return Result(
+            Contest(name, {}, [Bar("deferred", limit, "torch")]),
+            {w: typical(t) for w, t in found.items()},
+            found,
+        )
 
     return run
 
 
 @contextlib.contextmanager
 def neighbours(busy: bool) -> Iterator[None]:
-    """While another process, if ``busy``, computes on each core that this one may use, with a working set as large as a cache."""
+    """While another process, if ``busy``, computes on each core that this one may use, with a
+    working set as large as a cache."""
     if not busy:
         yield
         return
     program = "x = bytearray(1 << 22)\nwhile True:\n    x = x[1:] + x[:1]\n    sum(range(50000))"
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     started = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(cores)]
     try:
         yield
@@ -237,8 +269,18 @@ ROWS: dict[str, Callable[[], Result]] = {
         name: _loops(name, module, second, limit)
         for name, module, second, limit in (
             ("generation, second run of a process", "benchmarks.programs.generation", True, 1.0),
-            ("inference over 64 lengths, each twice, first run", "benchmarks.programs.inference", False, 1.2),
-            ("inference over 64 lengths, each twice, second run", "benchmarks.programs.inference", True, 1.2),
+            (
+                "inference over 64 lengths, each twice, first run",
+                "benchmarks.programs.inference",
+                False,
+                1.2,
+            ),
+            (
+                "inference over 64 lengths, each twice, second run",
+                "benchmarks.programs.inference",
+                True,
+                1.2,
+            ),
         )
     },
 }

@@ -1,7 +1,9 @@
-"""The hostile programs with tiers as the engine chooses them, beside each fixed tier: ``python -m benchmarks.tiers``, ``--rows shapes``.
+"""The hostile programs with tiers as the engine chooses them, beside each fixed tier:
+``python -m benchmarks.tiers``, ``--rows shapes``.
 
-Each program runs in three processes, one with ``JTORCH_TIERS=host``, one with ``JTORCH_TIERS=xla``, one with neither, and in a fourth under
-PyTorch; they take turns. Choosing may cost at most 1.2 times the better of the fixed tiers.
+Each program runs in three processes, one with ``JTORCH_TIERS=host``, one with ``JTORCH_TIERS=xla``,
+one with neither, and in a fourth under PyTorch; they take turns. Choosing may cost at most 1.2
+times the better of the fixed tiers.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ import tempfile
 from .table import pin
 
 #: Contestants: who runs, and with which tiers.
-WHO = {"chosen": ("deferred", ""), "host": ("deferred", "host"), "xla": ("deferred", "xla"), "torch": ("torch", "")}
+WHO = {
+    "chosen": ("deferred", ""),
+    "host": ("deferred", "host"),
+    "xla": ("deferred", "xla"),
+    "torch": ("torch", ""),
+}
 BAR = 1.2
 
 
@@ -50,7 +57,9 @@ def _by(found: dict[str, list[float]], who: str, other: str) -> float:
 def main(argv: list[str] | None = None) -> int:
     """Prints a row for each program; 1 with ``--strict`` if the bar is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tiers", description=__doc__)
-    parser.add_argument("--rows", nargs="+", metavar="TEXT", help="only programs whose names contain one of these")
+    parser.add_argument(
+        "--rows", nargs="+", metavar="TEXT", help="only programs whose names contain one of these"
+    )
     parser.add_argument("--threads", type=int, default=1, help="cores that everybody may use")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of one contestant's turn")
@@ -79,7 +88,10 @@ def _run(args: argparse.Namespace) -> int:
         held &= ok
         cells = "".join(f"{seconds(times[who]) if who in times else '-':>10}" for who in WHO)
         torch = f"{_by(found, 'chosen', 'torch'):.2f}" if "torch" in found else "-"
-        print(f"{name:42}{cells}  {ratio:.2f} (at most {BAR}): {'ok' if ok else 'MISSED'}, {torch}", flush=True)
+        print(
+            f"{name:42}{cells}  {ratio:.2f} (at most {BAR}): {'ok' if ok else 'MISSED'}, {torch}",
+            flush=True,
+        )
     return int(args.strict and not held)
 
 

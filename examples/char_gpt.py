@@ -1,4 +1,5 @@
-"""Trains a small GPT on the text of Python's own help topics, character by character, and lets it write.
+"""Trains a small GPT on the text of Python's own help topics, character by character, and lets it
+write.
 
 python char_gpt.py --steps 500 --width 128 --out out/gpt
 """
@@ -25,13 +26,19 @@ class Block(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
         self.norm2 = nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
 
     def forward(self, x):
         batch, time_, width = x.shape
         q, k, v = self.qkv(self.norm1(x)).split(width, dim=2)
-        q, k, v = (t.view(batch, time_, self.heads, width // self.heads).transpose(1, 2) for t in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True)
+        q, k, v = (
+            t.view(batch, time_, self.heads, width // self.heads).transpose(1, 2) for t in (q, k, v)
+        )
+        y = F.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True
+        )
         x = x + self.proj(y.transpose(1, 2).reshape(batch, time_, width))
         return x + self.mlp(self.norm2(x))
 
@@ -51,7 +58,9 @@ class GPT(nn.Module):
         self.head.weight = self.tokens.weight
 
     def forward(self, ids, targets=None):
-        x = self.drop(self.tokens(ids) + self.positions(torch.arange(ids.size(1), device=ids.device)))
+        x = self.drop(
+            self.tokens(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
+        )
         for block in self.blocks:
             x = block(x)
         logits = self.head(self.norm(x))
@@ -61,11 +70,13 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def write(self, ids, count, temperature, generator):
-        """Continues a list of characters by ``count`` more, each drawn from the model's distribution."""
+        """Continues a list of characters by ``count`` more, each drawn from the model's
+        distribution."""
         self.eval()
         ids = list(ids)
         for _ in range(count):
-            # Always the full context, filled up behind the last character: one shape, and causal attention ignores what comes later.
+            # Always the full context, filled up behind the last character: one shape, and causal
+            # attention ignores what comes later.
             recent = ids[-self.context :]
             window = torch.tensor([recent + [0] * (self.context - len(recent))])
             probabilities = F.softmax(self(window)[0, len(recent) - 1] / temperature, dim=-1)
@@ -79,8 +90,16 @@ def initialize(model, seed):
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() > 1:
-                scale = 0.02 / math.sqrt(2 * len(model.blocks)) if name.endswith(("proj.weight", "mlp.2.weight")) else 0.02
-                p.copy_(torch.from_numpy((scale * rng.standard_normal(tuple(p.shape))).astype(np.float32)))
+                scale = (
+                    0.02 / math.sqrt(2 * len(model.blocks))
+                    if name.endswith(("proj.weight", "mlp.2.weight"))
+                    else 0.02
+                )
+                p.copy_(
+                    torch.from_numpy(
+                        (scale * rng.standard_normal(tuple(p.shape))).astype(np.float32)
+                    )
+                )
             elif name.endswith("bias"):
                 p.zero_()
 
@@ -108,7 +127,12 @@ def main():
     parser.add_argument("--sample", type=int, default=300, help="characters to write at the end")
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("out/gpt"), help="folder for the weights and the written text")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/gpt"),
+        help="folder for the weights and the written text",
+    )
     args = parser.parse_args()
 
     args.out.mkdir(parents=True, exist_ok=True)
@@ -119,9 +143,13 @@ def main():
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}], lr=args.lr, betas=(0.9, 0.95)
+        [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}],
+        lr=args.lr,
+        betas=(0.9, 0.95),
     )
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=args.steps, eta_min=args.lr / 10)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(
+        optimizer, T_max=args.steps, eta_min=args.lr / 10
+    )
     count = sum(p.numel() for p in model.parameters())
     print(f"{len(text)} characters, {len(alphabet)} different ones, {count} weights")
 
@@ -142,15 +170,27 @@ def main():
             mean = torch.stack(losses).mean().item()
             losses.clear()
             rate = scheduler.get_last_lr()[0]
-            print(f"step {step:5d}/{args.steps}  loss {mean:.4f}  gradient norm {norm.item():.3f}  lr {rate:.1e}", flush=True)
+            print(
+                f"step {step:5d}/{args.steps}  loss {mean:.4f}  gradient norm {norm.item():.3f}  "
+                f"lr {rate:.1e}",
+                flush=True,
+            )
     seconds = time.perf_counter() - start
-    print(f"trained in {seconds:.1f} s, {args.steps * args.batch_size * args.context / seconds:.0f} characters a second")
+    print(
+        f"trained in {seconds:.1f} s, {args.steps * args.batch_size * args.context / seconds:.0f} "
+        "characters a second"
+    )
 
     weights = args.out / "char_gpt.pt"
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "alphabet": alphabet}, weights)
+    torch.save(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "alphabet": alphabet},
+        weights,
+    )
     model.load_state_dict(torch.load(weights)["model"])
     prompt = [alphabet.index(c) for c in "The "]
-    written = model.write(prompt, args.sample, args.temperature, torch.Generator().manual_seed(args.seed))
+    written = model.write(
+        prompt, args.sample, args.temperature, torch.Generator().manual_seed(args.seed)
+    )
     sample = "".join(alphabet[i] for i in written)
     (args.out / "sample.txt").write_text(sample, encoding="utf-8")
     print(f"weights  {weights}\nsample   {args.out / 'sample.txt'}\n")

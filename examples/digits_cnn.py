@@ -1,6 +1,7 @@
 """Trains a small convolutional network on the 8x8 digits of scikit-learn.
 
-Prints loss and accuracy for each epoch, saves the weights, loads them again, and draws the loss curve and the confusion matrix.
+Prints loss and accuracy for each epoch, saves the weights, loads them again, and draws the loss
+curve and the confusion matrix.
 
     python digits_cnn.py --epochs 12 --out out/digits
 """
@@ -48,7 +49,9 @@ def initialize(model, seed):
         for p in model.parameters():
             if p.dim() > 1:
                 bound = 1 / np.sqrt(np.prod(p.shape[1:]))
-                p.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(p.shape)).astype(np.float32)))
+                p.copy_(
+                    torch.from_numpy(rng.uniform(-bound, bound, tuple(p.shape)).astype(np.float32))
+                )
 
 
 def load_data(seed):
@@ -62,14 +65,19 @@ def load_data(seed):
     labels = digits.target.astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(images))
     train, test = order[360:], order[:360]
-    return tuple(TensorDataset(torch.from_numpy(images[part]), torch.from_numpy(labels[part])) for part in (train, test))
+    return tuple(
+        TensorDataset(torch.from_numpy(images[part]), torch.from_numpy(labels[part]))
+        for part in (train, test)
+    )
 
 
 def progress(epoch, epochs, done, total):
     """A bar, on a terminal only."""
     if sys.stdout.isatty():
         filled = 30 * done // total
-        print(f"\repoch {epoch:2d}/{epochs} [{'#' * filled}{'.' * (30 - filled)}]", end="", flush=True)
+        print(
+            f"\repoch {epoch:2d}/{epochs} [{'#' * filled}{'.' * (30 - filled)}]", end="", flush=True
+        )
 
 
 def train_epoch(model, loader, optimizer, epoch, epochs):
@@ -115,12 +123,22 @@ def draw(losses, matrix, path):
     left.set(title="Training loss", xlabel="epoch", ylabel="cross entropy", yscale="log")
     left.grid(alpha=0.3)
     right.imshow(matrix.numpy(), cmap="Blues")
-    right.set(title="Test digits", xlabel="answer", ylabel="truth", xticks=range(10), yticks=range(10))
+    right.set(
+        title="Test digits", xlabel="answer", ylabel="truth", xticks=range(10), yticks=range(10)
+    )
     peak = matrix.max().item()
     for row, counts in enumerate(matrix.tolist()):
         for column, n in enumerate(counts):
             if n:
-                right.text(column, row, n, ha="center", va="center", fontsize=8, color="white" if n > peak / 2 else "black")
+                right.text(
+                    column,
+                    row,
+                    n,
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="white" if n > peak / 2 else "black",
+                )
     figure.savefig(path, dpi=120)
     print(f"picture  {path}")
 
@@ -133,7 +151,12 @@ def main():
     parser.add_argument("--width", type=int, default=32, help="channels of the first convolution")
     parser.add_argument("--dropout", type=float, default=0.25)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("out/digits"), help="folder for the weights and the picture")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/digits"),
+        help="folder for the weights and the picture",
+    )
     args = parser.parse_args()
 
     args.out.mkdir(parents=True, exist_ok=True)
@@ -144,8 +167,13 @@ def main():
     initialize(model, args.seed)
     loader = DataLoader(train, batch_size=args.batch_size, shuffle=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=max(args.epochs // 3, 1), gamma=0.3)
-    print(f"{len(train)} digits to train on, {len(test)} to test, {sum(p.numel() for p in model.parameters())} weights")
+    scheduler = torch.optim.lr_scheduler.StepLR(
+        optimizer, step_size=max(args.epochs // 3, 1), gamma=0.3
+    )
+    print(
+        f"{len(train)} digits to train on, {len(test)} to test, "
+        f"{sum(p.numel() for p in model.parameters())} weights"
+    )
 
     losses, start = [], time.perf_counter()
     for epoch in range(1, args.epochs + 1):
@@ -154,7 +182,10 @@ def main():
         scheduler.step()
         matrix = evaluate(model, test)
         accuracy = matrix.diag().sum().item() / len(test)
-        print(f"epoch {epoch:2d}/{args.epochs}  loss {losses[-1]:.4f}  test accuracy {100 * accuracy:5.2f} %  lr {rate:.1e}")
+        print(
+            f"epoch {epoch:2d}/{args.epochs}  loss {losses[-1]:.4f}  test accuracy "
+            f"{100 * accuracy:5.2f} %  lr {rate:.1e}"
+        )
     print(f"trained in {time.perf_counter() - start:.1f} s")
 
     weights = args.out / "digits_cnn.pt"

@@ -1,12 +1,14 @@
-"""Trains the small GPT of ``char_gpt.py`` on several processes, whose number may change whenever training goes on from a checkpoint.
+"""Trains the small GPT of ``char_gpt.py`` on several processes, whose number may change whenever
+training goes on from a checkpoint.
 
-On one machine, with four processes that share the parameters among them, or have each a copy of them (``ddp``):
+On one machine, with four processes that share the parameters among them, or have each a copy of
+them (``ddp``):
 
     torchrun --nproc-per-node=4 distributed_gpt.py --steps 200 --out out/gpt
     torchrun --nproc-per-node=2 distributed_gpt.py --steps 400 --out out/gpt --parallel ddp
 
-The second command goes on where the first one ended. Under jtorch ``torchrun`` is ``jtorchrun``, or ``python -m jtorch -m
-torch.distributed.run``.
+The second command goes on where the first one ended. Under jtorch ``torchrun`` is ``jtorchrun``, or
+``python -m jtorch -m torch.distributed.run``.
 """
 
 import argparse
@@ -20,14 +22,20 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from char_gpt import GPT, initialize, load_text
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_state_dict,
+)
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 
 class Training:
-    """All that a checkpoint holds: the model and its optimiser under the parameters' names, and how many steps were done."""
+    """All that a checkpoint holds: the model and its optimiser under the parameters' names, and how
+    many steps were done."""
 
     def __init__(self, model, optimizer):
         self.model, self.optimizer, self.step = model, optimizer, 0
@@ -37,7 +45,12 @@ class Training:
         return {"model": model, "optimizer": optimizer, "step": self.step}
 
     def load_state_dict(self, state):
-        set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+        set_state_dict(
+            self.model,
+            self.optimizer,
+            model_state_dict=state["model"],
+            optim_state_dict=state["optimizer"],
+        )
         self.step = state["step"]
 
 
@@ -52,7 +65,8 @@ def spread(model, how):
 
 
 def batch_of(ids, args, step):
-    """This process's part of the batch of a step, which depends on the step alone: not on who computes it, nor on restarts."""
+    """This process's part of the batch of a step, which depends on the step alone: not on who
+    computes it, nor on restarts."""
     rng = np.random.default_rng([args.seed, step])
     starts = rng.integers(0, len(ids) - args.context - 1, args.batch_size)
     mine = starts[dist.get_rank() :: dist.get_world_size()]
@@ -63,7 +77,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parallel", choices=["fsdp", "ddp"], default="fsdp")
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--batch-size", type=int, default=16, help="of all processes together; must be divisible by their number")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=16,
+        help="of all processes together; must be divisible by their number",
+    )
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=3)
@@ -72,7 +91,12 @@ def main():
     parser.add_argument("--save-every", type=int, default=100)
     parser.add_argument("--sample", type=int, default=300, help="characters to write at the end")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("out/distributed_gpt"), help="folder for the checkpoint and the written text")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/distributed_gpt"),
+        help="folder for the checkpoint and the written text",
+    )
     args = parser.parse_args()
 
     if "RANK" not in os.environ:  # started without a launcher: a world of one
@@ -92,16 +116,22 @@ def main():
     initialize(model, args.seed)
     count = sum(p.numel() for p in model.parameters())
     model = spread(model, args.parallel)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.01
+    )
     training = Training(model, optimizer)
     checkpoint = args.out / "checkpoint"
     if (checkpoint / ".metadata").exists():
         dcp.load({"training": training}, checkpoint_id=checkpoint)
         say(f"going on from step {training.step}")
-    say(f"{len(text)} characters, {len(alphabet)} different ones, {count} weights, {world} processes, {args.parallel}")
+    say(
+        f"{len(text)} characters, {len(alphabet)} different ones, {count} weights, {world} "
+        f"processes, {args.parallel}"
+    )
 
     every, start, losses, first = max(args.steps // 10, 1), time.perf_counter(), [], training.step
-    # Checkpoints are written while training goes on, so what the processes say to each other for them needs a group of its own.
+    # Checkpoints are written while training goes on, so what the processes say to each other for
+    # them needs a group of its own.
     background, saved = dist.new_group(), None
     while training.step < args.steps:
         training.step += 1
@@ -120,14 +150,21 @@ def main():
         if training.step % args.save_every == 0 or training.step == args.steps:
             if saved is not None:
                 saved.result()  # at most one is written at a time
-            saved = dcp.async_save({"training": training}, checkpoint_id=checkpoint, process_group=background)
+            saved = dcp.async_save(
+                {"training": training}, checkpoint_id=checkpoint, process_group=background
+            )
     if saved is not None:
         saved.result()
         seconds = time.perf_counter() - start
         done = (training.step - first) * args.batch_size * args.context
-        say(f"trained in {seconds:.1f} s, {done / seconds:.0f} characters a second; checkpoint {checkpoint}")
+        say(
+            f"trained in {seconds:.1f} s, {done / seconds:.0f} characters a second; checkpoint "
+            f"{checkpoint}"
+        )
 
-    whole = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    whole = get_model_state_dict(
+        model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)
+    )
     if rank == 0:  # the others have got nothing, and nothing to do
         alone = GPT(len(alphabet), args.context, args.width, args.heads, args.layers, dropout=0.0)
         alone.load_state_dict(whole)

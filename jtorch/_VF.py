@@ -7,8 +7,15 @@ from typing import Any
 import jtorch
 
 
-def unique_dim(self: jtorch.Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The distinct slices along a dimension, the place of each slice among them, and how often each occurs, whatever is asked for."""
+def unique_dim(
+    self: jtorch.Tensor,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:
+    """The distinct slices along a dimension, the place of each slice among them, and how often each
+    occurs, whatever is asked for."""
     del return_inverse, return_counts
     return jtorch.unique(self, sorted, True, True, dim)
 

@@ -40,9 +40,13 @@ def parallel_info() -> str:
     """
     wished = os.environ.get("OMP_NUM_THREADS", "[not set]")
     return (
-        f"ATen/Parallel:\n\tat::get_num_threads() : {torch.get_num_threads()}\n\tat::get_num_interop_threads() : "
-        f"{torch.get_num_interop_threads()}\nhardware_concurrency() : {os.cpu_count()}\nEnvironment variables:\n\tOMP_NUM_THREADS : "
-        f"{wished}\nATen parallel backend: XLA\n"
+        "ATen/Parallel:\n"
+        f"\tat::get_num_threads() : {torch.get_num_threads()}\n"
+        f"\tat::get_num_interop_threads() : {torch.get_num_interop_threads()}\n"
+        f"hardware_concurrency() : {os.cpu_count()}\n"
+        "Environment variables:\n"
+        f"\tOMP_NUM_THREADS : {wished}\n"
+        "ATen parallel backend: XLA\n"
     )
 
 

@@ -1,4 +1,5 @@
-"""How ``Module.to`` and its kin replace parameters: switches of behaviour that is to change one day."""
+"""How ``Module.to`` and its kin replace parameters: switches of behaviour that is to change one
+day."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ _swap = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether conversions of modules make new parameters, instead of changing the data of the old ones."""
+    """Whether conversions of modules make new parameters, instead of changing the data of the old
+    ones."""
     global _overwrite
     _overwrite = value
 
@@ -18,7 +20,8 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether parameters stay the same objects through every conversion, also from the meta device."""
+    """Whether parameters stay the same objects through every conversion, also from the meta
+    device."""
     global _swap
     _swap = value
 

@@ -1,9 +1,11 @@
-"""``python -m jtorch script.py [args]``: runs a program as Python would, with ``import torch`` meaning jtorch.
+"""``python -m jtorch script.py [args]``: runs a program as Python would, with ``import torch``
+meaning jtorch.
 
-Also ``-m module [args]``, ``-c code [args]``, ``-`` for a program on standard input, and the interactive prompt without arguments.
-``cache`` shows what is kept on disk between runs, and ``cache --clear`` removes it; a program of that name runs as ``./cache``.
-``typings`` writes stubs with which type checkers know ``import torch``.
-``--version`` says what versions this is and follows.
+Also ``-m module [args]``, ``-c code [args]``, ``-`` for a program on standard input, and the
+interactive prompt without arguments. ``cache`` shows what is kept on disk between runs, and
+``cache --clear`` removes it; a program of that name runs as ``./cache``. ``typings`` writes stubs
+with which type checkers know ``import torch``. ``--version`` says what versions this is and
+follows.
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ from jtorch._src.start.children import hand_on
 from jtorch._src.start.install import install
 
 _USAGE = (
-    "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]\n"
+    "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n"
+    "   or: python -m jtorch cache [--clear]\n"
     "   or: python -m jtorch typings [folder]"
 )
 
 
 def _fresh_main() -> dict[str, object]:
     """The namespace of a new ``__main__`` module, as Python has it before a program starts."""
-    # The module running now must stay alive, and must not be found under the name that is the program's.
+    # The module running now must stay alive, and must not be found under the name that is the
+    # program's.
     sys.modules["jtorch.__main__"] = sys.modules["__main__"]
     main = ModuleType("__main__")
     main.__dict__.update(__builtins__=builtins, __annotations__={}, __package__=None, __spec__=None)
@@ -45,7 +49,10 @@ def _code_of(path: str) -> CodeType:
         with open(path, "rb") as file:
             source = file.read()
     except OSError as e:
-        print(f"{sys.executable}: can't open file {path!r}: [Errno {e.errno}] {e.strerror}", file=sys.stderr)
+        print(
+            f"{sys.executable}: can't open file {path!r}: [Errno {e.errno}] {e.strerror}",
+            file=sys.stderr,
+        )
         sys.exit(2)
     if path.endswith(".pyc"):
         import marshal
@@ -108,7 +115,10 @@ def _versions() -> str:
     from jtorch import version
 
     torch_version = version.__version__.partition("+")[0]
-    return f"jtorch {version.jtorch} (PyTorch {torch_version}, JAX {jax.__version__}, Python {sys.version.split()[0]})"
+    return (
+        f"jtorch {version.jtorch} (PyTorch {torch_version}, JAX {jax.__version__}, Python "
+        f"{sys.version.split()[0]})"
+    )
 
 
 def _run(arguments: list[str]) -> None:
@@ -119,7 +129,11 @@ def _run(arguments: list[str]) -> None:
     elif first in ("-V", "--version"):
         print(_versions())
     elif first.startswith(("-m", "-c")):
-        value, rest = (first[2:], arguments[1:]) if len(first) > 2 else (arguments[1] if len(arguments) > 1 else None, arguments[2:])
+        value, rest = (
+            (first[2:], arguments[1:])
+            if len(first) > 2
+            else (arguments[1] if len(arguments) > 1 else None, arguments[2:])
+        )
         if value is None:
             print(f"Argument expected for the {first} option\n{_USAGE}", file=sys.stderr)
             sys.exit(2)
@@ -160,7 +174,8 @@ def _without_runner(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def main() -> None:
-    """Runs what ``sys.argv`` names. Exceptions leave as they are, so that Python gives them its own exit codes."""
+    """Runs what ``sys.argv`` names. Exceptions leave as they are, so that Python gives them its own
+    exit codes."""
     install()
     hand_on()
     try:
@@ -168,10 +183,13 @@ def main() -> None:
     except SystemExit:
         raise
     except BaseException:
-        # Whoever reports it, Python or a hook that the program has set, sees a traceback that begins with the program.
+        # Whoever reports it, Python or a hook that the program has set, sees a traceback that
+        # begins with the program.
         report = sys.excepthook
 
-        def excepthook(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+        def excepthook(
+            kind: type[BaseException], value: BaseException, traceback: TracebackType | None
+        ) -> None:
             shown = _without_runner(traceback)
             report(kind, value.with_traceback(shown), shown)
 

@@ -16,13 +16,19 @@ def detect_fake_mode(inputs: Any = None) -> Any:
     """
     FakeTensor = _fakes().FakeTensor
     found = [(m, "active fake mode") for m in (active_fake_mode(),) if m is not None]
-    found += [(t.fake_mode, f"fake tensor input {i}") for i, t in enumerate(pytree.tree_leaves(inputs)) if isinstance(t, FakeTensor)]
+    found += [
+        (t.fake_mode, f"fake tensor input {i}")
+        for i, t in enumerate(pytree.tree_leaves(inputs))
+        if isinstance(t, FakeTensor)
+    ]
     if not found:
         return None
     first, where = found[0]
     for mode, other in found[1:]:
         if mode is not first:
-            raise AssertionError(f"fake mode ({first}) from {where} doesn't match mode ({mode}) from {other}")
+            raise AssertionError(
+                f"fake mode ({first}) from {where} doesn't match mode ({mode}) from {other}"
+            )
     return first
 
 

@@ -1,4 +1,5 @@
-"""Decorators and questions of PyTorch's TorchScript that libraries use directly: functions run as Python, so they change nothing."""
+"""Decorators and questions of PyTorch's TorchScript that libraries use directly: functions run as
+Python, so they change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +18,17 @@ from .jit.annotations import BroadcastingList2 as BroadcastingList2
 from .jit.annotations import BroadcastingList3 as BroadcastingList3
 from .jit.annotations import BroadcastingListCls as BroadcastingListCls
 
-__all__ = ["Final", "Future", "boolean_dispatch", "export", "get_args", "get_origin", "ignore", "is_scripting", "unused"]
+__all__ = [
+    "Final",
+    "Future",
+    "boolean_dispatch",
+    "export",
+    "get_args",
+    "get_origin",
+    "ignore",
+    "is_scripting",
+    "unused",
+]
 
 
 def _copy_to_script_wrapper(fn: object) -> object:
@@ -47,7 +58,13 @@ def boolean_dispatch(
     """A function that is ``if_true`` or ``if_false``, by the value of one of its arguments."""
 
     def chosen(*args: object, **kwargs: object) -> object:
-        flag = kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
+        flag = (
+            kwargs[arg_name]
+            if arg_name in kwargs
+            else args[arg_index]
+            if arg_index < len(args)
+            else default
+        )
         return (if_true if flag else if_false)(*args, **kwargs)
 
     chosen.__name__ = func_name or chosen.__name__

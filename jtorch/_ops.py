@@ -27,16 +27,19 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: str) -> None:
-    """Refuses a library of operators in C++: they are compiled against PyTorch's own tensors, which are not here.
+    """Refuses a library of operators in C++: they are compiled against PyTorch's own tensors, which
+    are not here.
 
     Raises:
-        OSError: always, as for a library that cannot be loaded, which is what packages with kernels in C++ catch.
+        OSError: always, as for a library that cannot be loaded, which is what packages with kernels
+            in C++ catch.
     """
     path = os.fspath(path)
     if os.path.exists(path):
         raise OSError(
-            f"Could not load this library: {path}. It is an extension in C++ for PyTorch's tensors, which jtorch has none of; use the "
-            "package without its extension, or define its operators with torch.library.custom_op or torch.library.jax_op"
+            f"Could not load this library: {path}. It is an extension in C++ for PyTorch's "
+            "tensors, which jtorch has none of; use the package without its extension, or define "
+            "its operators with torch.library.custom_op or torch.library.jax_op"
         )
     raise OSError(f"Could not load this library: {path}")
 

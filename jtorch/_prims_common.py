@@ -40,12 +40,14 @@ def make_contiguous_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def are_strides_like_channels_last_or_false(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether strides of four or five dimensions are those of a tensor with its channels last; not where that is ambiguous."""
+    """Whether strides of four or five dimensions are those of a tensor with its channels last; not
+    where that is ambiguous."""
     return len(shape) in (4, 5) and _layouts.suggests_channels_last(tuple(shape), tuple(strides))
 
 
 def suggest_memory_format(x: Tensor) -> _memory_format:
-    """The memory format that the strides of a tensor are like, ``torch.contiguous_format`` where they are like none of the others."""
+    """The memory format that the strides of a tensor are like, ``torch.contiguous_format`` where
+    they are like none of the others."""
     if x.layout != _layouts.strided:
         return _layouts.contiguous_format
     return _layouts.suggested_format(tuple(x.shape), x.stride())
@@ -128,8 +130,11 @@ def get_computation_dtype(dtype: _dtype) -> _dtype:
     return _WIDE.get(dtype, dtype)
 
 
-def elementwise_dtypes(*_args: object, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND) -> tuple[_dtype, _dtype]:
-    """The dtypes that a function of elements computes in and gives, from tensors and numbers; None among them is passed over."""
+def elementwise_dtypes(
+    *_args: object, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND
+) -> tuple[_dtype, _dtype]:
+    """The dtypes that a function of elements computes in and gives, from tensors and numbers; None
+    among them is passed over."""
     result = _dtypes.result_type_of(tuple([_operand(a) for a in _args if a is not None]))
     kinds = ELEMENTWISE_TYPE_PROMOTION_KIND
     if type_promotion_kind is kinds.NO_OPMATH:

@@ -1,4 +1,5 @@
-"""Helpers that libraries reach for under ``torch._utils``: rebuilding of saved tensors, flat buffers, errors of other processes."""
+"""Helpers that libraries reach for under ``torch._utils``: rebuilding of saved tensors, flat
+buffers, errors of other processes."""
 
 from __future__ import annotations
 
@@ -19,19 +20,26 @@ from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
 from ._src.tensor.state import put, restored, state_of
 from ._src.tensor.views import with_bits
 
-# ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
+# ---- what checkpoints name -----------------------------------------------------------------------
 
 
-def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
-    """The tensor on ``storage`` with a given geometry: on what a file holds, or on a program's own storage, whose memory it shares."""
+def _rebuild_tensor(
+    storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> torch.Tensor:
+    """The tensor on ``storage`` with a given geometry: on what a file holds, or on a program's own
+    storage, whose memory it shares."""
     return _looking(storage, storage.dtype, storage_offset, size, stride)
 
 
-def _looking(storage: Any, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
+def _looking(
+    storage: Any, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]
+) -> torch.Tensor:
     if isinstance(storage, LoadedStorage):
         return storage.tensor(dtype, offset, size, stride)
     memory = storage._untyped_storage
-    return torch.empty(0, dtype=dtype, device=memory.device).set_(memory, offset, tuple(size), tuple(stride))
+    return torch.empty(0, dtype=dtype, device=memory.device).set_(
+        memory, offset, tuple(size), tuple(stride)
+    )
 
 
 def _rebuild_tensor_v2(
@@ -64,25 +72,44 @@ def _rebuild_tensor_v3(
 def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: object) -> torch.Tensor:
     if metadata:
         if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
-            raise NotImplementedError(f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch")
+            raise NotImplementedError(
+                f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch"
+            )
         tensor = with_bits(tensor, (bool(metadata.get("conj")), bool(metadata.get("neg"))))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _rebuild_meta_tensor_no_storage(dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> torch.Tensor:
-    return torch.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta", requires_grad=requires_grad)
+def _rebuild_meta_tensor_no_storage(
+    dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> torch.Tensor:
+    return torch.empty_strided(
+        tuple(size), tuple(stride), dtype=dtype, device="meta", requires_grad=requires_grad
+    )
 
 
-def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: object) -> torch.Tensor:  # noqa: ARG001
+def _rebuild_parameter(
+    data: torch.Tensor,
+    requires_grad: bool,
+    backward_hooks: object,  # noqa: ARG001
+) -> torch.Tensor:
     return torch.nn.Parameter(data, requires_grad)
 
 
-def _rebuild_parameter_with_state(data: torch.Tensor, requires_grad: bool, backward_hooks: object, state: Any) -> object:
+def _rebuild_parameter_with_state(
+    data: torch.Tensor, requires_grad: bool, backward_hooks: object, state: Any
+) -> object:
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def _rebuild_wrapper_subclass(
-    cls: object, dtype: object, size: object, stride: object, storage_offset: int, layout: object, device: object, requires_grad: bool
+    cls: object,
+    dtype: object,
+    size: object,
+    stride: object,
+    storage_offset: int,
+    layout: object,
+    device: object,
+    requires_grad: bool,
 ) -> object:
     """A wrapper without its attributes, which come as state."""
     return torch.Tensor._make_wrapper_subclass(
@@ -98,9 +125,11 @@ def _rebuild_wrapper_subclass(
 
 
 def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> object:
-    """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its state."""
+    """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its
+    state."""
     made = func(*args)
-    if made.__class__ is not new_type:  # sparse and nested tensors say that they are plain ones, as PyTorch's are
+    # sparse and nested tensors say that they are plain ones, as PyTorch's are
+    if made.__class__ is not new_type:
         made = made.as_subclass(new_type)
     return restored(made, state)
 
@@ -110,7 +139,8 @@ def _get_obj_state(obj: object) -> object:
 
 
 def _set_obj_state(obj: torch.Tensor, state: Any) -> object:
-    """The object, with its state attribute by attribute: what a ``__setstate__`` of its class may call."""
+    """The object, with its state attribute by attribute: what a ``__setstate__`` of its class may
+    call."""
     return put(obj, state)
 
 
@@ -122,14 +152,16 @@ def _rebuild_sparse_tensor(layout: torch.layout, data: tuple[object, ...]) -> ob
     return rebuild(layout, data)
 
 
-def _rebuild_nested_tensor(buffer: torch.Tensor, sizes: torch.Tensor, strides: torch.Tensor, storage_offsets: torch.Tensor) -> torch.Tensor:
+def _rebuild_nested_tensor(
+    buffer: torch.Tensor, sizes: torch.Tensor, strides: torch.Tensor, storage_offsets: torch.Tensor
+) -> torch.Tensor:
     """The strided nested tensor of a buffer and where its items lie."""
     from jtorch.wrappers.nested.strided import from_parts
 
     return from_parts(buffer, sizes, strides, storage_offsets)
 
 
-# ---- flat buffers ------------------------------------------------------------------------------------------------------------------------
+# ---- flat buffers --------------------------------------------------------------------------------
 
 
 def _flatten_dense_tensors(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
@@ -137,7 +169,9 @@ def _flatten_dense_tensors(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
     return torch.cat([t.contiguous().view(-1) for t in tensors])
 
 
-def _unflatten_dense_tensors(flat: torch.Tensor, tensors: Iterable[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+def _unflatten_dense_tensors(
+    flat: torch.Tensor, tensors: Iterable[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
     """Views of ``flat`` with the shapes of ``tensors``."""
     views, start = [], 0
     for t in tensors:
@@ -161,7 +195,7 @@ def _take_tensors(tensors: Iterable[torch.Tensor], size_limit: int) -> Iterable[
         yield members
 
 
-# ---- errors of other processes -----------------------------------------------------------------------------------------------------------
+# ---- errors of other processes -------------------------------------------------------------------
 
 
 class KeyErrorMessage(str):
@@ -221,15 +255,21 @@ def _get_device_module(device_type: str) -> object:
     """
     found = getattr(torch, device_type, None)
     if found is None:
-        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
     return found
 
 
-def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = False) -> int | None:
+def _get_device_index(
+    device: object, optional: bool = False, allow_cpu: bool = False
+) -> int | None:
     """The index of a device; with ``optional`` that of the current one if ``device`` has none.
 
     Raises:
-        ValueError: if there is none, or the device is the CPU, unless ``allow_cpu`` (which gives -1).
+        ValueError: if there is none, or the device is the CPU, unless ``allow_cpu`` (which gives
+            -1).
     """
     if isinstance(device, str):
         device = torch.device(device)
@@ -240,7 +280,9 @@ def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = 
         index = -1 if device.type == "cpu" else device.index
     if index is None:
         if not optional:
-            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+            raise ValueError(
+                f"Expected a torch.device with a specified index or an integer, but got:{device}"
+            )
         kind = _devices.accelerator_type()
         index = None if kind is None else _devices.current_index(kind)
     return index

@@ -1,7 +1,8 @@
 """An unpickler that makes tensors, containers and numbers, and refuses everything else by name.
 
-It runs the opcodes that state dicts are made of, looks classes up in a table instead of importing them, and calls nothing but what the
-table holds. What a user trusts is added by ``add_safe_globals``.
+It runs the opcodes that state dicts are made of, looks classes up in a table instead of importing
+them, and calls nothing but what the table holds. What a user trusts is added by
+``add_safe_globals``.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _blocklisted_modules = ("sys", "os", "posix", "nt")
 _marked_safe_globals: list[Any] = []
 
 _OPCODES = (
-    "GLOBAL NEWOBJ REDUCE BUILD APPEND APPENDS SETITEM SETITEMS MARK TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 NONE NEWFALSE NEWTRUE "
-    "EMPTY_LIST EMPTY_DICT EMPTY_SET BININT BININT1 BININT2 BINFLOAT BINUNICODE SHORT_BINSTRING BINPERSID BINGET LONG_BINGET BINPUT "
-    "LONG_BINPUT LONG1 PROTO STOP"
+    "GLOBAL NEWOBJ REDUCE BUILD APPEND APPENDS SETITEM SETITEMS MARK TUPLE EMPTY_TUPLE TUPLE1 "
+    "TUPLE2 TUPLE3 NONE NEWFALSE NEWTRUE EMPTY_LIST EMPTY_DICT EMPTY_SET BININT BININT1 BININT2 "
+    "BINFLOAT BINUNICODE SHORT_BINSTRING BINPERSID BINGET LONG_BINGET BINPUT LONG_BINPUT LONG1 "
+    "PROTO STOP"
 ).split()
 
 
@@ -48,7 +50,8 @@ def _remove_safe_globals(safe_globals: list[object]) -> None:
 
 
 def public_name(obj: Callable[..., object] | type) -> str:
-    """``torch.x.name`` for jtorch's own, else ``module.name``: what a file calls a class or function."""
+    """``torch.x.name`` for jtorch's own, else ``module.name``: what a file calls a class or
+    function."""
     module = obj.__module__
     if module == "jtorch" or module.startswith("jtorch."):
         module = module[1:]
@@ -60,9 +63,15 @@ def _user_allowed() -> dict[str, Any]:
     for entry in _marked_safe_globals:
         if isinstance(entry, tuple):
             if len(entry) != 2:
-                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(entry)}")
+                raise ValueError(
+                    "Expected tuple of length 2 (global, str of callable full path), but got tuple "
+                    f"of length: {len(entry)}"
+                )
             if type(entry[1]) is not str:
-                raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(entry[1])}")
+                raise TypeError(
+                    "Expected second item in tuple to be str of callable full path, but got: "
+                    f"{type(entry[1])}"
+                )
             table[entry[1]] = entry[0]
         else:
             table[public_name(entry)] = entry
@@ -113,15 +122,18 @@ def _get_allowed_globals() -> dict[str, object]:
             "torch.storage.UntypedStorage": UntypedStorageType(),
         }
         for name in (
-            "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-            "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested_tensor",
+            "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
+            "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage",
+            "_rebuild_sparse_tensor", "_rebuild_nested_tensor",
         ):  # fmt: skip
             table[f"torch._utils.{name}"] = getattr(_utils, name)
         for name in ("NestedTensor", "_rebuild_njt"):
             table[f"torch.nested._internal.nested_tensor.{name}"] = getattr(nested_tensor, name)
         for kind in (StridedNestedTensor, Int8Tensor, UInt4Tensor):
             table[public_name(kind)] = kind
-        table.update({f"torch.{name}": dtype for name, dtype in {**dtypes.BY_NAME, **dtypes.ABSENT}.items()})
+        table.update(
+            {f"torch.{name}": dtype for name, dtype in {**dtypes.BY_NAME, **dtypes.ABSENT}.items()}
+        )
         table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
         _allowed.update(table)
     return _allowed
@@ -137,18 +149,21 @@ def _is_allowed(obj: Callable[..., object] | type) -> bool:
 
 #: What a damaged pickle raises, in the opcodes and in the functions that it calls.
 _MALFORMED = (
-    ArithmeticError, AssertionError, AttributeError, IndexError, MemoryError, RecursionError, TypeError, ValueError, struct.error,
+    ArithmeticError, AssertionError, AttributeError, IndexError, MemoryError, RecursionError,
+    TypeError, ValueError, struct.error,
 )  # fmt: skip
 
 
-#: How deep tuples and lists may lie in each other where they are hashed or handed to a function: Python's hash of tuples has no end
-#: of its own, and takes the stack; and how many parts they may have in all, beside ten for each byte of the file. One tuple may be a
-#: part many times, so that a file of a few bytes describes one that nobody can walk over.
+#: How deep tuples and lists may lie in each other where they are hashed or handed to a function:
+#: Python's hash of tuples has no end of its own, and takes the stack; and how many parts they may
+#: have in all, beside ten for each byte of the file. One tuple may be a part many times, so that a
+#: file of a few bytes describes one that nobody can walk over.
 _DEEPEST, _PARTS = 100, 1_000_000
 
 
 def _latin(encoding: object) -> str:
-    """The encoding in which pickles of protocol 2 write bytes. The others are modules to import, and some take for ever."""
+    """The encoding in which pickles of protocol 2 write bytes. The others are modules to import,
+    and some take for ever."""
     if not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
         raise UnpicklingError(f"Can only encode as latin1, not as {brief(encoding)}")
     return encoding
@@ -161,16 +176,22 @@ def _encode(text: object, encoding: object = None) -> bytes:
     return text.encode(_latin(encoding))
 
 
-def _rebuild_from_type(func: Callable[..., object], new_type: type, args: tuple[object, ...], state: Any) -> object:
-    """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
-    if func is not _rebuild_wrapper and (getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func)):
+def _rebuild_from_type(
+    func: Callable[..., object], new_type: type, args: tuple[object, ...], state: Any
+) -> object:
+    """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both
+    must be what they seem."""
+    if func is not _rebuild_wrapper and (
+        getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func)
+    ):
         raise UnpicklingError(f"Trying to call reduce for unrecognized function {brief(func)}")
     _check_class(new_type)
     return torch._utils._rebuild_from_type_v2(func, new_type, args, state)
 
 
 def _rebuild_wrapper(cls: object, *args: Any) -> object:
-    """What rebuilds wrappers, whose class a program has allowed: one without its attributes, which come as state."""
+    """What rebuilds wrappers, whose class a program has allowed: one without its attributes, which
+    come as state."""
     _check_class(cls)
     return torch._utils._rebuild_wrapper_subclass(cls, *args)
 
@@ -191,11 +212,13 @@ class Unpickler(pickle._Unpickler):
     """Reads a pickle of weights.
 
     Raises:
-        UnpicklingError: for a class or function that is not allowed, and for opcodes that weights do not need.
+        UnpicklingError: for a class or function that is not allowed, and for opcodes that weights
+            do not need.
     """
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        code: pickle._Unpickler.dispatch[code] for code in [getattr(pickle, name)[0] for name in _OPCODES]
+        code: pickle._Unpickler.dispatch[code]
+        for code in [getattr(pickle, name)[0] for name in _OPCODES]
     }
 
     def __init__(self, file: Any, *, encoding: str = "bytes") -> None:
@@ -212,12 +235,16 @@ class Unpickler(pickle._Unpickler):
             for value in level:
                 self._parts -= len(value)
                 if self._parts < 0:
-                    raise UnpicklingError("The pickle is damaged: its tuples have more parts than can be looked at")
+                    raise UnpicklingError(
+                        "The pickle is damaged: its tuples have more parts than can be looked at"
+                    )
                 below += [v for v in value if isinstance(v, (tuple, list))]
             if not below:
                 return
             level = below
-        raise UnpicklingError(f"The pickle is damaged: tuples or lists lie deeper than {_DEEPEST} in each other")
+        raise UnpicklingError(
+            f"The pickle is damaged: tuples or lists lie deeper than {_DEEPEST} in each other"
+        )
 
     def load(self) -> dict[str, torch.Tensor] | torch.Tensor:
         """The object that the pickle describes."""
@@ -232,7 +259,9 @@ class Unpickler(pickle._Unpickler):
         except _MALFORMED as error:
             if self._trusted:
                 raise
-            raise UnpicklingError(f"The pickle is damaged: {type(error).__name__}: {error}") from error
+            raise UnpicklingError(
+                f"The pickle is damaged: {type(error).__name__}: {error}"
+            ) from error
 
     def _call(self, function: Callable[..., object], *args: object) -> Any:
         """Calls what the user trusts, whose errors are the user's own."""
@@ -246,19 +275,23 @@ class Unpickler(pickle._Unpickler):
         if self.proto < 3:
             import _compat_pickle
 
-            module, name = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
+            module, name = _compat_pickle.NAME_MAPPING.get(
+                (module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name)
+            )
         path = f"{module}.{name}"
         if module in _blocklisted_modules:
-            raise UnpicklingError(f"Trying to load unsupported GLOBAL {path} whose module {module} is blocked.")
+            raise UnpicklingError(
+                f"Trying to load unsupported GLOBAL {path} whose module {module} is blocked."
+            )
         for table in (_get_allowed_globals(), _user_allowed()):
             if path in table:
                 return table[path]
         path = path.removeprefix("builtins.")
         raise UnpicklingError(
-            f"Unsupported global: GLOBAL {path} was not an allowed global by default. "
-            f"Please use `torch.serialization.add_safe_globals([{path}])` or the "
-            f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global "
-            "if you trust this class/function."
+            f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
+            f"`torch.serialization.add_safe_globals([{path}])` or the "
+            f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this "
+            "global if you trust this class/function."
         )
 
     def load_proto(self) -> None:
@@ -266,9 +299,10 @@ class Unpickler(pickle._Unpickler):
         self.proto = self.read(1)[0]
         if self.proto != 2:
             warnings.warn(
-                f"Detected pickle protocol {self.proto} in the checkpoint, which was not the default pickle protocol used by `torch.load` "
-                "(2). The weights_only Unpickler might not support all instructions implemented by this protocol, please file an issue for "
-                "adding support if you encounter this.",
+                f"Detected pickle protocol {self.proto} in the checkpoint, which was not the "
+                "default pickle protocol used by `torch.load` (2). The weights_only Unpickler "
+                "might not support all instructions implemented by this protocol, please file an "
+                "issue for adding support if you encounter this.",
                 stacklevel=2,
             )
 
@@ -286,7 +320,8 @@ class Unpickler(pickle._Unpickler):
             self.append(cls.__new__(cls, *args))
         else:
             raise UnpicklingError(
-                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {brief(cls)}"
+                "Can only create new object for nn.Parameter or classes allowlisted via "
+                f"`add_safe_globals` but got {brief(cls)}"
             )
 
     def load_reduce(self) -> None:
@@ -296,7 +331,8 @@ class Unpickler(pickle._Unpickler):
         if _is_by_user(func):
             self.stack[-1] = self._call(func, *args)
             return
-        if func is torch.Tensor or not _is_allowed(func):  # torch.Tensor is only named; calling it makes one of any size
+        # torch.Tensor is only named; calling it makes one of any size
+        if func is torch.Tensor or not _is_allowed(func):
             message = f"Trying to call reduce for unrecognized function {brief(func)}"
             if hasattr(func, "__self__"):
                 message += f" which belongs to {brief(func.__self__)}"
@@ -315,7 +351,9 @@ class Unpickler(pickle._Unpickler):
             inst.__dict__.update(state)
         elif kind is torch.nn.Parameter or (kind is not torch.Tensor and _is_allowed(kind)):
             if hasattr(inst, "__setstate__"):
-                self._call(inst.__setstate__, state) if _is_by_user(kind) else inst.__setstate__(state)
+                self._call(inst.__setstate__, state) if _is_by_user(kind) else inst.__setstate__(
+                    state
+                )
                 return
             slots = None
             if isinstance(state, tuple) and len(state) == 2:
@@ -326,7 +364,8 @@ class Unpickler(pickle._Unpickler):
                 setattr(inst, name, value)
         else:
             raise UnpicklingError(
-                f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {kind}"
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
+                f"`add_safe_globals`, but got {kind}"
             )
 
     def load_append(self) -> None:
@@ -363,7 +402,10 @@ class Unpickler(pickle._Unpickler):
     def _dict(self, opcode: str) -> dict[object, object]:
         target = self.stack[-1]
         if type(target) not in (dict, OrderedDict, Counter):
-            raise UnpicklingError(f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}")
+            raise UnpicklingError(
+                f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but "
+                f"got {type(target)}"
+            )
         return target
 
     def load_binpersid(self) -> None:
@@ -372,7 +414,9 @@ class Unpickler(pickle._Unpickler):
         if type(pid) is not tuple and type(pid) is not int:
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
         if type(pid) is tuple and len(pid) > 0 and pid[0] not in ("storage", b"storage"):
-            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(pid[0])}")
+            raise UnpicklingError(
+                f"Only persistent_load of storage is allowed, but got {type(pid[0])}"
+            )
         self._afford(pid)
         self.append(self._call(self.persistent_load, pid))
 
@@ -380,7 +424,17 @@ class Unpickler(pickle._Unpickler):
         """Set by the caller."""
         raise UnpicklingError("unsupported persistent id encountered")
 
-    for _name in ("proto", "newobj", "reduce", "build", "append", "appends", "setitem", "setitems", "binpersid"):
+    for _name in (
+        "proto",
+        "newobj",
+        "reduce",
+        "build",
+        "append",
+        "appends",
+        "setitem",
+        "setitems",
+        "binpersid",
+    ):
         dispatch[getattr(pickle, _name.upper())[0]] = locals()[f"load_{_name}"]
     del _name
 
@@ -394,4 +448,8 @@ def get_globals_in_pkl(data: bytes) -> set[str]:
     """The classes and functions that a pickle names, as ``module.name``."""
     import pickletools
 
-    return {arg.replace(" ", ".", 1) for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL" and isinstance(arg, str)}
+    return {
+        arg.replace(" ", ".", 1)
+        for op, arg, _ in pickletools.genops(data)
+        if op.name == "GLOBAL" and isinstance(arg, str)
+    }

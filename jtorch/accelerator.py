@@ -83,7 +83,12 @@ def synchronize(device: _devices.device | str | int | None = None, /) -> None:
 def _stats(device: Any, name: str) -> int:
     kind = _kind()
     place = kind if device is None else device
-    found = _devices.placement(_devices.device(kind, place) if isinstance(place, int) else place).memory_stats() or {}
+    found = (
+        _devices.placement(
+            _devices.device(kind, place) if isinstance(place, int) else place
+        ).memory_stats()
+        or {}
+    )
     return found.get(name, 0)
 
 
@@ -114,7 +119,8 @@ def max_memory_reserved(device: object = None, /) -> int:
 
 
 def memory_stats(device: object = None, /) -> OrderedDict[str, Any]:
-    """What XLA counts of the device's memory, with PyTorch's names of the numbers that it counts too."""
+    """What XLA counts of the device's memory, with PyTorch's names of the numbers that it counts
+    too."""
     names = {
         "allocated_bytes.all.current": "bytes_in_use",
         "allocated_bytes.all.peak": "peak_bytes_in_use",
@@ -127,7 +133,10 @@ def memory_stats(device: object = None, /) -> OrderedDict[str, Any]:
 def reset_peak_memory_stats(device: object = None, /) -> None:
     """Not offered: XLA counts from the start of the process."""
     _kind()
-    raise not_offered("torch.accelerator.reset_peak_memory_stats", "XLA keeps its peak figures from the start of the process")
+    raise not_offered(
+        "torch.accelerator.reset_peak_memory_stats",
+        "XLA keeps its peak figures from the start of the process",
+    )
 
 
 def reset_accumulated_memory_stats(device: object = None, /) -> None:
@@ -135,7 +144,9 @@ def reset_accumulated_memory_stats(device: object = None, /) -> None:
     _kind()
 
 
-def get_device_capability(device: _devices.device | str | int | None = None, /) -> dict[str, set[dtype]]:
+def get_device_capability(
+    device: _devices.device | str | int | None = None, /
+) -> dict[str, set[dtype]]:
     """``{"supported_dtypes": ...}``: the dtypes of tensors on it."""
     _kind()
     return {"supported_dtypes": set(BY_NAME.values())}
@@ -144,7 +155,13 @@ def get_device_capability(device: _devices.device | str | int | None = None, /) 
 def current_stream(device: _devices.device | str | int | None = None, /) -> Any:
     """The only order in which it works."""
     kind = _kind()
-    return _hooks.stream_class(kind if device is None else _devices.device(kind, device) if isinstance(device, int) else device)
+    return _hooks.stream_class(
+        kind
+        if device is None
+        else _devices.device(kind, device)
+        if isinstance(device, int)
+        else device
+    )
 
 
 def set_stream(stream: object) -> None:

@@ -1,4 +1,5 @@
-"""``torch.classes``: classes of TorchScript that C++ extensions register. No such extension can be loaded, so there are none."""
+"""``torch.classes``: classes of TorchScript that C++ extensions register. No such extension can be
+loaded, so there are none."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class _Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
         raise RuntimeError(
-            f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is registered via torch::class_"
+            f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that "
+            "it is registered via torch::class_"
         )
 
 

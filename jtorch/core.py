@@ -1,6 +1,8 @@
-"""``Tensor``, which holds a value or looks at a storage, and the ways to make one of a value or an array. Floor 3 binds the ops as methods.
+"""``Tensor``, which holds a value or looks at a storage, and the ways to make one of a value or an
+array. Floor 3 binds the ops as methods.
 
-What it tells of itself and of its history is in ``_src/tensor/described.py`` and ``recorded.py``, views of it are made in ``looking.py``.
+What it tells of itself and of its history is in ``_src/tensor/described.py`` and ``recorded.py``,
+views of it are made in ``looking.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,21 @@ from weakref import WeakSet, ref
 import jax
 import numpy as np
 
-from ._src.engine import META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, unbound
+from ._src.engine import (
+    META,
+    SPECIAL,
+    THREADS,
+    Aval,
+    Meta,
+    Value,
+    aval_of,
+    leaf,
+    meta_value,
+    put,
+    read,
+    record,
+    unbound,
+)
 from ._src.facts import devices
 from ._src.facts.layouts import contiguous_strides as contiguous_strides
 from ._src.facts.layouts import format_strides as format_strides
@@ -45,13 +61,17 @@ INTERNAL: set[str] = set()
 
 
 class TensorMeta(type):
-    """The class of tensor classes: lets a mixin that comes before ``Tensor`` among the bases not bring its own ``__dict__`` instead."""
+    """The class of tensor classes: lets a mixin that comes before ``Tensor`` among the bases not
+    bring its own ``__dict__`` instead."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: object) -> Any:
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: object
+    ) -> Any:
         """Makes a class."""
         if bases and not issubclass(bases[0], TensorBase):
             namespace.setdefault("__dict__", _attributes)
-        namespace.setdefault("__module__", sys._getframe(1).f_globals.get("__name__", "builtins"))  # type("Mine", (Tensor,), {})
+        # type("Mine", (Tensor,), {})
+        namespace.setdefault("__module__", sys._getframe(1).f_globals.get("__name__", "builtins"))
         return super().__new__(cls, name, bases, namespace, **options)
 
 
@@ -61,21 +81,26 @@ _attributes = without(INTERNAL)
 class Tensor(TensorBase, metaclass=TensorMeta):
     """A multi-dimensional array with torch's semantics on a JAX array.
 
-    A tensor has elements of one type (``dtype``) in a number of dimensions (``shape``) on one device (``device``). It is made by
-    ``torch.tensor`` of numbers, by factories such as ``torch.zeros`` and ``torch.randn``, by ``torch.as_tensor`` of an array of NumPy or
-    JAX, and by operations on tensors, which are functions of ``torch``, methods and operators.
+    A tensor has elements of one type (``dtype``) in a number of dimensions (``shape``) on one
+    device (``device``). It is made by ``torch.tensor`` of numbers, by factories such as
+    ``torch.zeros`` and ``torch.randn``, by ``torch.as_tensor`` of an array of NumPy or JAX, and by
+    operations on tensors, which are functions of ``torch``, methods and operators.
 
-    - *Views*: indexing with numbers and slices, ``view``, ``transpose`` and others give tensors that look at the same memory. What is
-      written into one, by methods ending in ``_`` and by assignment to indices, is seen in all.
-    - *Gradients*: of what is computed from a tensor with ``requires_grad=True``, ``backward`` adds the derivatives to its ``grad``.
-    - *When it runs*: operations are recorded, and run when a value is read: by ``item``, ``tolist``, ``numpy``, ``jax``, printing, or
-      where Python needs a number or truth value. ``torch.synchronize`` runs what is pending.
+    - *Views*: indexing with numbers and slices, ``view``, ``transpose`` and others give tensors
+      that look at the same memory. What is written into one, by methods ending in ``_`` and by
+      assignment to indices, is seen in all.
+    - *Gradients*: of what is computed from a tensor with ``requires_grad=True``, ``backward`` adds
+      the derivatives to its ``grad``.
+    - *When it runs*: operations are recorded, and run when a value is read: by ``item``,
+      ``tolist``, ``numpy``, ``jax``, printing, or where Python needs a number or truth value.
+      ``torch.synchronize`` runs what is pending.
 
-    ``Tensor(2, 3)`` has undefined numbers, ``Tensor([1, 2])`` those of the list, of the default dtype; prefer ``torch.empty`` and
-    ``torch.tensor``.
+    ``Tensor(2, 3)`` has undefined numbers, ``Tensor([1, 2])`` those of the list, of the default
+    dtype; prefer ``torch.empty`` and ``torch.tensor``.
 
     Args:
-        args: sizes, or nested sequences of numbers, as old programs write it; ``torch.tensor`` and ``torch.empty`` say which is meant.
+        args: sizes, or nested sequences of numbers, as old programs write it; ``torch.tensor`` and
+            ``torch.empty`` say which is meant.
         kwargs: ``device``, which must be the CPU.
 
     Example:
@@ -87,8 +112,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 [6., 8.]])
     """
 
-    # ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
-    # and how. The other attributes have class-level defaults, so that making a result costs one attribute.
+    # ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and
+    # ``_al`` says which storage is looked at and how. The other attributes have class-level
+    # defaults, so that making a result costs one attribute.
     _v: Value | None = None
     _al: Alias | None = None
     _rg: bool = False
@@ -112,7 +138,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     __hash__ = object.__hash__  # by identity, although == compares elements
     __dict__ = _attributes  # type: ignore[assignment]
 
-    if TYPE_CHECKING:  # the ops are bound as methods by floor 3; the public stubs describe them one by one
+    # the ops are bound as methods by floor 3; the public stubs describe them one by one
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> None: ...
@@ -146,7 +173,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         def __int__(self) -> int: ...
         def __index__(self) -> int: ...
 
-    # ---- reading ---------------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def _read(self) -> Value:
         """The tensor's current value, with its history brought up to date."""
@@ -156,7 +183,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         al = self._al
         if al is None:
             raise RuntimeError("this tensor has no data")
-        # The base may have been written into under autograd since: then the view's history is that of the new base.
+        # The base may have been written into under autograd since: then the view's history is that
+        # of the new base.
         base = al.base
         if base is not None and base._rg:
             self._sync()
@@ -167,11 +195,17 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             and _references(storage) <= _ALONE
             and al.version == storage.version
             and not THREADS.many  # one of them may be about to share it
-            and not (al.counter.heeded and _references(al.counter) > 2)  # views of what its data was count with it
+            # views of what its data was count with it
+            and not (al.counter.heeded and _references(al.counter) > 2)
             and not storage.seen
         ):
             # Nobody shares the storage any more: hold the value directly again.
-            self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
+            self._v, self._ver, self._address, self._al = (
+                storage.value,
+                al.counter.n,
+                storage.address,
+                None,
+            )
             if storage.birth:
                 self._birth = storage.birth
             return storage.value  # type: ignore[return-value]
@@ -180,7 +214,12 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             if storage.moved is not None:
                 follow(al)
                 return self._read()
-            if base is not None and base._al is not None and base._al.storage is not storage and rejoin(al):
+            if (
+                base is not None
+                and base._al is not None
+                and base._al.storage is not storage
+                and rejoin(al)
+            ):
                 return self._read()
             value = storage.get(al)
             whole = storage.value
@@ -192,8 +231,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 if al.chain:
                     derived(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:
-                    return value  # read inside a JAX transformation: a tracer, which must not outlive it
-            # An expanded view's numbers as a whole may not fit into memory; what uses it becomes one program with it.
+                    # read inside a JAX transformation: a tracer, which must not outlive it
+                    return value
+            # An expanded view's numbers as a whole may not fit into memory; what uses it becomes
+            # one program with it.
             if type(n := value.aval.nbytes) is int and n > WIDE and wide(al):
                 return value  # not kept: it would have to be computed as a whole
             al.now(value, version)
@@ -208,7 +249,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         return self._al.aval
 
     def jax(self) -> jax.Array:
-        """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer.
+        """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX
+        transformation, its tracer.
 
         Example:
             >>> import jtorch as torch
@@ -225,7 +267,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             found = v.array = unbound(found)
         return found
 
-    # ---- metadata: tensor/described.py -----------------------------------------------------------------------------------------
+    # ---- metadata: tensor/described.py -----------------------------------------------------------
 
     shape = described.shape
     dtype = described.dtype
@@ -242,7 +284,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     data_ptr = described.data_ptr
     is_contiguous = described.is_contiguous
 
-    # ---- history: tensor/recorded.py -------------------------------------------------------------------------------------------
+    # ---- history: tensor/recorded.py -------------------------------------------------------------
 
     is_leaf = recorded.is_leaf
     grad_fn = recorded.grad_fn
@@ -259,7 +301,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     _sync = recorded._sync
     _check_origin = recorded._check_origin
 
-    # ---- plumbing --------------------------------------------------------------------------------------------------------------
+    # ---- plumbing --------------------------------------------------------------------------------
 
     def __dir__(self) -> list[str]:
         """The names of attributes, without those of the implementation.
@@ -269,7 +311,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> "add" in dir(torch.zeros(1)), "_v" in dir(torch.zeros(1))
             (True, False)
         """
-        absent = {"volatile", "__numpy_dtype__"} | (set() if self.is_cuda else {"__cuda_array_interface__"})  # as in torch
+        # as in torch
+        absent = {"volatile", "__numpy_dtype__"} | (
+            set() if self.is_cuda else {"__cuda_array_interface__"}
+        )
         return sorted(set(super().__dir__()).difference(INTERNAL - {"_grad"}, absent))
 
     def _edge(self) -> Any:
@@ -286,7 +331,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
 
 def detached(t: Any, stops: bool = True) -> Tensor:
-    """A tensor on the same data without history; inside a transformation, derivatives do not pass through it if it ``stops`` them."""
+    """A tensor on the same data without history; inside a transformation, derivatives do not pass
+    through it if it ``stops`` them."""
     al = alias_of(t)
     if al.storage.detach is not None:  # there is no data here: the tensor's class knows
         return al.storage.detach(t)
@@ -319,7 +365,8 @@ def _without_tangents(t: Tensor, al: Alias) -> Tensor:
 
 
 def requiring(t: Tensor) -> Tensor:
-    """``t``, which requires grad from now on; also inside function transformations, where ``requires_grad_`` is refused."""
+    """``t``, which requires grad from now on; also inside function transformations, where
+    ``requires_grad_`` is refused."""
     t.requires_grad = True
     return t
 
@@ -327,7 +374,7 @@ def requiring(t: Tensor) -> Tensor:
 INTERNAL.update(Tensor.__annotations__)
 
 
-# ---- making tensors --------------------------------------------------------------------------------------------------------------
+# ---- making tensors ------------------------------------------------------------------------------
 
 
 def from_value(v: Value) -> Tensor:
@@ -359,7 +406,8 @@ def from_host(array: object, device: Any = None, requires_grad: bool = False) ->
 
 
 def share_host(array: np.ndarray, owned: bool = False) -> Tensor:
-    """A tensor on a NumPy array's own memory: what either side writes the other sees. It may get another size if it is ``owned``."""
+    """A tensor on a NumPy array's own memory: what either side writes the other sees. It may get
+    another size if it is ``owned``."""
     t = _new(Tensor)
     aval = aval_of(array.shape, array.dtype, devices.cpu_placement())
     storage = (Storage if owned else ForeignStorage)(None, None, 0, host=array, aval=aval)

@@ -1,8 +1,10 @@
 """The override protocol: who is asked about a call, in which order, and what an answer means.
 
-Knows callables, operands and types; no Tensor, no JAX, no op. ``protocol/overridable.py`` turns implementations into public callables whose
-plain path costs one set-membership test per operand (``PLAIN``) and one look at ``ACTIVE.modes``; only when these fail do they come
-here, to ``override``. The order of one call: the innermost function mode, then the operands' ``__torch_function__`` handlers.
+Knows callables, operands and types; no Tensor, no JAX, no op. ``protocol/overridable.py`` turns
+implementations into public callables whose plain path costs one set-membership test per operand
+(``PLAIN``) and one look at ``ACTIVE.modes``; only when these fail do they come here, to
+``override``. The order of one call: the innermost function mode, then the operands'
+``__torch_function__`` handlers.
 """
 
 from __future__ import annotations
@@ -21,17 +23,33 @@ from ._src.protocol.state import EnableTorchFunction as EnableTorchFunction
 from ._src.protocol.state import is_torch_function_enabled as is_torch_function_enabled
 from ._src.protocol.state import is_torch_function_mode_enabled as is_torch_function_mode_enabled
 
-#: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and everything that can have no handler.
-PLAIN: set[type] = {int, float, bool, complex, type(None), str, bytes, type(...), slice, range, type}
-#: The types that need no look where a number, size, dtype or flag is due; containers are not looked into there.
+#: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and
+#: everything that can have no handler.
+PLAIN: set[type] = {
+    int,
+    float,
+    bool,
+    complex,
+    type(None),
+    str,
+    bytes,
+    type(...),
+    slice,
+    range,
+    type,
+}
+#: The types that need no look where a number, size, dtype or flag is due; containers are not looked
+#: into there.
 STATIC: set[type] = PLAIN | {tuple, list}
 _SEQUENCES = frozenset((tuple, list))
 #: The exact types among PLAIN that are tensors: what a method's ``self`` is on the plain path.
 TENSORS: set[type] = set()
-#: Bound getters whose results the default handler does not convert (``Tensor.grad.__get__`` and the like).
+#: Bound getters whose results the default handler does not convert (``Tensor.grad.__get__`` and the
+#: like).
 NOWRAP: set[Any] = set()
 
-#: Tensor classes of other layouts, with what runs the calls that have them as operands (``call``, ``get``, ``set``); never in PLAIN.
+#: Tensor classes of other layouts, with what runs the calls that have them as operands (``call``,
+#: ``get``, ``set``); never in PLAIN.
 LAYOUTS: dict[type, Any] = {}
 
 _tensor_type: type | None = None
@@ -47,7 +65,8 @@ def add_plain(*types: type) -> None:
 
 
 def set_tensor_type(tensor_type: type) -> None:
-    """Tells which class is Tensor: never asked itself, self of methods, and listed in ``types`` by Python-level functions."""
+    """Tells which class is Tensor: never asked itself, self of methods, and listed in ``types`` by
+    Python-level functions."""
     global _tensor_type
     _tensor_type = tensor_type
     add_plain(tensor_type)
@@ -59,7 +78,8 @@ def tensor_type() -> type | None:
 
 
 def of_layout(operands: Iterable[Any]) -> Any:
-    """The first operand of a class in ``LAYOUTS``, also inside lists and tuples; None if there is none."""
+    """The first operand of a class in ``LAYOUTS``, also inside lists and tuples; None if there is
+    none."""
     for operand in operands:
         if type(operand) in LAYOUTS:
             return operand
@@ -70,15 +90,22 @@ def of_layout(operands: Iterable[Any]) -> Any:
     return None
 
 
-# ------------------------------------------------------------------------------------------------ handlers
+# ----------------------------------------------------------------------------------------- handlers
 
 
 class _DisabledHandler:
-    """``__torch_function__`` of classes that take no part: they are never asked, and calling it just runs ``func``."""
+    """``__torch_function__`` of classes that take no part: they are never asked, and calling it
+    just runs ``func``."""
 
     __name__ = "_disabled_torch_function_impl"
 
-    def __call__(self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None) -> object:
+    def __call__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> object:
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
@@ -93,11 +120,18 @@ disabled_torch_function_impl = _DisabledHandler()
 
 
 class _DisabledDispatch:
-    """``__torch_dispatch__`` of classes that take no part; calling it runs the operator on the data itself."""
+    """``__torch_dispatch__`` of classes that take no part; calling it runs the operator on the data
+    itself."""
 
     __name__ = "_disabled_torch_dispatch_impl"
 
-    def __call__(self, func: Callable[..., object], types: object, args: tuple[object, ...] = (), kwargs: object = None) -> Any:
+    def __call__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: object = None,
+    ) -> Any:
         return run_default_dispatch(func, types, args, kwargs)
 
     def __repr__(self) -> str:
@@ -110,7 +144,12 @@ class _DisabledDispatch:
 disabled_torch_dispatch_impl = _DisabledDispatch()
 
 
-def run_default_dispatch(func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
+def run_default_dispatch(
+    func: Callable[..., Any],
+    types: object,  # noqa: ARG001
+    args: tuple[Any, ...],
+    kwargs: Any,
+) -> Any:
     """Runs an operator on data; replaced by the floor that has operators."""
     return func(*args, **(kwargs or {}))
 
@@ -129,18 +168,28 @@ def _handler_of(operand: object) -> Any:
         return handler
     own = cls.__module__.startswith(("jtorch.", "torch.")) and cls not in LAYOUTS
     if own and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
-        add_plain(cls)  # Parameter: nobody but this package changes its handler, so it need not be looked at again
+        # Parameter: nobody but this package changes its handler, so it need not be looked at again
+        add_plain(cls)
     return None
 
 
 def _is_closed(cls: type) -> bool:
-    """Whether no instance of ``cls`` can ever get a handler: an immutable C type with the ordinary attribute look-up."""
+    """Whether no instance of ``cls`` can ever get a handler: an immutable C type with the ordinary
+    attribute look-up."""
     heap_type = cls.__flags__ & (1 << 9)
-    return not heap_type and not cls.__dictoffset__ and cls.__getattribute__ is object.__getattribute__ and cls not in _SEQUENCES
+    return (
+        not heap_type
+        and not cls.__dictoffset__
+        and cls.__getattribute__ is object.__getattribute__
+        and cls not in _SEQUENCES
+    )
 
 
-def _collect(operands: Iterable[object], with_tensor: bool, depth: int = 1) -> list[tuple[type, Any, Any]]:
-    """``(class, operand, handler)`` in the order of asking: first of each class, a class before those it is a subclass of.
+def _collect(
+    operands: Iterable[object], with_tensor: bool, depth: int = 1
+) -> list[tuple[type, Any, Any]]:
+    """``(class, operand, handler)`` in the order of asking: first of each class, a class before
+    those it is a subclass of.
 
     Lists and tuples are opened to ``depth`` levels.
     """
@@ -154,9 +203,16 @@ def _collect(operands: Iterable[object], with_tensor: bool, depth: int = 1) -> l
         else:
             handler = _handler_of(operand)
             if handler is None:
-                if depth and isinstance(operand, (list, tuple)) and (with_tensor or not all_plain(operand)):
-                    # Of a run of items of one class the first one counts, so that long lists are read at the speed of C.
-                    for item in _collect([next(run) for _, run in groupby(operand, type)], with_tensor, 0):
+                if (
+                    depth
+                    and isinstance(operand, (list, tuple))
+                    and (with_tensor or not all_plain(operand))
+                ):
+                    # Of a run of items of one class the first one counts, so that long lists are
+                    # read at the speed of C.
+                    for item in _collect(
+                        [next(run) for _, run in groupby(operand, type)], with_tensor, 0
+                    ):
                         _insert(found, item)
                 continue
         if found:
@@ -194,8 +250,8 @@ def _warn_plain_method(native: bool) -> None:
     global _warned_plain_method
     quote = "`" if native else ""
     text = (
-        f"Defining your `__torch_function__{quote} as a plain method is deprecated and will be an error in future, "
-        "please define it as a classmethod."
+        f"Defining your `__torch_function__{quote} as a plain method is deprecated and will be an "
+        "error in future, please define it as a classmethod."
     )
     if not native:
         warnings.warn(text, DeprecationWarning, stacklevel=5)
@@ -205,15 +261,23 @@ def _warn_plain_method(native: bool) -> None:
 
 
 def _ask_mode(
-    func: Callable[..., object], types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object] | None, place: int
+    func: Callable[..., object],
+    types: tuple[type, ...],
+    args: tuple[object, ...],
+    kwargs: dict[str, object] | None,
+    place: int,
 ) -> object:
-    """The answer of the mode at ``place`` of the stack; it and those further in are off while it runs."""
+    """The answer of the mode at ``place`` of the stack; it and those further in are off while it
+    runs."""
     stack = _state.modes
     taken = stack[place:]
     mode = taken[0]
     handler = mode.__torch_function__
     if getattr(handler, "__self__", mode) is not mode:
-        raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method")
+        raise RuntimeError(
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
     del stack[place:]
     _count(-len(taken))  # so that the handler's own calls are plain ones
     try:
@@ -242,12 +306,14 @@ def override(
     opaque: bool = True,
     types: tuple[type, ...] | None = None,
 ) -> Any:
-    """The answer of a mode or handler to the call ``func(*args, **kwargs)``, or ``MISSING`` if nobody has to be asked.
+    """The answer of a mode or handler to the call ``func(*args, **kwargs)``, or ``MISSING`` if
+    nobody has to be asked.
 
-    Lists and tuples among ``operands`` are opened one level deep. ``native`` chooses the details in which functions that PyTorch writes
-    in C++ differ from those it writes in Python: exact Tensor in ``types``, the texts of errors and warnings. ``opaque=False`` says that
-    the body calls public functions, so that even a mode that does not act on ``func`` has to be off while it runs. ``types`` replaces
-    the classes that a mode is told.
+    Lists and tuples among ``operands`` are opened one level deep. ``native`` chooses the details in
+    which functions that PyTorch writes in C++ differ from those it writes in Python: exact Tensor
+    in ``types``, the texts of errors and warnings. ``opaque=False`` says that the body calls public
+    functions, so that even a mode that does not act on ``func`` has to be off while it runs.
+    ``types`` replaces the classes that a mode is told.
 
     Raises:
         TypeError: if all who were asked returned ``NotImplemented``.
@@ -282,12 +348,21 @@ def override(
 
 
 def quick(caller: Any) -> Callable[..., Any]:
-    """A short way through ``override`` for two frequent cases of calls of ``caller``; whatever else goes the long way.
+    """A short way through ``override`` for two frequent cases of calls of ``caller``; whatever else
+    goes the long way.
 
-    The cases: one class to ask, whose handler is a classmethod; and one mode that sees every call, on plain operands. What is returned
-    takes the arguments given by position and, if there are any, those given by keyword, both with ``MISSING`` where none was given.
+    The cases: one class to ask, whose handler is a classmethod; and one mode that sees every call,
+    on plain operands. What is returned takes the arguments given by position and, if there are any,
+    those given by keyword, both with ``MISSING`` where none was given.
     """
-    is_method, extract, state, plain, entered, names = caller.is_method, caller.extract, _state, PLAIN, ACTIVE.modes, caller.names
+    is_method, extract, state, plain, entered, names = (
+        caller.is_method,
+        caller.extract,
+        _state,
+        PLAIN,
+        ACTIVE.modes,
+        caller.names,
+    )
 
     def ask(args: tuple[Any, ...], named: tuple[Any, ...] | None = None) -> Any:
         if args and args[-1] is MISSING:
@@ -323,14 +398,21 @@ def quick(caller: Any) -> Callable[..., Any]:
                 return caller(args, kwargs or {})
             cls, operand = kind, x
         handler = getattr(operand, "__torch_function__", None)
-        if getattr(handler, "__self__", None) is not cls or cls is None or state.level or (is_method and not _is_tensor(args)):
+        if (
+            getattr(handler, "__self__", None) is not cls
+            or cls is None
+            or state.level
+            or (is_method and not _is_tensor(args))
+        ):
             return caller(args, kwargs or {})
         answer = handler(caller.func, (cls,), args, kwargs)  # type: ignore[misc]
         if answer is NotImplemented:
             raise _all_declined(caller.func, (cls,), None, caller.native)
         return answer
 
-    def ask_mode(args: tuple[object, ...], kwargs: dict[str, object] | None, operands: Iterable[object]) -> object:
+    def ask_mode(
+        args: tuple[object, ...], kwargs: dict[str, object] | None, operands: Iterable[object]
+    ) -> object:
         stack = state.modes
         if state.mark is not None and is_plain_but_marked(operands):
             return run_marked(caller.func, args, kwargs)
@@ -338,7 +420,11 @@ def quick(caller: Any) -> Callable[..., Any]:
             return caller(args, kwargs or {})
         mode = stack[-1]
         handler = mode.__torch_function__
-        if mode.acts_on is not None or getattr(handler, "__self__", None) is not mode or (is_method and not _is_tensor(args)):
+        if (
+            mode.acts_on is not None
+            or getattr(handler, "__self__", None) is not mode
+            or (is_method and not _is_tensor(args))
+        ):
             return caller(args, kwargs or {})
         del stack[-1]
         entered.pop()
@@ -348,7 +434,9 @@ def quick(caller: Any) -> Callable[..., Any]:
             stack.append(mode)
             entered.append(None)
         if answer is NotImplemented:
-            raise _all_declined(caller.func, (type(args[0]),) if caller.alone else (), mode, caller.native)
+            raise _all_declined(
+                caller.func, (type(args[0]),) if caller.alone else (), mode, caller.native
+            )
         return answer
 
     return ask
@@ -359,22 +447,35 @@ def _is_tensor(args: tuple[object, ...]) -> bool:
     return bool(args) and (type(args[0]) in TENSORS or isinstance(args[0], _tensor_type or object))
 
 
-def _all_declined(func: Callable[..., object], types: tuple[type, ...], mode: TorchFunctionMode | None, native: bool) -> TypeError:
+def _all_declined(
+    func: Callable[..., object],
+    types: tuple[type, ...],
+    mode: TorchFunctionMode | None,
+    native: bool,
+) -> TypeError:
     name = name_of(func)
     if not native:
         nor = "" if mode is None else f" nor in mode {mode!r}"
-        return TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)!r}{nor}")
+        return TypeError(
+            f"no implementation found for '{name}' on types that implement __torch_function__: "
+            f"{list(types)!r}{nor}"
+        )
     lines = [] if mode is None else [f"  - mode object {mode!r}"]
     lines += [f"  - tensor subclass {cls!r}" for cls in types]
     return TypeError(
-        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        (
+            f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
+            "NotImplemented:\n"
+            "\n"
+        )
         + "\n".join(lines)
         + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
 def name_of(func: Callable[..., object]) -> str:
-    """The dotted name that messages use: ``torch.add``, ``torch.Tensor.add``, or the function's own module and name."""
+    """The dotted name that messages use: ``torch.add``, ``torch.Tensor.add``, or the function's own
+    module and name."""
     known = NAMES.get(func)
     if known is not None:
         return known
@@ -384,11 +485,12 @@ def name_of(func: Callable[..., object]) -> str:
     return f"{getattr(func, '__module__', None)}.{getattr(func, '__name__', func)}"
 
 
-# ------------------------------------------------------------------------------------------------ the public helpers
+# ------------------------------------------------------------------------------- the public helpers
 
 
 def has_torch_function(relevant_args: Iterable[object]) -> bool:
-    """Whether an item has a handler that is not disabled (exact Tensor does not count), or a function mode is active."""
+    """Whether an item has a handler that is not disabled (exact Tensor does not count), or a
+    function mode is active."""
     try:
         operands = tuple(relevant_args)
     except TypeError:
@@ -412,8 +514,11 @@ def has_torch_function_variadic(*operands: object) -> bool:
     return has_torch_function(operands)
 
 
-def handle_torch_function(public_api: Callable[..., object], relevant_args: Iterable[Any], *args: object, **kwargs: object) -> Any:
-    """Asks modes and the handlers among ``relevant_args`` about the call ``public_api(*args, **kwargs)``.
+def handle_torch_function(
+    public_api: Callable[..., object], relevant_args: Iterable[Any], *args: object, **kwargs: object
+) -> Any:
+    """Asks modes and the handlers among ``relevant_args`` about the call
+    ``public_api(*args, **kwargs)``.
 
     Raises:
         TypeError: if nobody answers.
@@ -436,10 +541,14 @@ def handle_torch_function(public_api: Callable[..., object], relevant_args: Iter
     raise _all_declined(public_api, asked, mode, False)
 
 
-def wrap_torch_function(dispatcher: Callable[..., Iterable[object]], *, verify: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: makes a function overridable by what ``dispatcher``, called with the same arguments, returns as operands.
+def wrap_torch_function(
+    dispatcher: Callable[..., Iterable[object]], *, verify: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: makes a function overridable by what ``dispatcher``, called with the same
+    arguments, returns as operands.
 
-    ``verify`` compares the two signatures at once. The plain body stays reachable as ``f._implementation``.
+    ``verify`` compares the two signatures at once. The plain body stays reachable as
+    ``f._implementation``.
     """
 
     def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
@@ -459,9 +568,16 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[object]], *, verify: 
     return decorator
 
 
-def redispatch_function(func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
-    """Runs ``func`` itself without asking anybody about this call; the calls that its body makes are dispatched as usual."""
-    _count(1)  # so that even a call on plain operands comes to ``override``, which takes the flag down
+def redispatch_function(
+    func: Callable[..., Any],
+    types: object,  # noqa: ARG001
+    args: tuple[Any, ...],
+    kwargs: Any,
+) -> Any:
+    """Runs ``func`` itself without asking anybody about this call; the calls that its body makes
+    are dispatched as usual."""
+    # so that even a call on plain operands comes to ``override``, which takes the flag down
+    _count(1)
     _state.skip = True
     try:
         return func(*args, **(kwargs or {}))
@@ -470,8 +586,15 @@ def redispatch_function(func: Callable[..., Any], types: object, args: tuple[Any
         _count(-1)
 
 
-def default_handler(cls: type, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-    """``Tensor.__torch_function__``: runs ``func`` with handlers off and gives its tensors the class ``cls``.
+def default_handler(
+    cls: type,
+    func: Callable[..., Any],
+    types: Collection[type],
+    args: tuple[Any, ...] = (),
+    kwargs: Any = None,
+) -> Any:
+    """``Tensor.__torch_function__``: runs ``func`` with handlers off and gives its tensors the
+    class ``cls``.
 
     Declines if an operand's class is no superclass of ``cls``.
     """
@@ -497,13 +620,15 @@ def _convert(result: object, cls: type) -> object:
     return result
 
 
-# ------------------------------------------------------------------------------------------------ function modes
+# ----------------------------------------------------------------------------------- function modes
 
 
 class TorchFunctionMode:
-    """A block in which all overridable calls of the thread, factories too, go to ``__torch_function__`` of the mode.
+    """A block in which all overridable calls of the thread, factories too, go to
+    ``__torch_function__`` of the mode.
 
-    While the handler runs the mode is off, so that its own calls go to the next mode further out; ``with self:`` puts it on again.
+    While the handler runs the mode is off, so that its own calls go to the next mode further out;
+    ``with self:`` puts it on again.
     """
 
     inner: TorchFunctionMode
@@ -513,7 +638,13 @@ class TorchFunctionMode:
     def __init__(self) -> None:
         pass
 
-    def __torch_function__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
@@ -526,14 +657,23 @@ class TorchFunctionMode:
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
         """Only constructs the mode: an old spelling."""
-        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
         return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that just calls the function."""
 
-    def __torch_function__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -558,7 +698,8 @@ def remove_mode(mode: TorchFunctionMode) -> None:
 
 
 def set_marking(mark: Callable[[Any, Iterable[Any]], Any] | None) -> None:
-    """Has the results of this thread's calls shown to ``mark`` from here on, or to nobody; calls leave their plain path for that."""
+    """Has the results of this thread's calls shown to ``mark`` from here on, or to nobody; calls
+    leave their plain path for that."""
     _count((mark is not None) - (_state.mark is not None))
     _state.mark = mark
 
@@ -574,7 +715,9 @@ def is_plain_but_marked(operands: Iterable[Any]) -> bool:
     return True
 
 
-def run_marked(func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any] | None) -> Any:
+def run_marked(
+    func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any] | None
+) -> Any:
     """Runs a call on its plain path and marks its results."""
     state = _state
     mark, state.mark = state.mark, None
@@ -616,11 +759,12 @@ def mode_off() -> Iterator[TorchFunctionMode]:
         push_mode(mode)
 
 
-#: A block in which the calls of a ``__torch_dispatch__`` handler record history; set by the floor that runs such handlers.
+#: A block in which the calls of a ``__torch_dispatch__`` handler record history; set by the floor
+#: that runs such handlers.
 reentrant: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
-# ------------------------------------------------------------------------------------------------ the table
+# ---------------------------------------------------------------------------------------- the table
 
 
 class Public:
@@ -640,7 +784,8 @@ class Public:
 
 #: Every registered callable by its dotted path, ``torch.add``; aliases have entries of their own.
 PUBLIC: dict[str, Public] = {}
-#: Whether functions that PyTorch has in C++ tell their signatures; ``_src/protocol/withheld.py`` says when they do not.
+#: Whether functions that PyTorch has in C++ tell their signatures; ``_src/protocol/withheld.py``
+#: says when they do not.
 tells_signatures = True
 #: The first path that each callable was registered under.
 NAMES: dict[Any, str] = {}

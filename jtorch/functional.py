@@ -1,4 +1,5 @@
-"""``torch.functional``: the functions of ``torch`` that PyTorch has written in Python; their declarations say so."""
+"""``torch.functional``: the functions of ``torch`` that PyTorch has written in Python; their
+declarations say so."""
 
 from __future__ import annotations
 

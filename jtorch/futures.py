@@ -1,4 +1,5 @@
-"""``torch.futures``: results that are there later, with callbacks, between the threads of this process."""
+"""``torch.futures``: results that are there later, with callbacks, between the threads of this
+process."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ class Future(Generic[T]):
     def value(self) -> T:
         """The result, which must be there; an error is raised."""
         if not self._done:
-            raise RuntimeError("The value of a Future that is not completed was asked for; use wait()")
+            raise RuntimeError(
+                "The value of a Future that is not completed was asked for; use wait()"
+            )
         if self._error is not None:
             raise self._error
         return self._result
@@ -65,7 +68,8 @@ class Future(Generic[T]):
         with self._changed:
             if self._done:
                 raise RuntimeError(
-                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
+                    "Attempting to mark a completed Future as complete again. Note that a Future "
+                    "can only be marked completed once."
                 )
             self._result, self._error, self._done = result, error, True
             callbacks, self._callbacks = self._callbacks, []
@@ -79,7 +83,9 @@ class Future(Generic[T]):
 
     def set_exception(self, result: BaseException) -> None:
         """Sets an error, which ``wait`` and ``value`` raise."""
-        assert isinstance(result, Exception), f"{result} is of type {type(result)}, not an Exception."
+        assert isinstance(result, Exception), (
+            f"{result} is of type {type(result)}, not an Exception."
+        )
         self._complete(None, result)
 
     def _on_done(self, callback: Callable[[Future[T]], None]) -> None:
@@ -90,7 +96,8 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """A future of ``callback(self)``, which runs once this one is done: in the thread that sets it, or now."""
+        """A future of ``callback(self)``, which runs once this one is done: in the thread that sets
+        it, or now."""
         after: Future[S] = Future()
 
         def run(done: Future[T]) -> None:
@@ -98,7 +105,12 @@ class Future(Generic[T]):
                 result = callback(done)
             except Exception as error:
                 where = "".join(traceback.format_tb(error.__traceback__))
-                message = f"Got the following error when running the callback: {type(error).__name__}: {error}\n\nAt:\n{where}"
+                message = (
+                    f"Got the following error when running the callback: {type(error).__name__}: "
+                    f"{error}\n"
+                    "\nAt:\n"
+                    f"{where}"
+                )
                 after._complete(None, RuntimeError(message))
             else:
                 after._complete(result, None)
@@ -107,7 +119,8 @@ class Future(Generic[T]):
         return after
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Runs ``callback(self)`` once this is done; its errors are printed and otherwise left alone."""
+        """Runs ``callback(self)`` once this is done; its errors are printed and otherwise left
+        alone."""
 
         def run(done: Future[T]) -> None:
             try:
@@ -133,7 +146,8 @@ def _there(future: object) -> Any:
 
 
 def collect_all(futures: list[Future]) -> Future[list[Future[Any]]]:
-    """A future of all the given ones, done when the last of them is; the first error becomes its own."""
+    """A future of all the given ones, done when the last of them is; the first error becomes its
+    own."""
     everything: Future[list[Future[Any]]] = Future()
     left, lock = len(futures), threading.Lock()
 

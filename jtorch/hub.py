@@ -1,4 +1,5 @@
-"""Models of repositories with a ``hubconf.py``, and state dicts that lie in the cache: what ``torch.hub`` does without a network."""
+"""Models of repositories with a ``hubconf.py``, and state dicts that lie in the cache: what
+``torch.hub`` does without a network."""
 
 from __future__ import annotations
 
@@ -22,7 +23,15 @@ import jtorch as torch
 
 from ._src.facts.errors import not_offered
 
-__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
 
 #: Eight hexadecimal digits or more after a dash: the start of a file's SHA-256, in its name.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
@@ -61,7 +70,7 @@ except ImportError:
             """Does nothing."""
 
 
-# ---- places ----------------------------------------------------------------------------------------------------------------------
+# ---- places --------------------------------------------------------------------------------------
 
 
 def _get_torch_home() -> str:
@@ -70,7 +79,8 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder of the cache: as ``set_dir`` says, ``$TORCH_HOME/hub``, ``$XDG_CACHE_HOME/torch/hub`` or ``~/.cache/torch/hub``."""
+    """The folder of the cache: as ``set_dir`` says, ``$TORCH_HOME/hub``,
+    ``$XDG_CACHE_HOME/torch/hub`` or ``~/.cache/torch/hub``."""
     return os.path.join(_get_torch_home(), "hub") if _hub_dir is None else _hub_dir
 
 
@@ -80,7 +90,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     _hub_dir = os.path.expanduser(d)
 
 
-# ---- repositories ----------------------------------------------------------------------------------------------------------------
+# ---- repositories --------------------------------------------------------------------------------
 
 
 def _cached(github: str) -> str:
@@ -92,13 +102,18 @@ def _cached(github: str) -> str:
     repo, _, ref = github.partition(":")
     owner, slash, name = repo.partition("/")
     if not slash or "/" in name:
-        raise ValueError(f"Invalid repository: {github!r}. It should have the form repo_owner/repo_name[:ref]")
+        raise ValueError(
+            f"Invalid repository: {github!r}. It should have the form repo_owner/repo_name[:ref]"
+        )
     for branch in [ref] if ref else ["main", "master"]:
         folder = os.path.join(get_dir(), "_".join([owner, name, branch.replace("/", "_")]))
         if os.path.exists(folder):
             return folder
     place = os.path.join(get_dir(), f"{owner}_{name}_{(ref or 'main').replace('/', '_')}")
-    raise not_offered("torch.hub with source='github'", f"it opens no network connections; put a copy of {github} at {place}")
+    raise not_offered(
+        "torch.hub with source='github'",
+        f"it opens no network connections; put a copy of {github} at {place}",
+    )
 
 
 def _folder(repo_or_dir: str, source: str, force_reload: bool, verbose: bool) -> str:
@@ -141,7 +156,9 @@ def _entry(module: object, model: object) -> Any:
     """A function that a ``hubconf.py`` offers, if what it depends on is there."""
     if not isinstance(model, str):
         raise ValueError("Invalid input: model should be a string of function name")
-    missing = [p for p in getattr(module, VAR_DEPENDENCY, None) or [] if not importlib.util.find_spec(p)]
+    missing = [
+        p for p in getattr(module, VAR_DEPENDENCY, None) or [] if not importlib.util.find_spec(p)
+    ]
     if missing:
         raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
     function = getattr(module, model, None)
@@ -164,7 +181,8 @@ def load(
     """What the function ``model`` of a repository's ``hubconf.py`` gives for the arguments.
 
     Args:
-        repo_or_dir: a folder for ``source="local"``; otherwise ``owner/name[:ref]``, which must be in the cache.
+        repo_or_dir: a folder for ``source="local"``; otherwise ``owner/name[:ref]``, which must be
+            in the cache.
 
     Raises:
         NotImplementedError: if it would have to be downloaded.
@@ -185,7 +203,9 @@ def list(
     folder = _folder(github, "github", force_reload, verbose)
     with _first_on_path(folder):
         module = _hubconf(folder)
-    return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
+    return [
+        name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")
+    ]
 
 
 def help(
@@ -201,10 +221,15 @@ def help(
         return _entry(_hubconf(folder), model).__doc__
 
 
-# ---- files -----------------------------------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
-def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:  # noqa: ARG001
+def download_url_to_file(
+    url: str,
+    dst: str,
+    hash_prefix: str | None = None,
+    progress: bool = True,  # noqa: ARG001
+) -> None:
     """Copies what ``file:`` URL stands for to ``dst``, complete or not at all.
 
     Args:
@@ -216,7 +241,10 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     """
     if urlparse(url).scheme != "file":
         place = os.path.expanduser(dst)
-        raise not_offered("torch.hub.download_url_to_file", f"it opens no network connections; put the file of {url} at {place}")
+        raise not_offered(
+            "torch.hub.download_url_to_file",
+            f"it opens no network connections; put the file of {url} at {place}",
+        )
     dst = os.path.expanduser(dst)
     temporary = f"{dst}.{uuid.uuid4().hex}.partial"
     sha256 = hashlib.sha256()
@@ -234,13 +262,19 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             os.remove(temporary)
 
 
-def _loaded_from_zip(path: str, model_dir: str, map_location: str | None, weights_only: bool) -> Any:
+def _loaded_from_zip(
+    path: str, model_dir: str, map_location: str | None, weights_only: bool
+) -> Any:
     """The one file in an old zip archive of checkpoints."""
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=model_dir) as folder:
         members = archive.infolist()
         if len(members) != 1:
             raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
-        return torch.load(archive.extract(members[0], folder), map_location=map_location, weights_only=weights_only)
+        return torch.load(
+            archive.extract(members[0], folder),
+            map_location=map_location,
+            weights_only=weights_only,
+        )
 
 
 def load_state_dict_from_url(
@@ -252,7 +286,8 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> dict[str, Any]:
-    """The object in the file of a URL, which must be in ``model_dir`` (``get_dir() + "/checkpoints"``) unless it is a ``file:`` URL.
+    """The object in the file of a URL, which must be in ``model_dir``
+    (``get_dir() + "/checkpoints"``) unless it is a ``file:`` URL.
 
     Raises:
         NotImplementedError: if it would have to be downloaded.

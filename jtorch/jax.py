@@ -1,6 +1,8 @@
-"""For programs of JAX that use torch's modules and functions: ``functionalize`` makes a module a pure function, ``with_key`` feeds it keys.
+"""For programs of JAX that use torch's modules and functions: ``functionalize`` makes a module a
+pure function, ``with_key`` feeds it keys.
 
-Tensors are trees with one leaf, so that they go through ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``jax.lax`` and ``optax`` as they are.
+Tensors are trees with one leaf, so that they go through ``jax.jit``, ``jax.grad``, ``jax.vmap``,
+``jax.lax`` and ``optax`` as they are.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ Arrays = dict[str, jax.Array]
 def functionalize(module: Module) -> tuple[Callable[..., tuple[Any, Arrays]], Arrays, Arrays]:
     """A module as a pure function of its parameters and buffers: ``apply, params, buffers``.
 
-    ``apply(params, buffers, *args, **kwargs)`` calls the module with these in place of its own and returns ``(output, new_buffers)``, where
-    the buffers are what the call has made of them (the running statistics of a BatchNorm). The module itself stays as it is. Arrays among
-    the arguments become tensors, tensors of the output arrays; containers that ``torch.utils._pytree`` knows (the outputs of Hugging Face
-    models) become JAX trees. Whether the module trains is as ``train()`` and ``eval()`` say when ``apply`` is called, or traced.
+    ``apply(params, buffers, *args, **kwargs)`` calls the module with these in place of its own and
+    returns ``(output, new_buffers)``, where the buffers are what the call has made of them (the
+    running statistics of a BatchNorm). The module itself stays as it is. Arrays among the arguments
+    become tensors, tensors of the output arrays; containers that ``torch.utils._pytree`` knows (the
+    outputs of Hugging Face models) become JAX trees. Whether the module trains is as ``train()``
+    and ``eval()`` say when ``apply`` is called, or traced.
 
-    Random functions need ``with_key`` around ``apply``. State that is neither parameter nor buffer is not seen.
+    Random functions need ``with_key`` around ``apply``. State that is neither parameter nor buffer
+    is not seen.
 
     Raises:
         KeyError: by ``apply``, if names are missing or unknown.
@@ -41,7 +46,9 @@ def functionalize(module: Module) -> tuple[Callable[..., tuple[Any, Arrays]], Ar
         >>> import jax.numpy as jnp
         >>> import jtorch as torch
         >>> apply, params, buffers = torch.jax.functionalize(torch.nn.BatchNorm1d(2))
-        >>> y, buffers = jax.jit(apply)(params, buffers, jnp.array([[0.0, 1.0], [2.0, 1.0]], "float32"))
+        >>> y, buffers = jax.jit(apply)(
+        ...     params, buffers, jnp.array([[0.0, 1.0], [2.0, 1.0]], "float32")
+        ... )
         >>> buffers["running_mean"]
         Array([0.1, 0.1], dtype=float32)
     """
@@ -63,11 +70,19 @@ def functionalize(module: Module) -> tuple[Callable[..., tuple[Any, Arrays]], Ar
 def _check_names(what: str, given: Any, known: frozenset[str]) -> None:
     if given.keys() != known:
         missing, more = sorted(known - given.keys()), sorted(given.keys() - known)
-        raise KeyError(f"apply(): the {what} are not those of the module: missing {missing}, unknown {more}")
+        raise KeyError(
+            f"apply(): the {what} are not those of the module: missing {missing}, unknown {more}"
+        )
 
 
 def _tensor(x: object) -> Any:
-    return wrap(x) if isinstance(x, jax.Array) and x.dtype in dtypes.BY_NP else wrap(jax.numpy.asarray(x)) if _is_numpy(x) else x
+    return (
+        wrap(x)
+        if isinstance(x, jax.Array) and x.dtype in dtypes.BY_NP
+        else wrap(jax.numpy.asarray(x))
+        if _is_numpy(x)
+        else x
+    )
 
 
 def _is_numpy(x: object) -> bool:
@@ -98,7 +113,9 @@ def _make_known(tree: object) -> None:
             found, context = node.flatten_fn(x)
             return found, _Context(context)
 
-        jax.tree_util.register_pytree_node(kind, flatten, lambda context, leaves: node.unflatten_fn(list(leaves), context.value))
+        jax.tree_util.register_pytree_node(
+            kind, flatten, lambda context, leaves: node.unflatten_fn(list(leaves), context.value)
+        )
     for child in children:
         _make_known(child)
 

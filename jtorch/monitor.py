@@ -46,10 +46,14 @@ class Event:
 
     def __init__(self, name: str, timestamp: datetime, data: Mapping[str, data_value_t]) -> None:
         if not isinstance(timestamp, datetime):
-            raise TypeError(f"Event(): argument 'timestamp' must be datetime, not {type(timestamp).__name__}")
+            raise TypeError(
+                f"Event(): argument 'timestamp' must be datetime, not {type(timestamp).__name__}"
+            )
         for value in data.values():
             if not isinstance(value, (str, float, int)):
-                raise TypeError(f"Event(): data must be str, float, int or bool, not {type(value).__name__}")
+                raise TypeError(
+                    f"Event(): data must be str, float, int or bool, not {type(value).__name__}"
+                )
         self.name = name
         self.timestamp = timestamp
         self.data = dict(data)
@@ -81,15 +85,18 @@ def log_event(event: Event) -> None:
 
 
 class Stat:
-    """Statistics of the values added within each ``window_size``, logged as an event when the window ends.
+    """Statistics of the values added within each ``window_size``, logged as an event when the
+    window ends.
 
-    It ends when a value is added after it, when ``max_samples`` values are there, or with the object. ``get`` tells those of the last one
-    that ended.
+    It ends when a value is added after it, when ``max_samples`` values are there, or with the
+    object. ``get`` tells those of the last one that ended.
 
     Example:
         >>> from datetime import timedelta
         >>> import jtorch as torch
-        >>> stat = torch.monitor.Stat("loss", [torch.monitor.Aggregation.SUM], timedelta(hours=1), 2)
+        >>> stat = torch.monitor.Stat(
+        ...     "loss", [torch.monitor.Aggregation.SUM], timedelta(hours=1), 2
+        ... )
         >>> stat.add(1)
         >>> stat.add(2)
         >>> stat.get()
@@ -97,7 +104,8 @@ class Stat:
     """
 
     def __init__(
-        self, name: str, aggregations: Sequence[Aggregation], window_size: timedelta, max_samples: int = (1 << 63) - 1
+        self, name: str, aggregations: Sequence[Aggregation], window_size: timedelta,
+        max_samples: int = (1 << 63) - 1
     ) -> None:  # fmt: skip
         self.name = name
         self._aggregations = tuple(aggregations)
@@ -131,11 +139,18 @@ class Stat:
     def _end(self) -> None:
         values, self._values = self._values, []
         compute: dict[Aggregation, Callable[[], float]] = {
-            VALUE: lambda: values[-1], MEAN: lambda: sum(values) / len(values), COUNT: lambda: float(len(values)), SUM: lambda: sum(values),
-            MAX: lambda: max(values), MIN: lambda: min(values),
+            VALUE: lambda: values[-1], MEAN: lambda: sum(values) / len(values),
+            COUNT: lambda: float(len(values)), SUM: lambda: sum(values), MAX: lambda: max(values),
+            MIN: lambda: min(values),
         }  # fmt: skip
         self._last = {a: compute[a]() for a in self._aggregations}
-        log_event(Event(STAT_EVENT, datetime.now(), {f"{self.name}.{a.name.lower()}": x for a, x in self._last.items()}))
+        log_event(
+            Event(
+                STAT_EVENT,
+                datetime.now(),
+                {f"{self.name}.{a.name.lower()}": x for a, x in self._last.items()},
+            )
+        )
 
     def __del__(self) -> None:
         if getattr(self, "_values", None):

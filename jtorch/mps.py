@@ -81,7 +81,8 @@ def recommended_max_memory() -> int:
 def set_per_process_memory_fraction(fraction: float) -> None:
     """Not offered."""
     raise not_offered(
-        "torch.mps.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
+        "torch.mps.set_per_process_memory_fraction",
+        "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION",
     )
 
 

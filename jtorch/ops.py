@@ -1,4 +1,5 @@
-"""``torch.ops``: the operators by their ATen names, ``torch.ops.aten.add.Tensor``, and those that programs define."""
+"""``torch.ops``: the operators by their ATen names, ``torch.ops.aten.add.Tensor``, and those that
+programs define."""
 
 from __future__ import annotations
 

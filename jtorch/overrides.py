@@ -1,6 +1,8 @@
-"""``torch.overrides``: the override protocol for those who write handlers, modes and overridable functions.
+"""``torch.overrides``: the override protocol for those who write handlers, modes and overridable
+functions.
 
-The lists of functions are read from the table that binding fills (``dispatch.PUBLIC``), so that they cannot fall behind.
+The lists of functions are read from the table that binding fills (``dispatch.PUBLIC``), so that
+they cannot fall behind.
 """
 
 from __future__ import annotations
@@ -72,27 +74,31 @@ _REEXPORTED = (  # names that libraries import from here although torch does not
 
 #: The namespaces whose functions are listed, in torch's order.
 _NAMESPACES = (
-    "torch", "torch.functional", "torch.nn.functional", "torch.nn.init", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special",
+    "torch", "torch.functional", "torch.nn.functional", "torch.nn.init", "torch.Tensor",
+    "torch.linalg", "torch.fft", "torch.special",
 )  # fmt: skip
 
-#: Functions that ask their operands, and that torch lists as ignored all the same, beside those of which declarations say it: they belong
-#: to other runtimes, or are no declared functions.
+#: Functions that ask their operands, and that torch lists as ignored all the same, beside those of
+#: which declarations say it: they belong to other runtimes, or are no declared functions.
 _IGNORED_BY_CHOICE = {
     name: frozenset(names.split())
     for name, names in {
-        "torch": """can_cast cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu
-            cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable import_ir_module
-            import_ir_module_from_buffer merge_type_from_type_comment miopen_ctc_loss mkldnn_adaptive_avg_pool2d
-            mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer
-            parse_ir parse_schema parse_type_comment promote_types quantized_gru quantized_lstm result_type
-            unify_type_list""",
+        "torch": """can_cast cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution
+            cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose
+            cudnn_grid_sampler cudnn_is_acceptable import_ir_module import_ir_module_from_buffer
+            merge_type_from_type_comment miopen_ctc_loss mkldnn_adaptive_avg_pool2d
+            mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
+            mkldnn_rnn_layer parse_ir parse_schema parse_type_comment promote_types quantized_gru
+            quantized_lstm result_type unify_type_list""",
         "torch.nn.functional": """scaled_grouped_mm scaled_mm""",
-        "torch.Tensor": """__dir__ __hash__ __init__ __new__ _dtensor__new__ _philox_normal_ _philox_uniform_ _reduce_ex_internal
-            _rev_view_func_unsafe _to_sparse _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _view_func
-            _view_func_unsafe new_empty new_ones new_zeros stride to_padded_tensor""",
+        "torch.Tensor": """__dir__ __hash__ __init__ __new__ _dtensor__new__ _philox_normal_
+            _philox_uniform_ _reduce_ex_internal _rev_view_func_unsafe _to_sparse _to_sparse_bsc
+            _to_sparse_bsr _to_sparse_csc _to_sparse_csr _view_func _view_func_unsafe new_empty
+            new_ones new_zeros stride to_padded_tensor""",
     }.items()
 }
-#: The functions of ``torch.nn.init`` that ask the tensor they fill. Their names end like those of methods, so that no list has them.
+#: The functions of ``torch.nn.init`` that ask the tensor they fill. Their names end like those of
+#: methods, so that no list has them.
 _ASKING_INITIALISERS = ("uniform_", "normal_", "constant_", "kaiming_uniform_")
 #: Functions of ``torch`` that are listed where they are written, under ``torch.functional``, alone.
 _LISTED_ONCE = frozenset(("lu", "pca_lowrank", "svd_lowrank", "unique"))
@@ -107,7 +113,8 @@ def _attributes(namespace: object) -> Iterator[tuple[str, object]]:
     """Names and values of a namespace's attributes that can be keys."""
     for name in dir(namespace):
         value = getattr(namespace, name, None)
-        if getattr(value, "__hash__", None) is not None and type(value) is not MappingProxyType:  # whose hash is that of the dict behind it
+        # whose hash is that of the dict behind it
+        if getattr(value, "__hash__", None) is not None and type(value) is not MappingProxyType:
             yield name, value
 
 
@@ -119,7 +126,11 @@ def _entry_of(function: object) -> dispatch.Public | None:
 def _is_builtin(function: Callable[..., object]) -> bool:
     """Whether a public function is one that PyTorch has in C++."""
     entry = _entry_of(function)
-    return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in SIMPLE_WRAPPERS
+    return (
+        entry is not None
+        and (entry.native or entry.path == "torch.nn.functional.rrelu_")
+        and entry.path not in SIMPLE_WRAPPERS
+    )
 
 
 @functools.cache
@@ -139,7 +150,8 @@ def _is_private(name: str) -> bool:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions that handlers can override: lists by namespace (modules and the class Tensor), and ``[__get__]`` by property."""
+    """The functions that handlers can override: lists by namespace (modules and the class Tensor),
+    and ``[__get__]`` by property."""
     found: dict[Any, list[Callable[..., Any]]] = {}
     for prefix in _NAMESPACES:
         namespace, ignored = _namespace(prefix), _ignored(prefix)
@@ -164,15 +176,23 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """The public functions that cannot be overridden: they take no operand, or make tensors of what is none."""
+    """The public functions that cannot be overridden: they take no operand, or make tensors of what
+    is none."""
     overridable = {f for functions in get_overridable_functions().values() for f in functions}
     found: set[Any] = set()
     for name in _NAMESPACES:
         namespace = _namespace(name)
         for attribute, value in _attributes(namespace):
-            if isinstance(value, ModuleType) or not callable(value) or (namespace is not Tensor and _is_private(attribute)):
+            if (
+                isinstance(value, ModuleType)
+                or not callable(value)
+                or (namespace is not Tensor and _is_private(attribute))
+            ):
                 continue
-            if isinstance(value, type) and value.__module__.partition(".")[0] not in ("jtorch", "torch"):
+            if isinstance(value, type) and value.__module__.partition(".")[0] not in (
+                "jtorch",
+                "torch",
+            ):
                 continue
             if value not in overridable:
                 found.add(value)
@@ -203,8 +223,13 @@ def _dummy(func: Callable[..., object]) -> Callable[..., Any]:
     defaults: dict[str, Any] = {}
     starred = only_by_position = False
     parameters = list(known_signature(func).parameters.values())
-    if parameters and all(p.default is not p.empty for p in parameters) and parameters[0].kind is not parameters[0].KEYWORD_ONLY:
-        # No overload can do without its first operand, although another one takes the second by keyword alone.
+    if (
+        parameters
+        and all(p.default is not p.empty for p in parameters)
+        and parameters[0].kind is not parameters[0].KEYWORD_ONLY
+    ):
+        # No overload can do without its first operand, although another one takes the second by
+        # keyword alone.
         parameters[0] = parameters[0].replace(default=inspect.Parameter.empty)
     for p in parameters:
         if only_by_position and p.kind is not p.POSITIONAL_ONLY:
@@ -224,12 +249,14 @@ def _dummy(func: Callable[..., object]) -> Callable[..., Any]:
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
-    """The functions whose results the default handler does not convert: they hand out what is stored."""
+    """The functions whose results the default handler does not convert: they hand out what is
+    stored."""
     return set(NOWRAP)
 
 
 def resolve_name(f: Callable[..., object]) -> str | None:
-    """The dotted name of a function, which evaluates to it (``torch.add``, ``torch.Tensor.shape.__get__``); None if it is unknown."""
+    """The dotted name of a function, which evaluates to it (``torch.add``,
+    ``torch.Tensor.shape.__get__``); None if it is unknown."""
     if hasattr(f, "overloadpacket") or hasattr(f, "overloads"):  # operators of torch.ops
         return str(f)
     name = dispatch.NAMES.get(f)
@@ -255,18 +282,24 @@ def _other_names() -> dict[Any, str]:
         namespace = _namespace(prefix)
         for name in dir(namespace):
             value = getattr(namespace, name, None)
-            if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type):
+            if (
+                callable(value)
+                and getattr(value, "__hash__", None) is not None
+                and not isinstance(value, type)
+            ):
                 found.setdefault(value, f"{prefix}.{name}")
     return found
 
 
 def is_tensor_method_or_property(func: Callable[..., object]) -> bool:
-    """Whether ``func``, as a handler gets it, is a method of Tensor or a property's getter: it wants a tensor as its first argument."""
+    """Whether ``func``, as a handler gets it, is a method of Tensor or a property's getter: it
+    wants a tensor as its first argument."""
     return func.__name__ == "__get__" or func in _tensor_methods(len(PUBLIC))
 
 
 @functools.lru_cache(1)
-def _tensor_methods(size_of_table: int) -> frozenset[Any]:  # noqa: ARG001  read anew when the table has grown
+# read anew when the table has grown
+def _tensor_methods(size_of_table: int) -> frozenset[Any]:  # noqa: ARG001
     return frozenset(get_overridable_functions().get(Tensor, ()))
 
 
@@ -278,12 +311,14 @@ def is_tensor_like(inp: Any) -> bool:
 def normalize_call(
     func: Callable[..., object], args: tuple[object, ...] = (), kwargs: Any = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call with its incomplete argument list filled out with defaults: arguments by position first, keyword-only ones by name.
+    """A call with its incomplete argument list filled out with defaults: arguments by position
+    first, keyword-only ones by name.
 
-    For handlers that want to see every argument, however the caller spelled the call: ``torch.sum(x, axis=1)``, ``x.sum(1)`` and
-    ``torch.sum(input=x, dim=1, keepdim=False)`` give the same. Works for the functions, methods and operators that handlers are told,
-    whether of ``__torch_function__`` or ``__torch_dispatch__``, and for any function with a signature. Sizes that a method takes spread
-    stay as they were given.
+    For handlers that want to see every argument, however the caller spelled the call:
+    ``torch.sum(x, axis=1)``, ``x.sum(1)`` and ``torch.sum(input=x, dim=1, keepdim=False)`` give the
+    same. Works for the functions, methods and operators that handlers are told, whether of
+    ``__torch_function__`` or ``__torch_dispatch__``, and for any function with a signature. Sizes
+    that a method takes spread stay as they were given.
 
     Raises:
         TypeError: for a missing, doubled or unknown argument.
@@ -294,7 +329,9 @@ def normalize_call(
         ((1, 2), {'alpha': 1, 'out': None})
         >>> torch.overrides.normalize_call(torch.softmax, ("x", 1))
         (('x', 1, None), {'out': None})
-        >>> torch.overrides.normalize_call(torch.ops.aten.add.Tensor, (torch.ones(1), torch.ones(1)))[1]
+        >>> torch.overrides.normalize_call(
+        ...     torch.ops.aten.add.Tensor, (torch.ones(1), torch.ones(1))
+        ... )[1]
         {'alpha': 1}
     """
     kwargs = dict(kwargs or {})
@@ -302,11 +339,17 @@ def normalize_call(
     if schema is not None and hasattr(func, "complete"):
         values = func.complete(args, kwargs)  # type: ignore[attr-defined]
         names = [a.name for a in schema.arguments]
-        return tuple(values[: schema.count]), dict(zip(names[schema.count :], values[schema.count :], strict=True))
+        return tuple(values[: schema.count]), dict(
+            zip(names[schema.count :], values[schema.count :], strict=True)
+        )
     signature = known_signature(func)
     for name, spellings in ALIASES.items():
         for spelling in spellings:
-            if spelling in kwargs and spelling not in signature.parameters and name in signature.parameters:
+            if (
+                spelling in kwargs
+                and spelling not in signature.parameters
+                and name in signature.parameters
+            ):
                 if name in kwargs:
                     raise TypeError(f"{func.__name__}() got multiple values for argument '{name}'")
                 kwargs[name] = kwargs.pop(spelling)
@@ -327,10 +370,14 @@ def normalize_call(
     return tuple(first), rest
 
 
-def _get_overloaded_args(relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None) -> list[object]:
+def _get_overloaded_args(
+    relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None
+) -> list[object]:
     """The operands that are asked, in the order of asking."""
     if get_type_fn is not None and get_type_fn is not type:
-        raise not_offered("overrides._get_overloaded_args(get_type_fn=...)", "handlers are found by type")
+        raise not_offered(
+            "overrides._get_overloaded_args(get_type_fn=...)", "handlers are found by type"
+        )
     return [operand for _, operand, _ in dispatch._collect(relevant_args, True, 0)]
 
 
@@ -340,6 +387,7 @@ def _len_torch_function_stack() -> int:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """A block inside a ``__torch_dispatch__`` handler in which operators on inner tensors record history again."""
+    """A block inside a ``__torch_dispatch__`` handler in which operators on inner tensors record
+    history again."""
     with dispatch.reentrant():
         yield

@@ -42,7 +42,8 @@ __path__: list[str] = []
 
 
 def kineto_available() -> bool:
-    """True: ``profile`` measures steps by a schedule, and writes traces; it does so without PyTorch's library, Kineto."""
+    """True: ``profile`` measures steps by a schedule, and writes traces; it does so without
+    PyTorch's library, Kineto."""
     return True
 
 
@@ -57,9 +58,16 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """What to do in which step: ``wait``, ``warmup`` and ``active`` steps in turn, ``repeat`` times (0: forever)."""
+    """What to do in which step: ``wait``, ``warmup`` and ``active`` steps in turn, ``repeat`` times
+    (0: forever)."""
 
     def action(step: int) -> ProfilerAction:
         if step < skip_first:
@@ -81,17 +89,21 @@ def schedule(
 
 
 class profile(_timed):
-    """A block whose operators run one by one, each timed, in the steps that ``schedule`` names (otherwise in all).
+    """A block whose operators run one by one, each timed, in the steps that ``schedule`` names
+    (otherwise in all).
 
     See ``torch.autograd.profiler.profile`` for what is measured.
 
     Args:
         activities: what to look at; everything that there is is, whatever it says.
-        schedule: which action each step takes, by its number; see ``schedule``. The program says by ``step()`` where steps end.
+        schedule: which action each step takes, by its number; see ``schedule``. The program says by
+            ``step()`` where steps end.
         on_trace_ready: called with the profiler where a recording ends.
-        record_shapes, profile_memory, with_stack, with_flops, programs: as for ``torch.autograd.profiler.profile``.
+        record_shapes, profile_memory, with_stack, with_flops, programs: as for
+            ``torch.autograd.profiler.profile``.
         with_modules: without effect; PyTorch's notes modules of TorchScript only.
-        experimental_config, acc_events, use_cuda, custom_trace_id_callback: without effect; they choose how PyTorch's library measures.
+        experimental_config, acc_events, use_cuda, custom_trace_id_callback: without effect; they
+            choose how PyTorch's library measures.
 
     Raises:
         NotImplementedError: for an ``execution_trace_observer``.
@@ -132,7 +144,10 @@ class profile(_timed):
             programs=programs,
         )
         if execution_trace_observer is not None:
-            raise not_offered("profile(execution_trace_observer=...)", "nothing here writes PyTorch's execution traces")
+            raise not_offered(
+                "profile(execution_trace_observer=...)",
+                "nothing here writes PyTorch's execution traces",
+            )
         self.activities = set(activities) if activities else supported_activities()
         self.schedule, self.on_trace_ready = schedule or _default_schedule_fn, on_trace_ready
         self._scheduled = schedule is not None
@@ -200,7 +215,8 @@ class profile(_timed):
         self.add_metadata_json(key, value)
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``; compressed if it is named ``.gz``."""
+        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``;
+        compressed if it is named ``.gz``."""
         self._measured().export_chrome_trace(path, self._metadata)
 
     def events(self) -> Any:
@@ -208,7 +224,9 @@ class profile(_timed):
         return self._measured()
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
     """What writes each recording as a file of the folder, for ``on_trace_ready``.
 
     Args:
@@ -223,7 +241,9 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
+        prof.export_chrome_trace(
+            os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip)
+        )
 
     return handler
 

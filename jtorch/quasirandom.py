@@ -14,10 +14,13 @@ __all__ = ["SobolEngine"]
 
 @functools.cache
 def _numbers() -> tuple[np.ndarray, np.ndarray]:
-    """Joe and Kuo's primitive polynomials and initial direction numbers (new-joe-kuo-6.21201), from SciPy, which JAX brings along."""
+    """Joe and Kuo's primitive polynomials and initial direction numbers (new-joe-kuo-6.21201), from
+    SciPy, which JAX brings along."""
     import scipy.stats
 
-    with np.load(os.path.join(os.path.dirname(scipy.stats.__file__), "_sobol_direction_numbers.npz")) as file:
+    with np.load(
+        os.path.join(os.path.dirname(scipy.stats.__file__), "_sobol_direction_numbers.npz")
+    ) as file:
         return file["poly"], file["vinit"]
 
 
@@ -50,7 +53,8 @@ class SobolEngine:
 
     Args:
         dimension: of the points.
-        scramble: whether a random shift and random lower triangular matrices are applied, which keep the points as even.
+        scramble: whether a random shift and random lower triangular matrices are applied, which
+            keep the points as even.
         seed: of these; without one they come from the global generator.
 
     Example:
@@ -66,7 +70,9 @@ class SobolEngine:
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if dimension > self.MAXDIM or dimension < 1:
-            raise ValueError(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
+            raise ValueError(
+                f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]"
+            )
         self.seed, self.scramble, self.dimension = seed, scramble, dimension
         self.sobolstate = torch.from_numpy(_directions(dimension, self.MAXBIT))
         self.shift = torch.zeros(dimension, dtype=torch.int64)
@@ -81,9 +87,15 @@ class SobolEngine:
         bits = self.MAXBIT
         shift = torch.randint(2, (self.dimension, bits), generator=generator).numpy()
         self.shift = torch.from_numpy((shift << np.arange(bits)).sum(1))
-        lower = torch.randint(2, (self.dimension, bits, bits), generator=generator).tril().numpy().copy()
+        lower = (
+            torch.randint(2, (self.dimension, bits, bits), generator=generator)
+            .tril()
+            .numpy()
+            .copy()
+        )
         lower[:, np.arange(bits), np.arange(bits)] = 1
-        # Row p as a number whose bit k is column bits - 1 - k, so that a product modulo 2 is the parity of a bitwise and.
+        # Row p as a number whose bit k is column bits - 1 - k, so that a product modulo 2 is the
+        # parity of a bitwise and.
         rows = (lower << np.arange(bits - 1, -1, -1)).sum(-1)
         products = _parity(rows[:, None, :] & self.sobolstate.numpy()[:, :, None])
         self.sobolstate = torch.from_numpy((products << np.arange(bits - 1, -1, -1)).sum(-1))
@@ -100,7 +112,9 @@ class SobolEngine:
         self.quasi = torch.from_numpy(points[-1].copy())
         return points
 
-    def draw(self, n: int = 1, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def draw(
+        self, n: int = 1, out: torch.Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
         """The next ``n`` points, as rows."""
         dtype = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
@@ -113,7 +127,9 @@ class SobolEngine:
             return out.resize_as_(result).copy_(result)
         return result
 
-    def draw_base2(self, m: int, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def draw_base2(
+        self, m: int, out: torch.Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
         """The next ``2**m`` points, as rows; all that were drawn must come to a power of 2.
 
         Raises:
@@ -124,8 +140,9 @@ class SobolEngine:
         if total & (total - 1) != 0:
             raise ValueError(
                 "The balance properties of Sobol' points require n to be a power of 2. "
-                f"{self.num_generated} points have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you still "
-                "want to do this, please use 'SobolEngine.draw()' instead."
+                f"{self.num_generated} points have been previously generated, then: "
+                f"n={self.num_generated}+2**{m}={total}. If you still want to do this, please use "
+                "'SobolEngine.draw()' instead."
             )
         return self.draw(n=n, out=out, dtype=dtype)
 

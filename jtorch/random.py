@@ -1,4 +1,5 @@
-"""Generators of random numbers, and ``torch.random``. For the same seed a generator gives the numbers that PyTorch's CPU generator gives.
+"""Generators of random numbers, and ``torch.random``. For the same seed a generator gives the
+numbers that PyTorch's CPU generator gives.
 
 Numbers are drawn on the host, at once, in program order, whatever device the tensor is on.
 """
@@ -20,7 +21,15 @@ from ._src.facts import devices, dtypes
 from .autograd.grad_mode import MODE
 from .core import Tensor, from_host, wrap
 
-__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 _DEFAULT_SEED = 67280421310721
 
@@ -223,9 +232,11 @@ _restrictions = _Restrictions()
 
 @contextlib.contextmanager
 def restricted(randomness: str, level: object) -> Iterator[None]:
-    """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples get the same numbers.
+    """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples
+    get the same numbers.
 
-    In ``"different"`` mode numbers are drawn for all examples at once, and ``level`` tells how many there are and takes them in.
+    In ``"different"`` mode numbers are drawn for all examples at once, and ``level`` tells how many
+    there are and takes them in.
     """
     _restrictions.modes.append((randomness, level))
     try:
@@ -250,7 +261,8 @@ def examples() -> list[Any]:
 
 
 def undisturbed() -> bool:
-    """Whether no ``vmap`` and no block of ``with_key`` has a say in where random numbers come from."""
+    """Whether no ``vmap`` and no block of ``with_key`` has a say in where random numbers come
+    from."""
     return not _restrictions.modes and key_now() is None
 
 
@@ -258,22 +270,25 @@ def _refuse_batching() -> None:
     """Raises torch's error inside the ``vmap`` that autograd uses itself."""
     if MODE.batching:
         raise RuntimeError(
-            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap as a "
-            "workaround"
+            "vmap: We do not yet support calling random operations inside of vmap. Please perform "
+            "random operations outside of vmap as a workaround"
         )
 
 
 def refuse_out(out: object) -> None:
-    """Raises torch's error for random numbers that a ``vmap`` is to write into a tensor that is given."""
+    """Raises torch's error for random numbers that a ``vmap`` is to write into a tensor that is
+    given."""
     if out is not None and _restrictions.modes:
         _refuse_batching()
         raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
+            "vmap: We do not support calling out variants of random operations inside of vmap. "
+            "Please use non-out variants as a workaround"
         )
 
 
 def refuse_same(*tensors: Any) -> None:
-    """Raises torch's error where a ``vmap`` wants the same numbers for examples whose parameters differ."""
+    """Raises torch's error where a ``vmap`` wants the same numbers for examples whose parameters
+    differ."""
     levels = [level for mode, level in _restrictions.modes if mode == "same"]
     if not levels:
         return
@@ -282,7 +297,8 @@ def refuse_same(*tensors: Any) -> None:
         while hasattr(v, "physical"):
             if v.level in levels:
                 raise RuntimeError(
-                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+                    "Vmap does not currently support same randomness with a batched tensor input. "
+                    "Please file an issue with functorch"
                 )
             v = v.physical
 
@@ -304,8 +320,9 @@ def twister_of(generator: Generator | None) -> Twister:
         if mode == "error":
             _refuse_batching()
             raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
-                "flags on vmap or perform the randomness operation out of vmap"
+                "vmap: called random operation while in randomness error mode. Please either use "
+                "the 'same' or 'different' randomness flags on vmap or perform the randomness "
+                "operation out of vmap"
             )
     if generator is None:
         return default_generator._twister
@@ -315,7 +332,8 @@ def twister_of(generator: Generator | None) -> Twister:
 
 
 class _Keys(threading.local):
-    """The JAX keys that this thread's random functions draw from, innermost last; None where they draw from PyTorch's generators."""
+    """The JAX keys that this thread's random functions draw from, innermost last; None where they
+    draw from PyTorch's generators."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -326,10 +344,11 @@ _keys = _Keys()
 
 @contextlib.contextmanager
 def with_key(key: Any) -> Iterator[None]:
-    """Inside the block, random functions that are given no generator draw from a JAX key, under ``jax.jit`` and ``jax.vmap`` too.
+    """Inside the block, random functions that are given no generator draw from a JAX key, under
+    ``jax.jit`` and ``jax.vmap`` too.
 
-    Each draw splits the key: the numbers depend on the key and on the order of the draws, and on nothing else; ``manual_seed`` has no say.
-    Blocks nest; each thread has its own.
+    Each draw splits the key: the numbers depend on the key and on the order of the draws, and on
+    nothing else; ``manual_seed`` has no say. Blocks nest; each thread has its own.
 
     Args:
         key: of ``jax.random.key``, or of the old kind, two 32-bit words.
@@ -351,7 +370,9 @@ def with_key(key: Any) -> Iterator[None]:
     typed = isinstance(key, jax.Array) and jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
     old = not typed and getattr(key, "dtype", None) == np.uint32 and getattr(key, "ndim", 0) == 1
     if not (old or (typed and key.ndim == 0)):
-        raise TypeError(f"with_key(): expected one key of jax.random.key(), got {type(key).__name__}")
+        raise TypeError(
+            f"with_key(): expected one key of jax.random.key(), got {type(key).__name__}"
+        )
     with drawing_from(jax.random.wrap_key_data(jax.numpy.asarray(key)) if old else key):
         yield
 
@@ -398,7 +419,8 @@ def manual_seed(seed: Any) -> Generator:
 
 
 def seed() -> int:
-    """Starts the default generator anew from a seed that the operating system gives, and returns that.
+    """Starts the default generator anew from a seed that the operating system gives, and returns
+    that.
 
     Example:
         >>> import jtorch as torch
@@ -431,7 +453,8 @@ def get_rng_state() -> Tensor:
         >>> torch.equal(before, torch.rand(1))
         True
 
-    Differs from torch: inside ``jtorch.jax.with_key``, where draws come from a key, the state is that key.
+    Differs from torch: inside ``jtorch.jax.with_key``, where draws come from a key, the state is
+    that key.
     """
     key = key_now()
     if key is None:
@@ -441,7 +464,8 @@ def get_rng_state() -> Tensor:
 
 
 def _mark(key: Any) -> np.ndarray:
-    """What the state of a key begins with: its kind, whose length tells the kinds apart where the numbers are not known."""
+    """What the state of a key begins with: its kind, whose length tells the kinds apart where the
+    numbers are not known."""
     return np.frombuffer(f"jax.random.key of {jax.random.key_impl(key)}:".encode(), np.uint8)
 
 
@@ -457,17 +481,21 @@ def _key_of(state: Tensor, now: Any) -> Any:
         fits = np.array_equal(numbers[: len(mark)], mark)
     if not fits:
         raise RuntimeError(
-            "set_rng_state(): inside jtorch.jax.with_key draws come from a key, so it takes what get_rng_state() gave in such a block with "
-            f"a key of the same kind ({jax.random.key_impl(now)}); other states are for code outside of it"
+            "set_rng_state(): inside jtorch.jax.with_key draws come from a key, so it takes what "
+            "get_rng_state() gave in such a block with a key of the same kind "
+            f"({jax.random.key_impl(now)}); other states are for code outside of it"
         )
-    found = jax.lax.bitcast_convert_type(numbers[len(mark) :].reshape(-1, 4), np.uint32).reshape(words.shape)
+    found = jax.lax.bitcast_convert_type(numbers[len(mark) :].reshape(-1, 4), np.uint32).reshape(
+        words.shape
+    )
     return jax.random.wrap_key_data(found, impl=jax.random.key_impl(now))
 
 
 def set_rng_state(new_state: Tensor) -> None:
     """Gives the default generator a state.
 
-    Differs from torch: inside ``jtorch.jax.with_key`` it takes the state of a key, and the draws that follow come from that.
+    Differs from torch: inside ``jtorch.jax.with_key`` it takes the state of a key, and the draws
+    that follow come from that.
 
     Raises:
         RuntimeError, TypeError: if it is no state, or one of the other kind.
@@ -495,7 +523,8 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: object = None,
 ) -> Iterator[None]:
-    """A block after which the default generator, or the key that draws come from, is as it was before.
+    """A block after which the default generator, or the key that draws come from, is as it was
+    before.
 
     One generator serves all devices, so ``devices`` and ``device_type`` change nothing.
 

@@ -8,12 +8,14 @@ from typing import Any
 _made: dict[str, type] = {}
 #: Classes that are offered before a call has made one.
 _FIELDS = {
-    "linalg_lstsq": "solution residuals rank singular_values", "linalg_ldl_factor": "LD pivots", "linalg_ldl_factor_ex": "LD pivots info",
+    "linalg_lstsq": "solution residuals rank singular_values", "linalg_ldl_factor": "LD pivots",
+    "linalg_ldl_factor_ex": "LD pivots info",
 }  # fmt: skip
 #: Functions whose results have a class of their own where they are written into ``out=``.
 _WRITTEN = frozenset(
-    """aminmax cummax cummin frexp geqrf histogram kthvalue linalg_cholesky_ex linalg_eig linalg_eigh linalg_inv_ex linalg_ldl_factor
-    linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_qr linalg_slogdet linalg_solve_ex linalg_svd
+    """aminmax cummax cummin frexp geqrf histogram kthvalue linalg_cholesky_ex linalg_eig
+    linalg_eigh linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lstsq linalg_lu
+    linalg_lu_factor linalg_lu_factor_ex linalg_qr linalg_slogdet linalg_solve_ex linalg_svd
     lu_unpack max median min mode nanmedian qr slogdet sort svd topk triangular_solve""".split()
 )
 
@@ -27,7 +29,9 @@ class _Result(tuple[Any, ...]):
     n_unnamed_fields = 0
 
     def __repr__(self) -> str:
-        items = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        items = ",\n".join(
+            f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)
+        )
         return f"torch.return_types.{type(self).__name__}(\n{items})"
 
     @classmethod
@@ -64,7 +68,9 @@ def make(name: str, fields: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "all_return_types":
-        return [found for _, found in sorted(_made.items()) if found.__module__ == "torch.return_types"]
+        return [
+            found for _, found in sorted(_made.items()) if found.__module__ == "torch.return_types"
+        ]
     function = name.removesuffix("_out")
     if function in _FIELDS:
         make(function, tuple(_FIELDS[function].split()))

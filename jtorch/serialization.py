@@ -1,4 +1,5 @@
-"""``save`` and ``load`` in PyTorch's own file format: files go both ways between jtorch and PyTorch."""
+"""``save`` and ``load`` in PyTorch's own file format: files go both ways between jtorch and
+PyTorch."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from . import _weights_only_unpickler
 from ._src.facts.errors import not_offered
 from ._src.files import legacy_format as _legacy_format
 from ._src.files.archive import MOST_ALIGNED, Archive, Writer
-from ._src.files.archive_records import open_reader as _open_zipfile_reader  # noqa: F401  (torch's name)
+
+# torch's name
+from ._src.files.archive_records import open_reader as _open_zipfile_reader  # noqa: F401
 from ._src.files.archive_records import open_writer as _open_zipfile_writer  # noqa: F401
 from ._src.files.legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
 from ._src.files.legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
@@ -71,26 +74,34 @@ MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | torch.device | str | dict[
 FILE_LIKE: TypeAlias = torch.types.FileLike
 
 STORAGE_KEY_SEPARATOR = ","
-LONG_SIZE, INT_SIZE, SHORT_SIZE = struct.Struct("=l").size, struct.Struct("=i").size, struct.Struct("=h").size
+LONG_SIZE, INT_SIZE, SHORT_SIZE = (
+    struct.Struct("=l").size,
+    struct.Struct("=i").size,
+    struct.Struct("=h").size,
+)
 IS_WINDOWS = sys.platform == "win32"
-MAP_SHARED, MAP_PRIVATE = (None, None) if IS_WINDOWS else (mmap_module.MAP_SHARED, mmap_module.MAP_PRIVATE)
+MAP_SHARED, MAP_PRIVATE = (
+    (None, None) if IS_WINDOWS else (mmap_module.MAP_SHARED, mmap_module.MAP_PRIVATE)
+)
 
 UNSAFE_MESSAGE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
-    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, "
-    "but it can result in arbitrary code execution. Do it only if you got the file from a trusted source."
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
+    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+    "from a trusted source."
 )
 _DOCS = (
-    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
-    "https://pytorch.org/docs/stable/generated/torch.load.html."
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
+    "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
 )
 
 
-# ---- what may be loaded ------------------------------------------------------------------------------------------------------------------
+# ---- what may be loaded --------------------------------------------------------------------------
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allows classes and functions (or pairs of one and its full name in the file) to ``load(weights_only=True)``."""
+    """Allows classes and functions (or pairs of one and its full name in the file) to
+    ``load(weights_only=True)``."""
     _weights_only_unpickler._add_safe_globals(safe_globals)
 
 
@@ -120,7 +131,10 @@ class safe_globals:
 
 def get_unsafe_globals_in_checkpoint(f: object) -> list[str]:
     """The names in a checkpoint that ``load(weights_only=True)`` would refuse."""
-    known = {**_weights_only_unpickler._get_allowed_globals(), **_weights_only_unpickler._user_allowed()}
+    known = {
+        **_weights_only_unpickler._get_allowed_globals(),
+        **_weights_only_unpickler._user_allowed(),
+    }
     with _opened(f, "rb") as file:
         if not _is_zipfile(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
@@ -183,7 +197,9 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.LITTLE)
+        >>> torch.serialization.set_default_load_endianness(
+        ...     torch.serialization.LoadEndianness.LITTLE
+        ... )
         >>> torch.serialization.get_default_load_endianness()
         <LoadEndianness.LITTLE: 2>
         >>> torch.serialization.set_default_load_endianness(None)
@@ -201,7 +217,8 @@ def get_crc32_options() -> bool:
 def set_crc32_options(compute_crc32: bool) -> None:
     """Remembers whether checksums are wanted.
 
-    Differs from torch: files always have checksums, which takes a small part of the time to write them.
+    Differs from torch: files always have checksums, which takes a small part of the time to write
+    them.
     """
     config.save.compute_crc32 = compute_crc32
 
@@ -217,7 +234,8 @@ def _refuse_sharing(name: str, flags: int | None) -> None:
 
 
 class set_default_mmap_options:
-    """Sets how ``load(..., mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``, until the end of the block in ``with``.
+    """Sets how ``load(..., mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``,
+    until the end of the block in ``with``.
 
     Where shared, what is written into a tensor is written into the file.
 
@@ -228,7 +246,8 @@ class set_default_mmap_options:
     def __init__(self, flags: int) -> None:
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(
-                f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE "
+                f"or mmap.MAP_SHARED, but got {flags}"
             )
         _refuse_sharing("set_default_mmap_options(MAP_SHARED)", flags)
         self._before, config.load.mmap_flags = config.load.mmap_flags, flags
@@ -240,17 +259,26 @@ class set_default_mmap_options:
         config.load.mmap_flags = self._before
 
 
-def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True) -> bool:
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True
+) -> bool:
     """Whether a module's ``__version__`` is at least the given one.
 
     Raises:
-        RuntimeError: if it is no version, unless ``error_if_malformed`` is False, which warns and answers True.
+        RuntimeError: if it is no version, unless ``error_if_malformed`` is False, which warns and
+            answers True.
     """
     try:
         parts = module.__version__.split(".")
-        return tuple([type(wanted)(part) for wanted, part in zip(req_version_tuple, parts)]) >= req_version_tuple
+        return (
+            tuple([type(wanted)(part) for wanted, part in zip(req_version_tuple, parts)])
+            >= req_version_tuple
+        )
     except Exception as error:
-        message = f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared with tuple "
+        message = (
+            f"'{module.__name__}' module version string is malformed '{module.__version__}' and "
+            "cannot be compared with tuple "
+        )
         message += str(req_version_tuple)
         if error_if_malformed:
             raise RuntimeError(message) from error
@@ -267,14 +295,17 @@ def _index_of(kind: str, location: str) -> int:
     module = getattr(torch, kind, None)
     if module is None or not module.is_available():
         raise RuntimeError(
-            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on "
-            "a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            f"Attempting to deserialize object on a {kind.upper()} device but "
+            f"torch.{kind}.is_available() is False. If you are running on a CPU-only machine, "
+            "please use torch.load with map_location=torch.device('cpu') to map your storages to "
+            "the CPU."
         )
     index = torch.device(location).index or 0
     if index >= module.device_count():
         raise RuntimeError(
-            f"Attempting to deserialize object on {kind.upper()} device {index} but torch.{kind}.device_count() is "
-            f"{module.device_count()}. Please use torch.load with map_location to map your storages to an existing device."
+            f"Attempting to deserialize object on {kind.upper()} device {index} but "
+            f"torch.{kind}.device_count() is {module.device_count()}. Please use torch.load with "
+            "map_location to map your storages to an existing device."
         )
     return index
 
@@ -303,7 +334,8 @@ def normalize_storage_type(storage_type: Any) -> Any:
 
 
 class skip_data:
-    """Within this ``with`` block ``save`` leaves space for the storages without writing them; ``load`` is not offered there.
+    """Within this ``with`` block ``save`` leaves space for the storages without writing them;
+    ``load`` is not offered there.
 
     Args:
         materialize_fake_tensors: of no effect, as there are no fake tensors.
@@ -319,13 +351,16 @@ class skip_data:
         _local.skip_data = self._before
 
 
-# ---- devices -----------------------------------------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 _registry: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
 
 
-def register_package(priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]) -> None:
-    """Registers how storages of a device are tagged and restored; lower priorities are asked first."""
+def register_package(
+    priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]
+) -> None:
+    """Registers how storages of a device are tagged and restored; lower priorities are asked
+    first."""
     _registry.append((priority, tagger, deserializer))
     _registry.sort(key=lambda entry: entry[0])
 
@@ -354,7 +389,10 @@ def default_restore_location(storage: Any, location: str) -> Any:
     if kind in ("cpu", "meta"):
         return storage if location == storage.location else storage.to(location)
     if kind not in ("cuda", "xpu", "mps", "hpu", "mtia", "tpu", "gpu"):
-        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
+        raise RuntimeError(
+            "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+            f"{location})"
+        )
     _index_of(kind, location)
     return storage.to(location)
 
@@ -363,12 +401,17 @@ def _get_restore_location(map_location: str | None) -> Callable[[Any, str], Any]
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
-        return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
+        return lambda storage, location: default_restore_location(
+            storage, map_location.get(location, location)
+        )
     if isinstance(map_location, str | bytes | torch.device):
         place = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
         return lambda storage, location: default_restore_location(storage, place)  # noqa: ARG005
     if not callable(map_location):
-        raise TypeError(f"map_location must be a device, a string, a dict or a callable, not {type(map_location).__name__}")
+        raise TypeError(
+            "map_location must be a device, a string, a dict or a callable, not "
+            f"{type(map_location).__name__}"
+        )
 
     def restore(storage: object, location: str) -> LoadedStorage:
         restored = map_location(storage, location)
@@ -377,7 +420,7 @@ def _get_restore_location(map_location: str | None) -> Callable[[Any, str], Any]
     return restore
 
 
-# ---- files -------------------------------------------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def _is_path(f: object) -> bool:
@@ -395,8 +438,8 @@ def _opened(f: Any, mode: str) -> Iterator[Any]:
             f.seek(f.tell())
         except (io.UnsupportedOperation, AttributeError) as e:
             raise type(e)(
-                f"{e}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like io.BytesIO and "
-                "try to load from it instead."
+                f"{e}. You can only torch.load from a file that is seekable. Please pre-load the "
+                "data into a buffer like io.BytesIO and try to load from it instead."
             ) from None
     yield f
     if "w" in mode and hasattr(f, "flush"):
@@ -430,25 +473,37 @@ def _is_zipfile(f: Any) -> bool:
     return magic == b"PK\x03\x04"
 
 
-# ---- saving ------------------------------------------------------------------------------------------------------------------------------
+# ---- saving --------------------------------------------------------------------------------------
 
 
 def _write(
-    obj: object, f: Any, pickle_module: object, pickle_protocol: int, use_new_zipfile_serialization: bool, disable_byteorder_record: bool
+    obj: object,
+    f: Any,
+    pickle_module: object,
+    pickle_protocol: int,
+    use_new_zipfile_serialization: bool,
+    disable_byteorder_record: bool,
 ) -> None:
     """What ``save`` does."""
     if not _is_path(f) and not hasattr(f, "write"):
-        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
     storages = Storages(location_tag)
     if not use_new_zipfile_serialization:
         if _local.skip_data:
-            raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
+            raise RuntimeError(
+                "Cannot use skip_data=True with _use_new_zipfile_serialization=False"
+            )
         with _written(f) as file:
             _legacy_format.save(obj, file, pickle_module, pickle_protocol, storages)
         return
     alignment = config.save.storage_alignment
     if not isinstance(alignment, int) or not 0 < alignment <= MOST_ALIGNED:
-        raise ValueError(f"config.save.storage_alignment must be a whole number from 1 to {MOST_ALIGNED}, got {alignment!r}")
+        raise ValueError(
+            f"config.save.storage_alignment must be a whole number from 1 to {MOST_ALIGNED}, got "
+            f"{alignment!r}"
+        )
     buffer = io.BytesIO()
     write_pickle(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
     name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if _is_path(f) else "archive"
@@ -460,26 +515,33 @@ def _write(
         if not disable_byteorder_record:
             writer.record("byteorder", sys.byteorder.encode())
         for key, piece in storages.pieces.values():
-            writer.record(f"data/{key}", np.zeros(piece.nbytes, np.uint8) if _local.skip_data else piece.memory().view(np.uint8))
+            writer.record(
+                f"data/{key}",
+                np.zeros(piece.nbytes, np.uint8)
+                if _local.skip_data
+                else piece.memory().view(np.uint8),
+            )
         writer.close()
 
 
-# ---- loading -----------------------------------------------------------------------------------------------------------------------------
+# ---- loading -------------------------------------------------------------------------------------
 
 
 def _weights_only_message(message: str) -> str:
     if re.search(r"GLOBAL (\S+) was not an allowed global by default.", message):
         return (
-            "Weights only load failed. This file can still be loaded, to do so you have two options, "
-            "\033[1mdo those steps only if you trust the source of the checkpoint\033[0m. "
-            f"\n\t(1) {UNSAFE_MESSAGE}\n\t(2) Alternatively, to load with `weights_only=True` please check "
-            "the recommended steps in the following error message.\n\tWeightsUnpickler error: " + message + _DOCS
+            "Weights only load failed. This file can still be loaded, to do so you have two "
+            "options, \033[1mdo those steps only if you trust the source of the checkpoint\033[0m. "
+            f"\n\t(1) {UNSAFE_MESSAGE}\n"
+            "\t(2) Alternatively, to load with `weights_only=True` please check the recommended "
+            "steps in the following error message.\n"
+            "\tWeightsUnpickler error: " + message + _DOCS
         )
     text = f"Weights only load failed. {UNSAFE_MESSAGE}\n"
     if not re.search(r"whose module (\S+) is blocked", message):
         text += (
-            "Please file an issue with the following so that we can make `weights_only=True` compatible with your use case: "
-            "WeightsUnpickler error: "
+            "Please file an issue with the following so that we can make `weights_only=True` "
+            "compatible with your use case: WeightsUnpickler error: "
         )
     return text + "\n\n" + message + _DOCS
 
@@ -490,14 +552,16 @@ def _forced_weights_only(weights_only: bool | None, pickle_module: object) -> bo
     force_no = os.getenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in yes
     if force and force_no:
         raise RuntimeError(
-            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "should be set, but both were set."
         )
     if force:
         return True
     if weights_only is None and force_no:
         warnings.warn(
-            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly passed to "
-            "`torch.load`, forcing weights_only=False.",
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since "
+            "the`weights_only` argument was not explicitly passed to `torch.load`, forcing "
+            "weights_only=False.",
             UserWarning,
             stacklevel=4,
         )
@@ -518,7 +582,9 @@ def _read(
     mmap = config.load.mmap if mmap is None else mmap
     if weights_only:
         if pickle_module is not None:
-            raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+            raise RuntimeError(
+                "Can not safely load weights when explicit pickle_module is specified"
+            )
         if pickle_load_args:
             warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=3)
     pickle_load_args.setdefault("encoding", "utf-8")
@@ -527,35 +593,60 @@ def _read(
         try:
             if _is_zipfile(file):
                 with Archive(file) as archive:
-                    return _load(archive, map_location, reader, f if mmap else None, pickle_load_args)
+                    return _load(
+                        archive, map_location, reader, f if mmap else None, pickle_load_args
+                    )
             if mmap:
                 raise RuntimeError(
-                    f"mmap can only be used with files saved with `torch.save({f!r}, _use_new_zipfile_serialization=True), please "
-                    "torch.save your checkpoint with this option in order to use mmap."
+                    f"mmap can only be used with files saved with `torch.save({f!r}, "
+                    "_use_new_zipfile_serialization=True), please torch.save your checkpoint with "
+                    "this option in order to use mmap."
                 )
-            return _legacy_format.load(file, _get_restore_location(map_location), reader, pickle_load_args)
+            return _legacy_format.load(
+                file, _get_restore_location(map_location), reader, pickle_load_args
+            )
         except EOFError as e:
-            raise EOFError(*(e.args or ("Ran out of input: the file might be truncated",))) from None
+            raise EOFError(
+                *(e.args or ("Ran out of input: the file might be truncated",))
+            ) from None
         except pickle.UnpicklingError as e:
             if not weights_only:
                 raise
             raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
 
 
-def _legacy_load(f: object, map_location: str | None, pickle_module: object, **pickle_load_args: Any) -> object:
+def _legacy_load(
+    f: object, map_location: str | None, pickle_module: object, **pickle_load_args: Any
+) -> object:
     """Reads the next object of an open file in the format before archives."""
-    return _legacy_format.load(f, _get_restore_location(map_location), pickle_module, {"encoding": "utf-8", **pickle_load_args})
+    return _legacy_format.load(
+        f,
+        _get_restore_location(map_location),
+        pickle_module,
+        {"encoding": "utf-8", **pickle_load_args},
+    )
 
 
-def _load(archive: Archive, map_location: str | None, reader: object, mapped: Any, options: dict[str, str]) -> object:
+def _load(
+    archive: Archive, map_location: str | None, reader: object, mapped: Any, options: dict[str, str]
+) -> object:
     if archive.has("constants.pkl"):
-        raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
+        raise NotImplementedError(
+            "torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript "
+            "interpreter"
+        )
     if mapped is not None and not _is_path(mapped):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if mapped is not None:
         _refuse_sharing("load(mmap=True) with mmap_flags=MAP_SHARED", config.load.mmap_flags)
-    default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(config.load.endianness)
-    order = archive.record("byteorder") if archive.has("byteorder") else default or sys.byteorder.encode()
+    default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(
+        config.load.endianness
+    )
+    order = (
+        archive.record("byteorder")
+        if archive.has("byteorder")
+        else default or sys.byteorder.encode()
+    )
     if order not in (b"little", b"big"):
         raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')}")
     swapped = order.decode() != sys.byteorder
@@ -564,7 +655,9 @@ def _load(archive: Archive, map_location: str | None, reader: object, mapped: An
 
     def persistent_load(pid: tuple[StorageType | int | str, ...]) -> object:
         if isinstance(pid, tuple) and pid and text(pid[0]) != "storage":
-            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{text(pid[0])}'")
+            raise AssertionError(
+                f"Unknown typename for persistent_load, expected 'storage' but got '{text(pid[0])}'"
+            )
         storage_type, key, location, _numel = storage_id(pid, 5)
         if key not in storages:
             name = f"data/{key}"
@@ -572,15 +665,24 @@ def _load(archive: Archive, map_location: str | None, reader: object, mapped: An
                 data = archive.array(name)
                 if swapped and storage_type.dtype is not None:
                     if data.nbytes % storage_type.dtype.itemsize:
-                        raise RuntimeError(f"The record {name} ends within an element. The file might be corrupted.")
+                        raise RuntimeError(
+                            f"The record {name} ends within an element. The file might be "
+                            "corrupted."
+                        )
                     data = data.view(storage_type.dtype.np).byteswap().view(np.uint8)
             else:
                 start, size = archive.offset(name)
-                data = np.memmap(mapped, np.uint8, "c", start, (size,)) if size else np.empty(0, np.uint8)
+                data = (
+                    np.memmap(mapped, np.uint8, "c", start, (size,))
+                    if size
+                    else np.empty(0, np.uint8)
+                )
             storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), text(location))
         return storages[key]
 
-    unpickler = make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
+    unpickler = make_unpickler(reader, persistent_load)(
+        io.BytesIO(archive.record("data.pkl")), **options
+    )
     return unpickler.load()
 
 

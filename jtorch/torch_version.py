@@ -8,7 +8,20 @@ from typing import Any
 from .version import __version__ as internal_version
 
 #: The ranks of what may follow a release: pre-releases come before it, and later ones after.
-_STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -1, "c": -1, "pre": -1, "preview": -1, "post": 1, "rev": 1, "r": 1}
+_STAGES = {
+    "dev": -4,
+    "a": -3,
+    "alpha": -3,
+    "b": -2,
+    "beta": -2,
+    "rc": -1,
+    "c": -1,
+    "pre": -1,
+    "preview": -1,
+    "post": 1,
+    "rev": 1,
+    "r": 1,
+}
 
 
 @functools.cache
@@ -29,7 +42,13 @@ def _key(text: str) -> tuple[object, ...] | None:
         numbers.pop()
     found = re.findall(r"[-_.]?([a-z]*)[-_.]?(\d*)", suffix)
     stages = tuple([(_STAGES[name] if name else 1, int(n or 0)) for name, n in found if name or n])
-    parts = () if local is None else tuple([(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.split(r"[-_.]", local)])
+    parts = (
+        ()
+        if local is None
+        else tuple(
+            [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.split(r"[-_.]", local)]
+        )
+    )
     return int(epoch or 0), tuple(numbers), (*stages, (0, 0)), parts
 
 
@@ -40,7 +59,11 @@ class TorchVersion(str):
 
     Example:
         >>> from jtorch.torch_version import TorchVersion
-        >>> TorchVersion("1.10.0") > "1.9", TorchVersion("1.10.0") >= (1, 10), TorchVersion("1.10.0a") < (1, 10, 0)
+        >>> (
+        ...     TorchVersion("1.10.0") > "1.9",
+        ...     TorchVersion("1.10.0") >= (1, 10),
+        ...     TorchVersion("1.10.0a") < (1, 10, 0),
+        ... )
         (True, True, True)
     """
 

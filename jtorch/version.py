@@ -1,4 +1,5 @@
-"""The version of PyTorch that jtorch follows, with a label of its own, and what torch programs ask about the build."""
+"""The version of PyTorch that jtorch follows, with a label of its own, and what torch programs ask
+about the build."""
 
 __version__ = "2.13.0+jtorch"
 #: The version of jtorch itself.

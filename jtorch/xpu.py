@@ -1,4 +1,5 @@
-"""Intel's GPUs, for which JAX has no backend here: the questions are answered, all else says that there are none."""
+"""Intel's GPUs, for which JAX has no backend here: the questions are answered, all else says that
+there are none."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -69,10 +70,17 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 
 class device:
-    """A block in which another device is the current one; for None or a negative index, without effect."""
+    """A block in which another device is the current one; for None or a negative index, without
+    effect."""
 
     def __init__(self, device: Any) -> None:
-        self.idx = device if isinstance(device, int) else -1 if device is None else torch_device(device).index or 0
+        self.idx = (
+            device
+            if isinstance(device, int)
+            else -1
+            if device is None
+            else torch_device(device).index or 0
+        )
 
     def __enter__(self) -> None:
         if self.idx >= 0:

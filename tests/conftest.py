@@ -11,7 +11,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 @pytest.fixture
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the engine see one thread: those of other tests may not have ended yet, and nothing is written in place beside them."""
+    """Has the engine see one thread: those of other tests may not have ended yet, and nothing is
+    written in place beside them."""
     from jtorch._src.engine import THREADS
 
     monkeypatch.setattr(THREADS, "many", False)

@@ -1,9 +1,12 @@
-"""A hook of mkdocs: adds the pages of the site that are made of the code and of files outside ``docs/``.
+"""A hook of mkdocs: adds the pages of the site that are made of the code and of files outside
+``docs/``.
 
-The start page is ``README.md``; the reference comes from the docstrings, the list of what is not offered from the refusals, the changelog
-from its fragments. ``pages()`` gives their texts by path, without mkdocs, for the tests.
+The start page is ``README.md``; the reference comes from the docstrings, the list of what is not
+offered from the refusals, the changelog from its fragments. ``pages()`` gives their texts by path,
+without mkdocs, for the tests.
 
-Run by hand (``python -m tools.docs_site``) it writes ``docs/environment.md``, which the repository shows too.
+Run by hand (``python -m tools.docs_site``) it writes ``docs/environment.md``, which the repository
+shows too.
 """
 
 from __future__ import annotations
@@ -20,7 +23,19 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 #: Sections of docstrings, as headings of the reference.
-_SECTIONS = ("Args", "Shapes", "Dtypes", "Returns", "Raises", "Differs from torch", "Gradient", "Units", "Source", "Example", "Examples")
+_SECTIONS = (
+    "Args",
+    "Shapes",
+    "Dtypes",
+    "Returns",
+    "Raises",
+    "Differs from torch",
+    "Gradient",
+    "Units",
+    "Source",
+    "Example",
+    "Examples",
+)
 _SECTION = re.compile(rf"^({'|'.join(_SECTIONS)}): *(.*)$")
 _LINK = re.compile(r"(\]\()([^)#:]+)(#[^)]*)?(\))")
 #: Files outside of ``docs/`` that pages lead to, and where the site has them.
@@ -33,7 +48,8 @@ _MOVED = {
 
 
 def _relinked(text: str) -> str:
-    """The text of a file of the root, with links as pages in ``docs/`` have them; what the site does not have is no link."""
+    """The text of a file of the root, with links as pages in ``docs/`` have them; what the site
+    does not have is no link."""
 
     def link(found: re.Match[str]) -> str:
         target, anchor = found[2], found[3] or ""
@@ -73,7 +89,9 @@ def _body(doc: str) -> Iterator[str]:
         elif line.startswith("    ") and section in ("Args", "Raises"):
             entry = re.match(r"    ([\w*][\w*, .]*): (.*)", line)
             text = _escaped(bare).replace("``", "`")
-            yield f"- `{entry[1]}`: {_escaped(entry[2]).replace('``', '`')}" if entry else f"  {text}"
+            yield (
+                f"- `{entry[1]}`: {_escaped(entry[2]).replace('``', '`')}" if entry else f"  {text}"
+            )
         else:
             yield _escaped(bare).replace("``", "`")
     if code:
@@ -113,7 +131,12 @@ def _classes(title: str, *spaces: tuple[str, Any, type]) -> str:
     for prefix, space, base in spaces:
         for name in sorted(dir(space)):
             kind = getattr(space, name)
-            if not name.startswith("_") and isinstance(kind, type) and issubclass(kind, base) and _is_offered(kind):
+            if (
+                not name.startswith("_")
+                and isinstance(kind, type)
+                and issubclass(kind, base)
+                and _is_offered(kind)
+            ):
                 lines += _entry(f"{prefix}.{name}", kind)
     return "\n".join(lines) + "\n"
 
@@ -126,23 +149,36 @@ def _not_offered() -> str:
     found: dict[str, dict[str, list[str]]] = {}
     for module, names in _refused.names().items():
         for name, (_, why) in names.items():
-            found.setdefault(f"torch.{module}" if module else "torch", {}).setdefault(why, []).append(name)
+            found.setdefault(f"torch.{module}" if module else "torch", {}).setdefault(
+                why, []
+            ).append(name)
     for path, made in PUBLIC.items():
         doc = made.__doc__ or ""
         if doc.startswith("Not offered: "):
             space, _, name = path.rpartition(".")
             why = " ".join(doc.removeprefix("Not offered: ").split("\n\n")[0].split()).rstrip(".")
-            found.setdefault(f"torch.{space}" if space else "torch", {}).setdefault(why, []).append(name)
+            found.setdefault(f"torch.{space}" if space else "torch", {}).setdefault(why, []).append(
+                name
+            )
     lines = [
         "# What is not offered\n",
-        "These names of PyTorch can be imported, and raise `NotImplementedError` when they are used; each says why, and most what to use",
-        "instead. The list is made of the refusals themselves. Everything else of PyTorch 2.13 that is public is there;",
+        (
+            "These names of PyTorch can be imported, and raise `NotImplementedError` when they are "
+            "used; each says why, and most what to use"
+        ),
+        (
+            "instead. The list is made of the refusals themselves. Everything else of PyTorch 2.13 "
+            "that is public is there;"
+        ),
         "[differences](differences.md) tells what behaves otherwise.\n",
         "| where | names | why, and what to do |\n|---|---|---|",
     ]
     for module in sorted(found):
         lines += [
-            f"| `{module}` | {', '.join(f'`{name}`' for name in sorted(set(names)))} | {_escaped(why)} |"
+            (
+                f"| `{module}` | {', '.join(f'`{name}`' for name in sorted(set(names)))} | "
+                f"{_escaped(why)} |"
+            )
             for why, names in sorted(found[module].items())
         ]
     return "\n".join(lines) + "\n"
@@ -158,14 +194,20 @@ def _changelog() -> str:
     lines = [(ROOT / "CHANGELOG.md").read_text().strip(), "\n## Not released yet\n"]
     for kind in ("added", "changed", "fixed", "removed"):
         if kind in kinds:
-            lines += [f"\n### {kind.capitalize()}\n", *(f"- {_escaped(text)}" for text in kinds[kind])]
+            lines += [
+                f"\n### {kind.capitalize()}\n",
+                *(f"- {_escaped(text)}" for text in kinds[kind]),
+            ]
     return "\n".join(lines) + "\n"
 
 
 def _decisions() -> str:
     lines = ["# Decisions\n", "What was decided, why, and what was rejected.\n"]
     files = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    lines += [f"- [{file.read_text().splitlines()[0].removeprefix('# ')}](decisions/{file.name})" for file in files]
+    lines += [
+        f"- [{file.read_text().splitlines()[0].removeprefix('# ')}](decisions/{file.name})"
+        for file in files
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,9 @@
-"""Writes the type stubs of what jtorch binds at run time: ``python tools/gen_stubs.py`` (``--check`` only tells whether they are stale).
+"""Writes the type stubs of what jtorch binds at run time: ``python tools/gen_stubs.py``
+(``--check`` only tells whether they are stale).
 
-Functions, Tensor's methods and the namespaces ``linalg``, ``fft``, ``special`` and ``nn.functional`` come from the declarations: names,
-order and defaults from the public signature, types from the kernel's annotations, the first line of the docstring. Everything else that
+Functions, Tensor's methods and the namespaces ``linalg``, ``fft``, ``special`` and
+``nn.functional`` come from the declarations: names, order and defaults from the public signature,
+types from the kernel's annotations, the first line of the docstring. Everything else that
 ``jtorch/__init__.py`` exports is copied from its import statements.
 """
 
@@ -49,47 +51,55 @@ NAMESPACES = {
     "nn.functional": "nn/functional.pyi",
 }
 
-#: Names in annotations of declarations, as stubs say them. Builtins get other names, since torch has functions of the same ones.
+#: Names in annotations of declarations, as stubs say them. Builtins get other names, since torch
+#: has functions of the same ones.
 NAMES = {
-    "Array": "Tensor", "Tensor": "Tensor", "Number": "Number", "Dtype": "_dtype", "dtype": "_dtype", "int": "_int", "float": "_float",
-    "bool": "_bool", "complex": "_complex", "str": "str", "tuple": "tuple", "list": "list", "dict": "dict", "object": "object",
-    "Any": "Any", "None": "None", "Callable": "Callable", "Sequence": "Sequence", "Iterator": "Iterator", "Size": "Size",
+    "Array": "Tensor", "Tensor": "Tensor", "Number": "Number", "Dtype": "_dtype", "dtype": "_dtype",
+    "int": "_int", "float": "_float", "bool": "_bool", "complex": "_complex", "str": "str",
+    "tuple": "tuple", "list": "list", "dict": "dict", "object": "object", "Any": "Any",
+    "None": "None", "Callable": "Callable", "Sequence": "Sequence", "Iterator": "Iterator",
+    "Size": "Size",
 }  # fmt: skip
 
 #: Types of parameters that composites leave open, by name.
 OPEN_PARAMETERS = {
-    "input": "Tensor", "dtype": "_dtype | None", "device": "_device | str | _int | None", "generator": "Generator | None",
-    "pin_memory": "_bool", "requires_grad": "_bool", "other": "Tensor | Number", "layout": "_layout | None",
+    "input": "Tensor", "dtype": "_dtype | None", "device": "_device | str | _int | None",
+    "generator": "Generator | None", "pin_memory": "_bool", "requires_grad": "_bool",
+    "other": "Tensor | Number", "layout": "_layout | None",
     "memory_format": "_memory_format | None", "exponent": "Tensor | Number",
     **dict.fromkeys("weight bias running_mean running_var attn_mask".split(), "Tensor | None"),
     **dict.fromkeys(
-        "target input1 input2 mask grid logits query key anchor positive negative mat1 mat2 src x1 x2 log_probs theta".split(), "Tensor"
+        ("target input1 input2 mask grid logits query key anchor positive negative mat1 mat2 src "
+         "x1 x2 log_probs theta").split(), "Tensor"
     ),
     **dict.fromkeys("dim0 dim1 axis0 axis1".split(), "_int"),
-    **dict.fromkeys(("__getitem__.index", "__setitem__.index"), "_Index"),  # of these functions alone
+    # of these functions alone
+    **dict.fromkeys(("__getitem__.index", "__setitem__.index"), "_Index"),
 }  # fmt: skip
 #: Results of composites and methods that leave them open; Tensor where nothing is said here.
 OPEN_RESULTS = {
     **dict.fromkeys(
-        """split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes
-        broadcast_tensors meshgrid""".split(),
+        """split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_chunk
+        unsafe_split unsafe_split_with_sizes broadcast_tensors meshgrid""".split(),
         "tuple[Tensor, ...]",
     ),
     **dict.fromkeys(
-        """unique unique_consecutive histogram histogramdd tolist native_batch_norm native_group_norm native_layer_norm lu
-        multi_head_attention_forward fractional_max_pool2d
-        fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices ldl_factor ldl_factor_ex lstsq
-        __reduce_ex__ __dlpack__ __dlpack_device__ storage untyped_storage
-        grad_fn embedding_bag record_stream""".split(),
+        """unique unique_consecutive histogram histogramdd tolist native_batch_norm
+        native_group_norm native_layer_norm lu multi_head_attention_forward fractional_max_pool2d
+        fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
+        ldl_factor ldl_factor_ex lstsq __reduce_ex__ __dlpack__ __dlpack_device__ storage
+        untyped_storage grad_fn embedding_bag record_stream""".split(),
         "Any",
     ),
     **dict.fromkeys(
-        """is_complex is_conj is_floating_point is_inference is_neg is_pinned is_same_size is_set_to is_shared is_signed is_coalesced
-        is_contiguous __bool__ __contains__ allclose equal""".split(),
+        """is_complex is_conj is_floating_point is_inference is_neg is_pinned is_same_size is_set_to
+        is_shared is_signed is_coalesced is_contiguous __bool__ __contains__ allclose
+        equal""".split(),
         "_bool",
     ),
     **dict.fromkeys(
-        "get_device __int__ __index__ __len__ dim ndimension numel nelement element_size storage_offset data_ptr".split(),
+        ("get_device __int__ __index__ __len__ dim ndimension numel nelement element_size "
+         "storage_offset data_ptr").split(),
         "_int",
     ),
     **dict.fromkeys("__repr__ __format__".split(), "str"),
@@ -97,31 +107,40 @@ OPEN_RESULTS = {
     **dict.fromkeys("register_hook register_post_accumulate_grad_hook".split(), "_RemovableHandle"),
     **dict.fromkeys("std_mean var_mean".split(), "tuple[Tensor, Tensor]"),
     **dict.fromkeys("numpy __array__".split(), "_np.ndarray[Any, _np.dtype[Any]]"),
-    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "_int | _float | _bool",
-    "dim_order": "tuple[_int, ...]",
+    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]",
+    "item": "_int | _float | _bool", "dim_order": "tuple[_int, ...]",
     "broadcast_shapes": "Size", "jax": "_jax.Array",
 }  # fmt: skip
 PROPERTIES = {
-    "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "itemsize": "_int", "nbytes": "_int", "is_leaf": "_bool",
-    "grad_fn": "Any", "output_nr": "_int", "requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor", "_version": "_int",
-    "T": "Tensor", "mT": "Tensor", "H": "Tensor", "mH": "Tensor", "real": "Tensor", "imag": "Tensor", "_base": "Tensor | None",
-    "retains_grad": "_bool", "names": "tuple[None, ...]",
+    "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "itemsize": "_int",
+    "nbytes": "_int", "is_leaf": "_bool", "grad_fn": "Any", "output_nr": "_int",
+    "requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor", "_version": "_int",
+    "T": "Tensor", "mT": "Tensor", "H": "Tensor", "mH": "Tensor", "real": "Tensor",
+    "imag": "Tensor", "_base": "Tensor | None", "retains_grad": "_bool",
+    "names": "tuple[None, ...]",
 }  # fmt: skip
-#: Functions of several forms, whose results have types of their own: each form's parameters after ``input`` (methods have ``self``)
-#: and its result. ``{out}`` is where functions have ``out=``.
+#: Functions of several forms, whose results have types of their own: each form's parameters after
+#: ``input`` (methods have ``self``) and its result. ``{out}`` is where functions have ``out=``.
 _EXTREMES = [
     ("{out: Tensor | None}", "Tensor"),
     ("dim: _int, keepdim: _bool = False, {out: Any}", "_return_values"),
 ]
 _SPARSE = (
-    "*, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, "
-    "check_invariants: _bool | None = None"
+    "*, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool "
+    "= False, requires_grad: _bool = False, check_invariants: _bool | None = None"
 )
 FORMS = {
-    **{name: [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")] for name in ("max", "min")},
+    **{
+        name: [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")]
+        for name in ("max", "min")
+    },
     **dict.fromkeys("median nanmedian".split(), _EXTREMES),
     "Tensor.size": [("dim: None = None", "Size"), ("dim: _int", "_int")],
-    "Tensor.view": [("dtype: _dtype", "Tensor"), ("size: Sequence[_int]", "Tensor"), ("*size: _int", "Tensor")],
+    "Tensor.view": [
+        ("dtype: _dtype", "Tensor"),
+        ("size: Sequence[_int]", "Tensor"),
+        ("*size: _int", "Tensor"),
+    ],
     "Tensor.stride": [("dim: None = None", "tuple[_int, ...]"), ("dim: _int", "_int")],
     "Tensor.type": [
         ("dtype: None = None, non_blocking: _bool = False", "str"),
@@ -129,7 +148,13 @@ FORMS = {
     ],
     "where": [
         ("condition: Tensor", "tuple[Tensor, ...]"),
-        ("condition: Tensor, input: Tensor | Number, other: Tensor | Number, {out: Tensor | None}", "Tensor"),
+        (
+            (
+                "condition: Tensor, input: Tensor | Number, other: Tensor | Number, {out: Tensor | "
+                "None}"
+            ),
+            "Tensor",
+        ),
     ],
     **{
         name: [
@@ -140,7 +165,13 @@ FORMS = {
         for name in ("atleast_1d", "atleast_2d", "atleast_3d")
     },
     "sparse_coo_tensor": [
-        (f"indices: Any, values: Any, size: Sequence[_int] | None = None, {_SPARSE}, is_coalesced: _bool | None = None", "Tensor"),
+        (
+            (
+                f"indices: Any, values: Any, size: Sequence[_int] | None = None, {_SPARSE}, "
+                "is_coalesced: _bool | None = None"
+            ),
+            "Tensor",
+        ),
         (f"size: Sequence[_int], {_SPARSE}", "Tensor"),
     ],
 }
@@ -156,7 +187,8 @@ class _Indices(Protocol):
     def __getitem__(self, index: _int, /) -> _Index: ...
     def index(self, value: Any, /) -> _int: ...
 
-_Index: TypeAlias = "SupportsIndex | slice | EllipsisType | Tensor | _np.ndarray[Any, Any] | _Indices | None"
+_Index: TypeAlias = "SupportsIndex | slice | EllipsisType | Tensor | _np.ndarray[Any, Any] | \
+_Indices | None"
 """
 
 
@@ -173,17 +205,26 @@ class _Types(ast.NodeTransformer):
         return ast.Name(NAMES.get(node.id, "Any"))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        known = {"np.ndarray": "Tensor", "dtypes.dtype": "_dtype", "torch.Tensor": "Tensor", "devices.device": "_device"}
+        known = {
+            "np.ndarray": "Tensor",
+            "dtypes.dtype": "_dtype",
+            "torch.Tensor": "Tensor",
+            "devices.device": "_device",
+        }
         found = known.get(ast.unparse(node))
         self.unknown = self.unknown or found is None
         return ast.Name(found or "Any")
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        # Callers may give any sequence where a kernel gets a tuple or list; results that are lists come as tuples.
+        # Callers may give any sequence where a kernel gets a tuple or list; results that are lists
+        # come as tuples.
         name = node.value.id if isinstance(node.value, ast.Name) else ""
         item = node.slice
         variadic = (
-            isinstance(item, ast.Tuple) and len(item.elts) == 2 and isinstance(item.elts[1], ast.Constant) and item.elts[1].value is ...
+            isinstance(item, ast.Tuple)
+            and len(item.elts) == 2
+            and isinstance(item.elts[1], ast.Constant)
+            and item.elts[1].value is ...
         )
         if name == "list" or (name == "tuple" and variadic):
             of = self.visit(item.elts[0] if isinstance(item, ast.Tuple) else item)
@@ -197,7 +238,11 @@ def stub_type(annotation: Any, parameter: bool) -> str:
     """An annotation as stubs say it; ``Any`` where it cannot be said."""
     if annotation is inspect.Parameter.empty:
         return "Any"
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    text = (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", str(annotation))
+    )
     if text in ("Array | float", "Array | float | None"):
         text = text.replace("float", "Number")
     types = _Types(parameter)
@@ -216,7 +261,11 @@ def default(value: Any) -> str:
 
 def first_line(doc: str | None) -> str:
     """The first sentence's line of a docstring, fit for a stub."""
-    line = (inspect.cleandoc(doc).split("\n\n")[0].replace("\n", " ") if doc else "").replace("\\", "\\\\").replace('"""', "'''")
+    line = (
+        (inspect.cleandoc(doc).split("\n\n")[0].replace("\n", " ") if doc else "")
+        .replace("\\", "\\\\")
+        .replace('"""', "'''")
+    )
     return textwrap.shorten(line, 120, placeholder=" ...")
 
 
@@ -241,7 +290,12 @@ class Function:
             source = self.signature
         for name, p in source.parameters.items():
             found[name] = stub_type(p.annotation, parameter=True)
-            if self.op is not None and p.default is None and found[name] != "Any" and "None" not in found[name]:
+            if (
+                self.op is not None
+                and p.default is None
+                and found[name] != "Any"
+                and "None" not in found[name]
+            ):
                 found[name] += " | None"
         return found
 
@@ -251,7 +305,9 @@ class Function:
         if p.name == "out":
             return "Any" if self.returns_several else "Tensor | None"
         if known == "Any" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            known = OPEN_PARAMETERS.get(f"{self.name}.{p.name}") or OPEN_PARAMETERS.get(p.name, "Any")
+            known = OPEN_PARAMETERS.get(f"{self.name}.{p.name}") or OPEN_PARAMETERS.get(
+                p.name, "Any"
+            )
             if p.default is None and known != "Any" and "None" not in known:
                 known += " | None"
         return known
@@ -285,7 +341,11 @@ class Function:
             said, _, out = said.partition("{")
             kind = out.removeprefix("out: ").removesuffix("}")
             after = f"*, out: {kind} = None" if out and not self.method else ""
-            head = f"{indent}def {self.name}({', '.join(filter(None, [first, said.rstrip(', '), after]))}) -> {result}:"
+            head = (
+                f"{indent}def "
+                f"{self.name}({', '.join(filter(None, [first, said.rstrip(', '), after]))}) -> "
+                f"{result}:"
+            )
             yield f"{indent}@overload"
             yield f'{head}\n{indent}    """{self.doc}"""' if self.doc and i == 0 else f"{head} ..."
 
@@ -297,7 +357,12 @@ class Function:
             yield from self._forms(forms, indent)
             return
         params = list(self.signature.parameters.values())
-        if self.method and params and params[0].kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+        if (
+            self.method
+            and params
+            and params[0].kind
+            in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        ):
             params = params[1:]
         if self.varargs is None or not any(p.kind is p.VAR_POSITIONAL for p in params):
             yield from self._def(params, indent)
@@ -312,7 +377,9 @@ class Function:
         spread.append(inspect.Parameter(self.varargs, inspect.Parameter.VAR_POSITIONAL))
         spread += [p.replace(kind=p.KEYWORD_ONLY) for p in packed[place + 1 :]]
         # Factories add dtype, device and the rest to what the kernel takes.
-        extra = [p for p in params if p.kind is p.KEYWORD_ONLY and p.name not in {q.name for q in packed}]
+        extra = [
+            p for p in params if p.kind is p.KEYWORD_ONLY and p.name not in {q.name for q in packed}
+        ]
         packed = sorted([*packed, *extra], key=lambda p: p.kind)
         spread = sorted([*spread, *extra], key=lambda p: p.kind)
         yield f"{indent}@overload"
@@ -320,7 +387,9 @@ class Function:
         yield f"{indent}@overload"
         yield from self._def(spread, indent, doc=False)
 
-    def _def(self, params: Iterable[inspect.Parameter], indent: str, doc: bool = True) -> Iterator[str]:
+    def _def(
+        self, params: Iterable[inspect.Parameter], indent: str, doc: bool = True
+    ) -> Iterator[str]:
         parts = ["self"] if self.method else []
         star = False
         params = [p for p in params if not keyword.iskeyword(p.name)]
@@ -363,7 +432,8 @@ def named_tuples(used: Iterable[Function]) -> list[str]:
     if any(f.name in FORMS for f in used):
         found["values"] = ("values", "indices")
     return [
-        f"class _return_{name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields)
+        f"class _return_{name}(NamedTuple):\n"
+        + "".join(f"    {field}: Tensor\n" for field in fields)
         for name, fields in sorted(found.items())
     ]
 
@@ -376,7 +446,11 @@ def tensor_class(methods: list[Function]) -> list[str]:
     for name, value in sorted(jtorch.Tensor.__dict__.items()):
         if isinstance(value, property) and (not name.startswith("_") or name in PROPERTIES):
             kind = PROPERTIES.get(name) or ("_bool" if name.startswith("is_") else "Any")
-            lines += ["    @property", f"    def {name}(self) -> {kind}:", f'        """{first_line(value.__doc__)}"""']
+            lines += [
+                "    @property",
+                f"    def {name}(self) -> {kind}:",
+                f'        """{first_line(value.__doc__)}"""',
+            ]
             if value.fset is not None:
                 lines += [f"    @{name}.setter", f"    def {name}(self, value: Any) -> None: ..."]
             bound.add(name)
@@ -398,28 +472,50 @@ def exports() -> list[str]:
         for name in node.names:
             if name.name == "*" or (name.asname == name.name and name.name != "Tensor"):
                 where = "." * node.level + (node.module or "")
-                lines.append(f"from {where} import {name.name}" + ("" if name.name == "*" else f" as {name.name}"))
+                lines.append(
+                    f"from {where} import {name.name}"
+                    + ("" if name.name == "*" else f" as {name.name}")
+                )
     said = {line.rpartition(" ")[2] for line in lines}
     files = (path.relative_to(PACKAGE).with_suffix("").parts for path in PACKAGE.rglob("*.py"))
     there = {".".join(parts).removesuffix(".__init__") for parts in files}
     lines += [f"from . import {name} as {name}" for name in jtorch._LAZY if name in there - said]
-    lines += [f"from .{module} import {name} as {name}" for name, module in jtorch._LAZY_NAMES.items() if module in there]
+    lines += [
+        f"from .{module} import {name} as {name}"
+        for name, module in jtorch._LAZY_NAMES.items()
+        if module in there
+    ]
     return sorted(set(lines), key=lambda line: (line.endswith("*"), line))
 
 
 def main_stub() -> str:
     """``jtorch/__init__.pyi``."""
     methods, public = functions("Tensor"), functions("")
-    lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), *INDEX_IMPORTS, "", *exports()]
+    lines = [
+        HEADER.format(doc="jtorch's public namespace."),
+        IMPORTS.strip(),
+        *INDEX_IMPORTS,
+        "",
+        *exports(),
+    ]
     lines += ["from .utils.hooks import RemovableHandle as _RemovableHandle"]
-    lines += ["from ._src.facts.devices import device as _device", "from ._src.facts.dtypes import dtype as _dtype"]
-    lines += [f"from ._src.facts.layouts import {name} as _{name}" for name in ("layout", "memory_format")]
+    lines += [
+        "from ._src.facts.devices import device as _device",
+        "from ._src.facts.dtypes import dtype as _dtype",
+    ]
+    lines += [
+        f"from ._src.facts.layouts import {name} as _{name}" for name in ("layout", "memory_format")
+    ]
     if not any(" Generator " in line or line.endswith("random import *") for line in lines):
         lines.append("from .random import Generator")
     lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", INDICES]
     lines += [f"{name}: _dtype" for name in {**dtypes.BY_NAME, **dtypes.ALIASES}]
     exported = {line.rpartition(" ")[2] for line in lines if line.startswith("from")}
-    lines += [f"{n}: layout" for n, v in vars(jtorch).items() if type(v).__name__ == "layout" and n not in exported]
+    lines += [
+        f"{n}: layout"
+        for n, v in vars(jtorch).items()
+        if type(v).__name__ == "layout" and n not in exported
+    ]
     lines += ["newaxis: None", "", *named_tuples([*methods, *public]), *tensor_class(methods), ""]
     for f in public:
         lines += f.render("")
@@ -446,28 +542,46 @@ def namespace_stub(prefix: str) -> str:
 
 
 def core_stub() -> str:
-    """The stub of ``core.py``: to checkers, its class *is* the public one, with the methods that are bound to it.
+    """The stub of ``core.py``: to checkers, its class *is* the public one, with the methods that
+    are bound to it.
 
-    So annotations mean the same on all floors, and nowhere is a tensor a thing that has every attribute.
+    So annotations mean the same on all floors, and nowhere is a tensor a thing that has every
+    attribute.
     """
-    lines = [HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."), IMPORTS.strip(), ""]
+    lines = [
+        HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."),
+        IMPORTS.strip(),
+        "",
+    ]
     lines += ["from . import Tensor as Tensor"]
     lines += ["from ._src.facts.size import Size", "from ._src.facts.dtypes import dtype as _dtype"]
     lines += ["from ._src.facts.devices import device as _device", ""]
     for node in ast.parse((PACKAGE / "core.py").read_text()).body:
         if isinstance(node, ast.ImportFrom):
-            lines += [f"from .{node.module} import {a.name} as {a.name}" for a in node.names if a.asname == a.name]
+            lines += [
+                f"from .{node.module} import {a.name} as {a.name}"
+                for a in node.names
+                if a.asname == a.name
+            ]
         elif isinstance(node, ast.ClassDef) and node.name != "Tensor":
-            lines.append(f"class {node.name}({', '.join(ast.unparse(base) for base in node.bases)}): ...")
+            lines.append(
+                f"class {node.name}({', '.join(ast.unparse(base) for base in node.bases)}): ..."
+            )
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             lines.append(f"{node.target.id}: Any")
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             lines.append(f"{node.targets[0].id}: Any")
         elif isinstance(node, ast.FunctionDef):
             for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-                said = ast.unparse(p.annotation).replace("np.ndarray", "Any") if p.annotation else "Any"
+                said = (
+                    ast.unparse(p.annotation).replace("np.ndarray", "Any")
+                    if p.annotation
+                    else "Any"
+                )
                 p.annotation = ast.Name(stub_type(said, parameter=True))
-            result = stub_type(ast.unparse(node.returns), parameter=False) if node.returns else "Any"
+            result = (
+                stub_type(ast.unparse(node.returns), parameter=False) if node.returns else "Any"
+            )
             lines.append(f"def {node.name}({ast.unparse(node.args)}) -> {result}: ...")
     return "\n".join(lines) + "\n"
 
@@ -482,14 +596,23 @@ def stubs() -> dict[Path, str]:
 
 
 def _difference(path: Path, old: str, new: str) -> str:
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path.relative_to(ROOT)), "as declared", lineterm="", n=0)
+    lines = difflib.unified_diff(
+        old.splitlines(),
+        new.splitlines(),
+        str(path.relative_to(ROOT)),
+        "as declared",
+        lineterm="",
+        n=0,
+    )
     return "\n".join(list(lines)[:20])
 
 
 def main(argv: list[str] | None = None) -> int:
     """Writes the stubs, or with ``--check`` returns 1 and says what differs if they are stale."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split(":")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the stubs are stale")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the stubs are stale"
+    )
     args = parser.parse_args(argv)
     stale = 0
     for path, text in stubs().items():

@@ -1,7 +1,9 @@
-"""Counts which kernels the host tier can run and which are left to XLA, and compares the two: ``python tools/host_census.py``.
+"""Counts which kernels the host tier can run and which are left to XLA, and compares the two:
+``python tools/host_census.py``.
 
-Goes through PyTorch's OpInfo database (the ``parity`` extra), records each sample and its gradients, and stages every kernel that came up.
-``--ops REGEX`` takes some operators only, ``--dtypes float32 int64`` some dtypes, ``--samples N`` so many samples of each; ``--compare N``
+Goes through PyTorch's OpInfo database (the ``parity`` extra), records each sample and its
+gradients, and stages every kernel that came up. ``--ops REGEX`` takes some operators only,
+``--dtypes float32 int64`` some dtypes, ``--samples N`` so many samples of each; ``--compare N``
 also compiles every N-th kernel and compares it on random operands.
 """
 
@@ -35,15 +37,24 @@ from jtorch._src.engine.host.rules import load
 from jtorch._src.engine.host.staging import _HOLDERS, Unstaged
 from jtorch._src.engine.tracing import traced
 
-#: Results may be this far from XLA's, in units of the largest element: sums are taken in another order.
+#: Results may be this far from XLA's, in units of the largest element: sums are taken in another
+#: order.
 _EPSILONS = 64
 
 
 def record(function: Any, sample: Any, gradients: bool) -> None:
     """Records a call and its derivatives, and throws the results away."""
     given = [ours(x) for x in (sample.input, sample.args, sample.kwargs)]
-    leaves = [x for x in jax.tree.leaves(given, is_leaf=lambda x: isinstance(x, jtorch.Tensor)) if isinstance(x, jtorch.Tensor)]
-    leaves = [x.requires_grad_() for x in leaves if gradients and x.is_leaf and (x.is_floating_point() or x.is_complex())]
+    leaves = [
+        x
+        for x in jax.tree.leaves(given, is_leaf=lambda x: isinstance(x, jtorch.Tensor))
+        if isinstance(x, jtorch.Tensor)
+    ]
+    leaves = [
+        x.requires_grad_()
+        for x in leaves
+        if gradients and x.is_leaf and (x.is_floating_point() or x.is_complex())
+    ]
     found = function(given[0], *given[1], **given[2])
     made = jax.tree.leaves(found, is_leaf=lambda x: isinstance(x, jtorch.Tensor))
     made = [x for x in made if isinstance(x, jtorch.Tensor) and x.requires_grad]
@@ -76,7 +87,9 @@ def reasons(closed: Any) -> set[str]:
         name = e.primitive.name
         if name in _HOLDERS:
             inner = e.params.get("jaxpr") or e.params.get("call_jaxpr") or e.params.get("fun_jaxpr")
-            found |= reasons(inner if hasattr(inner, "jaxpr") else jax.extend.core.ClosedJaxpr(inner, ()))
+            found |= reasons(
+                inner if hasattr(inner, "jaxpr") else jax.extend.core.ClosedJaxpr(inner, ())
+            )
             continue
         ins, outs = tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars])
         if name not in rules:
@@ -96,7 +109,11 @@ def operands(closed: Any) -> list[Any]:
     rng = np.random.default_rng(0)
     found = []
     for a in closed.in_avals:
-        kind = "f" if ml_dtypes.finfo is not None and jax.numpy.issubdtype(a.dtype, np.floating) else a.dtype.kind
+        kind = (
+            "f"
+            if ml_dtypes.finfo is not None and jax.numpy.issubdtype(a.dtype, np.floating)
+            else a.dtype.kind
+        )
         if kind == "f":
             x = rng.standard_normal(a.shape)
         elif kind == "c":
@@ -124,7 +141,10 @@ def difference(closed: Any, program: Any) -> str:
         eps = float(ml_dtypes.finfo(w.dtype).eps)
         wide = np.complex128 if w.dtype.kind == "c" else np.float64
         g, w = g.astype(wide), w.astype(wide)
-        if not (np.array_equal(np.isnan(g), np.isnan(w)) and np.array_equal(g[np.isinf(g)], w[np.isinf(w)], equal_nan=True)):
+        if not (
+            np.array_equal(np.isnan(g), np.isnan(w))
+            and np.array_equal(g[np.isinf(g)], w[np.isinf(w)], equal_nan=True)
+        ):
             return f"result {i}: other elements are not finite"
         finite = np.isfinite(w)
         if finite.any():
@@ -136,12 +156,21 @@ def difference(closed: Any, program: Any) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Counts and prints; 1 if some kernel's results differ."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--ops", default="", metavar="REGEX")
-    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16", "int64", "complex64"])
+    parser.add_argument(
+        "--dtypes", nargs="+", default=["float32", "bfloat16", "int64", "complex64"]
+    )
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--compare", type=int, default=0, metavar="N")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop there; operators come in an order by chance")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="stop there; operators come in an order by chance",
+    )
     args = parser.parse_args(argv)
     end = time.monotonic() + args.seconds
     warnings.simplefilter("ignore")
@@ -168,7 +197,10 @@ def main(argv: list[str] | None = None) -> int:
                         record(function, sample, name != "int64")
             for call, closed in kernels(seen):
                 total += 1
-                label = f"{op.full_name} ({call.name}, {', '.join(dict.fromkeys(str(a.dtype) for a in closed.in_avals))})"
+                label = (
+                    f"{op.full_name} ({call.name}, "
+                    f"{', '.join(dict.fromkeys(str(a.dtype) for a in closed.in_avals))})"
+                )
                 try:
                     program = stage(closed)
                 except Unstaged:
@@ -190,7 +222,10 @@ def main(argv: list[str] | None = None) -> int:
                     if off:
                         apart.append(f"{label}: {off}")
                         print(f"  {apart[-1]}", flush=True)  # noqa: T201
-    print(f"\n{staged} of {total} kernels staged; {compared} compared, {len(apart)} of them differ; {len(failed)} failed to be staged")  # noqa: T201
+    print(  # noqa: T201
+        f"\n{staged} of {total} kernels staged; {compared} compared, {len(apart)} of them differ; "
+        f"{len(failed)} failed to be staged"
+    )
     for line in failed:
         print(f"  {line}")  # noqa: T201
     print("\nleft to XLA, by what has no rule (kernels, examples)")  # noqa: T201

@@ -1,11 +1,13 @@
 """Which names of torch a package's source mentions, and which of them jtorch lacks.
 
-``python -m tools.package_names FOLDER_OR_FILE ...`` prints the names that do not resolve, with the first place that mentions each;
-nothing of the package is run. ``--list`` prints all names with what they are here; ``--store FILE`` adds them to the list that the tests
-check. ``--as torch`` asks PyTorch instead, where it is installed.
+``python -m tools.package_names FOLDER_OR_FILE ...`` prints the names that do not resolve, with the
+first place that mentions each; nothing of the package is run. ``--list`` prints all names with what
+they are here; ``--store FILE`` adds them to the list that the tests check. ``--as torch`` asks
+PyTorch instead, where it is installed.
 
-A name is what follows ``torch`` in an import or a chain of attributes; aliases of imports and plain assignments in the same module are
-followed. What packages reach through getattr, strings or each other is not seen.
+A name is what follows ``torch`` in an import or a chain of attributes; aliases of imports and plain
+assignments in the same module are followed. What packages reach through getattr, strings or each
+other is not seen.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class _Names(ast.NodeVisitor):
     """Collects the names of one module."""
 
     def __init__(self) -> None:
-        self.known: dict[str, str] = {}  # a name of the module -> the path of torch that it stands for
+        # a name of the module -> the path of torch that it stands for
+        self.known: dict[str, str] = {}
         self.found: dict[str, int] = {}
 
     def _note(self, path: str, line: int) -> None:
@@ -88,7 +91,8 @@ def mentioned(source: str) -> dict[str, int]:
     """
     seen = _Names()
     tree = ast.parse(source)
-    for node in ast.walk(tree):  # imports in functions and below conditions count for the whole module
+    # imports in functions and below conditions count for the whole module
+    for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             seen.visit(node)
     seen.visit(tree)
@@ -134,7 +138,13 @@ def resolved(name: str, root: str = "jtorch") -> Any:
         AttributeError: if there is no such name.
     """
     head, _, rest = name.partition(".")
-    found: Any = _module(root if head == "torch" else f"{root}._src.neighbours.beside.{head}" if root == "jtorch" else head)
+    found: Any = _module(
+        root
+        if head == "torch"
+        else f"{root}._src.neighbours.beside.{head}"
+        if root == "jtorch"
+        else head
+    )
     path = found.__name__ if found is not None else head
     for part in rest.split(".") if rest else ():
         try:
@@ -157,11 +167,16 @@ def kind(name: str, root: str = "jtorch") -> str:
         found = resolved(name, root)
     except AttributeError:
         return "missing"
-    return "refused" if (getattr(found, "__doc__", None) or "").startswith("Not offered: ") else "there"
+    return (
+        "refused"
+        if (getattr(found, "__doc__", None) or "").startswith("Not offered: ")
+        else "there"
+    )
 
 
 def reached(names: Iterable[str], root: str = "jtorch") -> set[str]:
-    """The names of torch that a program reaches as attributes once it has imported ``torch``, and no more; asked of a new process."""
+    """The names of torch that a program reaches as attributes once it has imported ``torch``, and
+    no more; asked of a new process."""
     script = (
         "import contextlib, sys, warnings\n"
         "warnings.simplefilter('ignore')\n"
@@ -174,17 +189,24 @@ def reached(names: Iterable[str], root: str = "jtorch") -> set[str]:
         "        print(name)\n"
     )
     asked = "\n".join(name for name in names if name.partition(".")[0] == "torch")
-    return set(subprocess.run([sys.executable, "-c", script], input=asked, text=True, capture_output=True, check=True).stdout.split())
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", script], input=asked, text=True, capture_output=True, check=True
+        ).stdout.split()
+    )
 
 
 def stored(file: Path = STORED) -> dict[str, str]:
     """The list of the tests: name -> ``attribute``, ``imported`` or ``missing``."""
-    lines = (line.split() for line in file.read_text().splitlines() if line and not line.startswith("#"))
+    lines = (
+        line.split() for line in file.read_text().splitlines() if line and not line.startswith("#")
+    )
     return {name: rest[0] if rest else "attribute" for name, *rest in lines}
 
 
 _HEADER = """\
-# Names of torch that packages mention, made by `python -m tools.package_names PACKAGES --store FILE`, which asks PyTorch 2.13.
+# Names of torch that packages mention, made by `python -m tools.package_names PACKAGES --store \
+FILE`, which asks PyTorch 2.13.
 # `imported` after a name: something of it must be imported first. `missing`: PyTorch has none such.
 """
 
@@ -195,18 +217,30 @@ def store(names: Iterable[str], file: Path) -> None:
     new = sorted(set(names) - set(known))
     attributes = reached(new, "torch")
     for name in new:
-        known[name] = "attribute" if name in attributes else "missing" if kind(name, "torch") == "missing" else "imported"
-    lines = (name if state == "attribute" else f"{name} {state}" for name, state in sorted(known.items()))
+        known[name] = (
+            "attribute"
+            if name in attributes
+            else "missing"
+            if kind(name, "torch") == "missing"
+            else "imported"
+        )
+    lines = (
+        name if state == "attribute" else f"{name} {state}" for name, state in sorted(known.items())
+    )
     file.write_text(_HEADER + "\n".join(lines) + "\n")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Prints the names, or what is missing of them; 1 if anything is."""
-    parser = argparse.ArgumentParser(prog="python -m tools.package_names", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.package_names", description=__doc__.partition("\n\n")[0]
+    )
     parser.add_argument("places", nargs="+")
     parser.add_argument("--list", action="store_true", help="all names, not only what is missing")
     parser.add_argument("--store", type=Path, metavar="FILE", help="add the names to this list")
-    parser.add_argument("--as", dest="root", default="jtorch", choices=("jtorch", "torch"), help="whom to ask")
+    parser.add_argument(
+        "--as", dest="root", default="jtorch", choices=("jtorch", "torch"), help="whom to ask"
+    )
     options = parser.parse_args(argv)
     found = scan(options.places)
     if options.store is not None:

@@ -1,8 +1,10 @@
-"""Runs the programs of ``tests/packages/programs``: ``python [-m jtorch] -m tools.package_programs PROGRAM [PART ...] [--to FILE]``.
+"""Runs the programs of ``tests/packages/programs``: ``python [-m jtorch] -m tools.package_programs
+PROGRAM [PART ...] [--to FILE]``.
 
-A program is a module with ``NEEDS`` (the packages to import) and functions, its parts, each of which is seeded anew and gives numbers,
-texts, lists or dicts of them. The same file runs on PyTorch and, under ``python -m jtorch``, on jtorch, and ``differences`` compares what
-came out. What PyTorch gave is kept in ``tests/packages/numbers``, with the versions that it ran with.
+A program is a module with ``NEEDS`` (the packages to import) and functions, its parts, each of
+which is seeded anew and gives numbers, texts, lists or dicts of them. The same file runs on PyTorch
+and, under ``python -m jtorch``, on jtorch, and ``differences`` compares what came out. What PyTorch
+gave is kept in ``tests/packages/numbers``, with the versions that it ran with.
 """
 
 from __future__ import annotations
@@ -29,12 +31,15 @@ NUMBERS = FOLDER / "numbers"
 
 #: Distributions whose modules have other names.
 _DISTRIBUTIONS = {
-    "ignite": "pytorch-ignite", "backpack": "backpack-for-pytorch", "pyro": "pyro-ppl", "sklearn": "scikit-learn",
-    "blitz": "blitz-bayesian-pytorch", "laplace": "laplace-torch", "curvlinops": "curvlinops-for-pytorch",
-    "open_clip": "open_clip_torch", "pytorch_grad_cam": "grad-cam", "kan": "pykan", "neuralop": "neuraloperator", "pina": "pina-mathlab",
+    "ignite": "pytorch-ignite", "backpack": "backpack-for-pytorch", "pyro": "pyro-ppl",
+    "sklearn": "scikit-learn", "blitz": "blitz-bayesian-pytorch", "laplace": "laplace-torch",
+    "curvlinops": "curvlinops-for-pytorch", "open_clip": "open_clip_torch",
+    "pytorch_grad_cam": "grad-cam", "kan": "pykan", "neuralop": "neuraloperator",
+    "pina": "pina-mathlab",
 }  # fmt: skip
 
-#: How far floats may be apart, relative and absolute: sums in another order, over some steps of training.
+#: How far floats may be apart, relative and absolute: sums in another order, over some steps of
+#: training.
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 
 
@@ -47,7 +52,11 @@ def about(name: str) -> tuple[list[str], str]:
     """The packages that a program needs, and what it says of itself; it is not imported."""
     tree = ast.parse((FOLDER / "programs" / f"{name}.py").read_text())
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "NEEDS":
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "NEEDS"
+        ):
             return ast.literal_eval(node.value), ast.get_docstring(tree) or ""
     raise ValueError(f"the program {name} does not say what it needs")
 
@@ -70,7 +79,8 @@ def versions(name: str) -> dict[str, str]:
 
 def _load(name: str) -> ModuleType:
     path = FOLDER / "programs" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"program_of_{name}", path)  # not the package's own name
+    # not the package's own name
+    spec = importlib.util.spec_from_file_location(f"program_of_{name}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no program")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
@@ -81,7 +91,11 @@ def _load(name: str) -> ModuleType:
 def _parts(program: ModuleType) -> dict[str, Callable[[], Any]]:
     """The parts of a program: its public functions."""
     found = vars(program).items()
-    return {k: v for k, v in found if inspect.isfunction(v) and not k.startswith("_") and v.__module__ == program.__name__}
+    return {
+        k: v
+        for k, v in found
+        if inspect.isfunction(v) and not k.startswith("_") and v.__module__ == program.__name__
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -124,7 +138,11 @@ def run(name: str, wanted: list[str] | None = None) -> dict[str, Any]:
             traceback.print_exc()
             results[part] = {"error": f"{type(error).__name__}: {error}"}
         seconds[part] = round(time.perf_counter() - start, 1)
-    return {"versions": {"torch": torch.__version__, **versions(name)}, "seconds": seconds, "parts": results}
+    return {
+        "versions": {"torch": torch.__version__, **versions(name)},
+        "seconds": seconds,
+        "parts": results,
+    }
 
 
 def _apart(expected: Any, given: Any, where: str) -> Iterator[str]:
@@ -135,7 +153,10 @@ def _apart(expected: Any, given: Any, where: str) -> Iterator[str]:
         for i, pair in enumerate(zip(expected, given)):
             yield from _apart(*pair, f"{where}[{i}]")
     elif isinstance(expected, float) and isinstance(given, float):
-        if not (math.isclose(expected, given, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (math.isnan(expected) and math.isnan(given))):
+        if not (
+            math.isclose(expected, given, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+            or (math.isnan(expected) and math.isnan(given))
+        ):
             yield f"{where}: {given} instead of {expected}"
     elif expected != given or type(expected) is not type(given):
         yield f"{where}: {given!r} instead of {expected!r}"
@@ -144,12 +165,17 @@ def _apart(expected: Any, given: Any, where: str) -> Iterator[str]:
 def differences(expected: dict[str, Any], given: dict[str, Any]) -> dict[str, list[str]]:
     """For each part of a program, where the second of two results differs from the first."""
     second = given["parts"]
-    return {part: list(_apart(value, second.get(part), part)) for part, value in expected["parts"].items()}
+    return {
+        part: list(_apart(value, second.get(part), part))
+        for part, value in expected["parts"].items()
+    }
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs a program, and writes what it gives."""
-    parser = argparse.ArgumentParser(prog="python -m tools.package_programs", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.package_programs", description=__doc__.partition("\n\n")[0]
+    )
     parser.add_argument("program", choices=names())
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--to", type=Path)

@@ -1,8 +1,10 @@
-"""Checks the wheel: two builds, from copies that lie elsewhere and whose files have other times, are the same to the byte and complete.
+"""Checks the wheel: two builds, from copies that lie elsewhere and whose files have other times,
+are the same to the byte and complete.
 
     python tools/wheels.py [--out FOLDER]
 
-Needs setuptools of the version that ``pyproject.toml`` names, and no network. ``--out`` keeps the wheel.
+Needs setuptools of the version that ``pyproject.toml`` names, and no network. ``--out`` keeps the
+wheel.
 """
 
 from __future__ import annotations
@@ -20,16 +22,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 #: What no import would miss: stubs, the mark of typed packages, and what was generated.
 HELD = (
-    "jtorch/py.typed", "jtorch/__init__.pyi", "jtorch/core.pyi", "jtorch/_src/aten/schemas.txt", "jtorch/_decomp/by_kernel.txt",
+    "jtorch/py.typed", "jtorch/__init__.pyi", "jtorch/core.pyi", "jtorch/_src/aten/schemas.txt",
+    "jtorch/_decomp/by_kernel.txt",
 )  # fmt: skip
 #: The first moment that an entry of a zip file can have, and 2024.
 _TIMES = (315_619_200, 1_704_067_200)
 
 
 def sources() -> list[str]:
-    """The files that a wheel is built of: the package's, without what Python and other builds leave there."""
-    package = [path for path in sorted((ROOT / "jtorch").rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    return [*(path.relative_to(ROOT).as_posix() for path in package), "pyproject.toml", "setup.py", "README.md", "LICENSE"]
+    """The files that a wheel is built of: the package's, without what Python and other builds leave
+    there."""
+    package = [
+        path
+        for path in sorted((ROOT / "jtorch").rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    return [
+        *(path.relative_to(ROOT).as_posix() for path in package),
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+    ]
 
 
 def build(folder: Path, files: list[str], time: int) -> Path:
@@ -41,7 +55,8 @@ def build(folder: Path, files: list[str], time: int) -> Path:
         shutil.copyfile(ROOT / name, made)
         os.utime(made, (time, time))
     out = folder / f"wheel{time}"
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet",
+               "--no-deps", "--no-build-isolation",
                "--no-index", "--wheel-dir", str(out), str(copy)]  # fmt: skip
     subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(_TIMES[-1])})
     (wheel,) = out.glob("*.whl")
@@ -52,12 +67,19 @@ def missing(wheel: Path, files: list[str]) -> list[str]:
     """What a wheel lacks of the package's modules and stubs, and of what must be in it."""
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
-    return sorted({name for name in files if name.startswith("jtorch/") and name.endswith((".py", ".pyi"))}.union(HELD) - held)
+    return sorted(
+        {
+            name for name in files if name.startswith("jtorch/") and name.endswith((".py", ".pyi"))
+        }.union(HELD)
+        - held
+    )
 
 
 def main() -> int:
     """Builds, compares, and says what was found."""
-    parser = argparse.ArgumentParser(description="Checks that two builds of the wheel are the same and complete.")
+    parser = argparse.ArgumentParser(
+        description="Checks that two builds of the wheel are the same and complete."
+    )
     parser.add_argument("--out", type=Path, help="where to put the wheel")
     out = parser.parse_args().out
     files = sources()

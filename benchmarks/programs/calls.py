@@ -1,7 +1,9 @@
-"""One representative call of each operation, for the sweep: as PyTorch says it and, where it has the function, as JAX says it.
+"""One representative call of each operation, for the sweep: as PyTorch says it and, where it has
+the function, as JAX says it.
 
-A line is ``PyTorch's call ; JAX's call``. Lines that start with ``each`` stand for one call for every name in brackets. The operands are
-the names below; ``t``, ``F`` and ``L`` are the namespaces ``torch``, ``torch.nn.functional`` and ``torch.linalg``.
+A line is ``PyTorch's call ; JAX's call``. Lines that start with ``each`` stand for one call for
+every name in brackets. The operands are the names below; ``t``, ``F`` and ``L`` are the namespaces
+``torch``, ``torch.nn.functional`` and ``torch.linalg``.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ from typing import Any
 import numpy as np
 
 _POINTWISE = """
-each [abs absolute sin cos tan sinh cosh tanh arcsinh arctan asinh atan exp exp2 expm1 square sign signbit floor ceil trunc negative \
-positive sinc deg2rad rad2deg isfinite isinf isnan isneginf isposinf isreal logical_not nan_to_num i0 conj angle frexp round] t.{}(x) \
+each [abs absolute sin cos tan sinh cosh tanh arcsinh arctan asinh atan exp exp2 expm1 square \
+sign signbit floor ceil trunc negative \
+positive sinc deg2rad rad2deg isfinite isinf isnan isneginf isposinf isreal logical_not \
+nan_to_num i0 conj angle frexp round] t.{}(x) \
 ; np.{}(x)
 each [acos asin arccos arcsin atanh arctanh] t.{}(p) ; np.{}(p)
 each [sqrt reciprocal log log2 log10 log1p] t.{}(p) ; np.{}(p)
 each [acosh arccosh] t.{}(p + 1) ; np.{}(p + 1)
 each [neg sgn frac fix] t.{}(x)
-each [logit rsqrt digamma lgamma] t.{}(p) ; {"logit": special.logit, "rsqrt": lax.rsqrt, "digamma": special.digamma, "lgamma": \
+each [logit rsqrt digamma lgamma] t.{}(p) ; {"logit": special.logit, "rsqrt": lax.rsqrt, \
+"digamma": special.digamma, "lgamma": \
 special.gammaln}["{}"](p)
 each [erf erfc] t.{}(x) ; special.{}(x)
 t.erfinv(p) ; special.erfinv(p)
@@ -28,20 +33,26 @@ t.polygamma(1, p) ; special.polygamma(1, p)
 t.sigmoid(x) ; nn.sigmoid(x)
 each [expit ndtr log_ndtr i0e i1 i1e] t.special.{}(x) ; special.{}(x)
 each [entr ndtri] t.special.{}(p) ; special.{}(p)
-each [erfcx modified_bessel_i0 modified_bessel_i1 bessel_j0 bessel_j1 spherical_bessel_j0 airy_ai] t.special.{}(x)
-each [modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 bessel_y0 bessel_y1] t.special.{}(p)
+each [erfcx modified_bessel_i0 modified_bessel_i1 bessel_j0 bessel_j1 spherical_bessel_j0 \
+airy_ai] t.special.{}(x)
+each [modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 \
+bessel_y0 bessel_y1] t.special.{}(p)
 t.special.zeta(p + 2, p) ; special.zeta(p + 2, p)
 t.special.xlog1py(x, p) ; special.xlog1py(x, p)
 t.xlogy(x, p) ; special.xlogy(x, p)
-each [chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h \
-hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u \
+each [chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w \
+hermite_polynomial_h \
+hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t \
+shifted_chebyshev_polynomial_u \
 shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w] t.special.{}(p, 5)
 t.igamma(p, p2) ; special.gammainc(p, p2)
 t.igammac(p, p2) ; special.gammaincc(p, p2)
-each [add subtract multiply divide true_divide floor_divide remainder fmod copysign arctan2 hypot logaddexp logaddexp2 maximum \
+each [add subtract multiply divide true_divide floor_divide remainder fmod copysign arctan2 hypot \
+logaddexp logaddexp2 maximum \
 minimum fmax fmin nextafter heaviside float_power allclose isclose] t.{}(x, y) ; np.{}(x, y)
 each [sub mul div atan2 rsub] t.{}(x, y)
-each [logical_and logical_or logical_xor not_equal greater greater_equal less less_equal] t.{}(x, y) ; np.{}(x, y)
+each [logical_and logical_or logical_xor not_equal greater greater_equal less less_equal] t.{}(x, \
+y) ; np.{}(x, y)
 each [eq ne lt le gt ge] t.{}(x, y)
 each [bitwise_and bitwise_or bitwise_xor gcd lcm] t.{}(i, k) ; np.{}(i, k)
 each [bitwise_left_shift bitwise_right_shift] t.{}(i, small) ; np.{}(i, small)
@@ -116,13 +127,15 @@ F.scaled_dot_product_attention(heads, heads, heads) ; nn.dot_product_attention(h
 """
 
 _REDUCTIONS = """
-each [sum mean prod all any nansum nanmean count_nonzero amax amin argmax argmin max min median nanmedian var std var_mean std_mean \
+each [sum mean prod all any nansum nanmean count_nonzero amax amin argmax argmin max min median \
+nanmedian var std var_mean std_mean \
 aminmax] t.{}(x)
 each [sum mean prod nansum nanmean amax amin argmax argmin var std count_nonzero] t.{}(x) ; np.{}(x)
 each [max min] t.{}(x) ; np.{}(x)
 each [median nanmedian] t.{}(x) ; np.{}(x)
 each [all any] t.{}(m) ; np.{}(m)
-each [sum mean prod nansum nanmean amax amin argmax argmin var std count_nonzero] t.{}(x, dim=1) ; np.{}(x, axis=1)
+each [sum mean prod nansum nanmean amax amin argmax argmin var std count_nonzero] t.{}(x, dim=1) \
+; np.{}(x, axis=1)
 each [sum mean amax argmax var] t.{}(x, dim=0) ; np.{}(x, axis=0)
 each [all any] t.{}(m, dim=1) ; np.{}(m, axis=1)
 each [max min median nanmedian mode] t.{}(x, dim=1)
@@ -164,7 +177,8 @@ t.diff(x) ; np.diff(x)
 t.gradient(x)
 F.mse_loss(x, y) ; np.mean((x - y) ** 2)
 F.l1_loss(x, y) ; np.mean(np.abs(x - y))
-each [smooth_l1_loss huber_loss soft_margin_loss hinge_embedding_loss poisson_nll_loss multilabel_soft_margin_loss] F.{}(x, y)
+each [smooth_l1_loss huber_loss soft_margin_loss hinge_embedding_loss poisson_nll_loss \
+multilabel_soft_margin_loss] F.{}(x, y)
 F.binary_cross_entropy(p, p2)
 F.binary_cross_entropy_with_logits(x, p)
 F.kl_div(x, p)
@@ -200,7 +214,8 @@ t.topk(x, 2, 0)
 t.topk(x.reshape(-1), 10) ; lax.top_k(x.reshape(-1), 10)
 t.unique(i) ; np.unique(i)
 t.unique(x) ; np.unique(x)
-t.unique(i, return_inverse=True, return_counts=True) ; np.unique(i, return_inverse=True, return_counts=True)
+t.unique(i, return_inverse=True, return_counts=True) ; np.unique(i, return_inverse=True, \
+return_counts=True)
 t.unique(small, dim=0) ; np.unique(small, axis=0)
 t.unique_consecutive(i)
 t.searchsorted(s, x) ; np.searchsorted(s, x)
@@ -255,7 +270,8 @@ t.unravel_index(index, (n, n)) ; np.unravel_index(index, (n, n))
 """
 
 _SHAPES = """
-each [ravel atleast_1d atleast_2d atleast_3d fliplr flipud rot90 tril triu diag diagonal squeeze] t.{}(x) ; np.{}(x)
+each [ravel atleast_1d atleast_2d atleast_3d fliplr flipud rot90 tril triu diag diagonal squeeze] \
+t.{}(x) ; np.{}(x)
 t.diagflat(v) ; np.diagflat(v)
 t.diag_embed(x[:8])
 t.flip(x, (0, 1)) ; np.flip(x, (0, 1))
@@ -416,8 +432,10 @@ t.istft(t.stft(x, 4, return_complex=True, window=t.ones(4)), 4, window=t.ones(4)
 _IMAGES = """
 F.conv1d(seq, filter1, padding=1) ; lax.conv_general_dilated(seq, filter1, (1,), ((1, 1),))
 F.conv2d(im, filter2, padding=1) ; lax.conv_general_dilated(im, filter2, (1, 1), ((1, 1), (1, 1)))
-F.conv2d(im, filter2[:, :, :1, :1]) ; lax.conv_general_dilated(im, filter2[:, :, :1, :1], (1, 1), ((0, 0), (0, 0)))
-F.conv2d(im, filter2[:, :1], padding=1, groups=4) ; lax.conv_general_dilated(im, filter2[:, :1], (1, 1), ((1, 1), (1, 1)), \
+F.conv2d(im, filter2[:, :, :1, :1]) ; lax.conv_general_dilated(im, filter2[:, :, :1, :1], (1, 1), \
+((0, 0), (0, 0)))
+F.conv2d(im, filter2[:, :1], padding=1, groups=4) ; lax.conv_general_dilated(im, filter2[:, :1], \
+(1, 1), ((1, 1), (1, 1)), \
 feature_group_count=4)
 F.conv3d(vol, filter3, padding=1) ; lax.conv_general_dilated(vol, filter3, (1, 1, 1), ((1, 1),) * 3)
 F.conv_transpose1d(seq, filter1, padding=1)
@@ -425,7 +443,8 @@ F.conv_transpose2d(im, filter2, padding=1)
 F.conv_transpose3d(vol, filter3, padding=1)
 F.max_pool1d(seq, 2) ; lax.reduce_window(seq, -np.inf, lax.max, (1, 1, 2), (1, 1, 2), "VALID")
 F.max_pool2d(im, 2) ; lax.reduce_window(im, -np.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
-F.max_pool2d(im, 3, 1, 1) ; lax.reduce_window(im, -np.inf, lax.max, (1, 1, 3, 3), (1, 1, 1, 1), "SAME")
+F.max_pool2d(im, 3, 1, 1) ; lax.reduce_window(im, -np.inf, lax.max, (1, 1, 3, 3), (1, 1, 1, 1), \
+"SAME")
 F.max_pool2d(im, 2, return_indices=True)
 F.max_pool3d(vol, 2)
 each [avg_pool1d] F.{}(seq, 2)
@@ -441,11 +460,15 @@ F.adaptive_avg_pool1d(seq, 2)
 F.adaptive_avg_pool3d(vol, 2)
 F.fractional_max_pool2d(im, 2, 1)
 F.max_unpool2d(*F.max_pool2d(im, 2, return_indices=True), 2)
-F.interpolate(im, scale_factor=2) ; img.resize(im, (im.shape[0], 4, im.shape[2] * 2, im.shape[3] * 2), "nearest")
-F.interpolate(im, scale_factor=2, mode="bilinear") ; img.resize(im, (im.shape[0], 4, im.shape[2] * 2, im.shape[3] * 2), "bilinear")
-F.interpolate(im, scale_factor=2, mode="bicubic") ; img.resize(im, (im.shape[0], 4, im.shape[2] * 2, im.shape[3] * 2), "cubic")
+F.interpolate(im, scale_factor=2) ; img.resize(im, (im.shape[0], 4, im.shape[2] * 2, im.shape[3] \
+* 2), "nearest")
+F.interpolate(im, scale_factor=2, mode="bilinear") ; img.resize(im, (im.shape[0], 4, im.shape[2] \
+* 2, im.shape[3] * 2), "bilinear")
+F.interpolate(im, scale_factor=2, mode="bicubic") ; img.resize(im, (im.shape[0], 4, im.shape[2] * \
+2, im.shape[3] * 2), "cubic")
 F.interpolate(im, scale_factor=0.5, mode="area")
-F.interpolate(im, scale_factor=0.5, mode="bilinear", antialias=True) ; img.resize(im, (im.shape[0], 4, im.shape[2] // 2, im.shape[3] \
+F.interpolate(im, scale_factor=0.5, mode="bilinear", antialias=True) ; img.resize(im, \
+(im.shape[0], 4, im.shape[2] // 2, im.shape[3] \
 // 2), "bilinear")
 F.interpolate(seq, scale_factor=2, mode="linear")
 F.interpolate(vol, scale_factor=2, mode="trilinear")
@@ -459,7 +482,19 @@ t.rnn_tanh_cell(x[:64], y[:64], x, y)
 t.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)
 """
 
-_BLOCKS = (_POINTWISE, _ACTIVATIONS, _REDUCTIONS, _SORTING, _INDEXING, _SHAPES, _RANDOM, _PRODUCTS, _LINALG, _FFT, _IMAGES)
+_BLOCKS = (
+    _POINTWISE,
+    _ACTIVATIONS,
+    _REDUCTIONS,
+    _SORTING,
+    _INDEXING,
+    _SHAPES,
+    _RANDOM,
+    _PRODUCTS,
+    _LINALG,
+    _FFT,
+    _IMAGES,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -471,7 +506,8 @@ class OpCall:
 
 
 def calls() -> list[OpCall]:
-    """All calls of the table, one for each PyTorch call; of two equal ones the one that JAX has too."""
+    """All calls of the table, one for each PyTorch call; of two equal ones the one that JAX has
+    too."""
     found: dict[str, OpCall] = {}
     for line in "\n".join(_BLOCKS).splitlines():
         if not line:
@@ -494,11 +530,14 @@ def operands(n: int) -> dict[str, Any]:
     def normal(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape).astype(np.float32)
 
-    side = 2 if n == 4 else 128  # an image of as many elements as a matrix, but for n = 4, where it needs room for kernels
+    # an image of as many elements as a matrix, but for n = 4, where it needs room for kernels
+    side = 2 if n == 4 else 128
     batches = max(n * n // (4 * side * side), 1)
     x, width = normal(n, n), min(n, 16)
     count = max(n * n // (width * width), 1)
-    batch = normal(count, width, width) + 2 * np.sqrt(width, dtype=np.float32) * np.eye(width, dtype=np.float32)
+    batch = normal(count, width, width) + 2 * np.sqrt(width, dtype=np.float32) * np.eye(
+        width, dtype=np.float32
+    )
     spd = x @ x.T / n + np.eye(n, dtype=np.float32)
     depth = 2 if n == 4 else 64
     return {

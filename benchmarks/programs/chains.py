@@ -20,7 +20,9 @@ def _chain(x: Any, y: Any, add: Any, mul: Any) -> Any:
 
 def _inputs(size: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    return rng.standard_normal((size, size)).astype(np.float32), (rng.random((size, size)) * 0.9).astype(np.float32)
+    return rng.standard_normal((size, size)).astype(np.float32), (
+        rng.random((size, size)) * 0.9
+    ).astype(np.float32)
 
 
 def _program(size: int) -> Callable[[Any], Step]:
@@ -50,8 +52,17 @@ def _jax(size: int, compiled: bool) -> Builder:
 
 def contest(size: int) -> Contest:
     """100 additions and multiplications on ``size`` x ``size``, then the result is read."""
-    builders = same_program(_program(size), jnp=_jax(size, compiled=False), jit=_jax(size, compiled=True))
-    return Contest(f"chain of {OPS} on {size}x{size}", builders, [Bar("deferred", 1.0, "torch")] if size == 64 else (), agree=1e-3)
+    builders = same_program(
+        _program(size), jnp=_jax(size, compiled=False), jit=_jax(size, compiled=True)
+    )
+    return Contest(
+        f"chain of {OPS} on {size}x{size}",
+        builders,
+        [Bar("deferred", 1.0, "torch")] if size == 64 else (),
+        agree=1e-3,
+    )
 
 
-CONTESTS: dict[str, Callable[[], Contest]] = {f"chain of {OPS} on {size}x{size}": (lambda size=size: contest(size)) for size in (64, 512)}
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    f"chain of {OPS} on {size}x{size}": (lambda size=size: contest(size)) for size in (64, 512)
+}

@@ -1,6 +1,8 @@
-"""A small GPT-2 (6 layers of width 384) writes 128 tokens, its cache of keys and values growing by one each: greedily, and sampled.
+"""A small GPT-2 (6 layers of width 384) writes 128 tokens, its cache of keys and values growing by
+one each: greedily, and sampled.
 
-``python -m benchmarks.programs.generation WHO`` writes once and prints what that took, the making of the model left out.
+``python -m benchmarks.programs.generation WHO`` writes once and prints what that took, the making
+of the model left out.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def writer(torch: Any, batch: int, sampled: bool) -> Callable[[], Any]:
 
         def forward(self, x: Any, cache: Any) -> tuple[Any, Any]:
             b, t, _ = x.shape
-            q, k, v = (y.view(b, t, HEADS, WIDTH // HEADS).transpose(1, 2) for y in self.qkv(self.norm1(x)).split(WIDTH, dim=2))
+            q, k, v = (
+                y.view(b, t, HEADS, WIDTH // HEADS).transpose(1, 2)
+                for y in self.qkv(self.norm1(x)).split(WIDTH, dim=2)
+            )
             if cache is not None:
                 k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
             y = functional.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
@@ -41,7 +46,10 @@ def writer(torch: Any, batch: int, sampled: bool) -> Callable[[], Any]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.tokens, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(PROMPT + NEW, WIDTH)
+            self.tokens, self.positions = (
+                nn.Embedding(VOCABULARY, WIDTH),
+                nn.Embedding(PROMPT + NEW, WIDTH),
+            )
             self.blocks = nn.ModuleList([Block() for _ in range(LAYERS)])
             self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY, bias=False)
 
@@ -57,7 +65,13 @@ def writer(torch: Any, batch: int, sampled: bool) -> Callable[[], Any]:
     model = Model().eval()
     with torch.no_grad():
         for p in model.parameters():
-            p.copy_(torch.tensor((rng.standard_normal(tuple(p.shape)) * (0.2 if p.dim() > 1 else 0.5)).astype(np.float32)))
+            p.copy_(
+                torch.tensor(
+                    (rng.standard_normal(tuple(p.shape)) * (0.2 if p.dim() > 1 else 0.5)).astype(
+                        np.float32
+                    )
+                )
+            )
     prompt = torch.tensor(rng.integers(0, VOCABULARY, (batch, PROMPT)))
 
     def write() -> Any:
@@ -83,14 +97,23 @@ def _contest(name: str, batch: int, sampled: bool) -> Contest:
         return Step(lambda: write().tolist())
 
     # Sampled tokens part as soon as a probability differs in its last place near a number drawn.
-    return Contest(name, same_program(program), [Bar("deferred", 0.9, "torch")], agree=None if sampled else 1e-4, check=1, apart=True)
+    return Contest(
+        name,
+        same_program(program),
+        [Bar("deferred", 0.9, "torch")],
+        agree=None if sampled else 1e-4,
+        check=1,
+        apart=True,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {
     name: (lambda name=name, batch=batch, sampled=sampled: _contest(name, batch, sampled))
     for batch in (1, 8)
     for sampled in (False, True)
-    for name in [f"generation 6x384, 128 tokens, batch {batch}, {'sampled' if sampled else 'greedy'}"]
+    for name in [
+        f"generation 6x384, 128 tokens, batch {batch}, {'sampled' if sampled else 'greedy'}"
+    ]
 }
 
 

@@ -1,4 +1,5 @@
-"""Training step of a small GPT: 2 blocks of width 256, 128 characters, batch 4, AdamW. The same model and work for everybody."""
+"""Training step of a small GPT: 2 blocks of width 256, 128 characters, batch 4, AdamW. The same
+model and work for everybody."""
 
 from __future__ import annotations
 
@@ -60,7 +61,10 @@ def model_of(torch: Any) -> tuple[Any, Callable[[], Any]]:
             self.down = nn.Linear(4 * WIDTH, WIDTH)
 
         def forward(self, x: Any) -> Any:
-            q, k, v = (t.view(BATCH, CONTEXT, HEADS, WIDTH // HEADS).transpose(1, 2) for t in self.qkv(self.norm1(x)).split(WIDTH, dim=2))
+            q, k, v = (
+                t.view(BATCH, CONTEXT, HEADS, WIDTH // HEADS).transpose(1, 2)
+                for t in self.qkv(self.norm1(x)).split(WIDTH, dim=2)
+            )
             y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(y.transpose(1, 2).reshape(BATCH, CONTEXT, WIDTH))
             return x + self.down(functional.gelu(self.up(self.norm2(x))))
@@ -86,13 +90,17 @@ def model_of(torch: Any) -> tuple[Any, Callable[[], Any]]:
         for p, w in zip(model.parameters(), weights, strict=True):
             p.copy_(torch.tensor(w))
     ids, targets = torch.tensor(ids), torch.tensor(targets)
-    return model, lambda: functional.cross_entropy(model(ids).view(-1, VOCABULARY), targets.view(-1))
+    return model, lambda: functional.cross_entropy(
+        model(ids).view(-1, VOCABULARY), targets.view(-1)
+    )
 
 
 def program(torch: Any, compile: bool = False) -> Step:
     """The step in PyTorch's terms."""
     model, loss_of = model_of(torch)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=BETAS, eps=EPS, weight_decay=DECAY)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=RATE, betas=BETAS, eps=EPS, weight_decay=DECAY
+    )
 
     def train() -> Any:
         optimizer.zero_grad()
@@ -136,17 +144,22 @@ def jax_loss() -> tuple[list[Any], Callable[[list[Any]], Any]]:
         for i in range(BLOCKS):
             x = block(x, p[2 + 12 * i : 14 + 12 * i])
         logits = (norm(x, p[-3], p[-2]) @ p[-1].T).reshape(-1, VOCABULARY)
-        return -jnp.take_along_axis(jax.nn.log_softmax(logits), targets.reshape(-1)[:, None], 1).mean()
+        return -jnp.take_along_axis(
+            jax.nn.log_softmax(logits), targets.reshape(-1)[:, None], 1
+        ).mean()
 
     return [jnp.asarray(w) for w in weights], loss_of
 
 
 def jax_builder(compiled: bool, kept: bool = False) -> Builder:
-    """The step with that loss; compiled, with donated state; ``kept``: with the memory setting of this package, which none of it sets."""
+    """The step with that loss; compiled, with donated state; ``kept``: with the memory setting of
+    this package, which none of it sets."""
 
     def build() -> Step:
         if kept:
-            runpy.run_path(str(Path(__file__).parents[2] / "jtorch" / "_src" / "engine" / "heap.py"))["keep_freed_memory"]()
+            runpy.run_path(
+                str(Path(__file__).parents[2] / "jtorch" / "_src" / "engine" / "heap.py")
+            )["keep_freed_memory"]()
         import jax
         import jax.numpy as jnp
 
@@ -159,12 +172,20 @@ def jax_builder(compiled: bool, kept: bool = False) -> Builder:
             c1, c2 = 1 - b1**t, 1 - b2**t
             m = [b1 * a + (1 - b1) * g for a, g in zip(m, grads, strict=True)]
             v = [b2 * a + (1 - b2) * g * g for a, g in zip(v, grads, strict=True)]
-            p = [a * (1 - RATE * DECAY) - RATE * (b / c1) / (jnp.sqrt(c / c2) + EPS) for a, b, c in zip(p, m, v, strict=True)]
+            p = [
+                a * (1 - RATE * DECAY) - RATE * (b / c1) / (jnp.sqrt(c / c2) + EPS)
+                for a, b, c in zip(p, m, v, strict=True)
+            ]
             return loss, p, m, v, t
 
         if compiled:
             update = jax.jit(update, donate_argnums=(0, 1, 2, 3))
-        state = [params, [jnp.zeros_like(p) for p in params], [jnp.zeros_like(p) for p in params], jnp.zeros((), jnp.float32)]
+        state = [
+            params,
+            [jnp.zeros_like(p) for p in params],
+            [jnp.zeros_like(p) for p in params],
+            jnp.zeros((), jnp.float32),
+        ]
 
         def step() -> float:
             loss, *state[:] = update(*state)
@@ -187,7 +208,12 @@ def contest() -> Contest:
     ]
     return Contest(
         "GPT 2 blocks d 256 T 128 b 4",
-        same_program(program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True), **{KEPT: jax_builder(True, kept=True)}),
+        same_program(
+            program,
+            jnp=jax_builder(compiled=False),
+            jit=jax_builder(compiled=True),
+            **{KEPT: jax_builder(True, kept=True)},
+        ),
         bars,
         agree=1e-3,
         apart=True,

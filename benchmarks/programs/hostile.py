@@ -1,7 +1,7 @@
 """Programs that defeat recording: nothing repeats, values are asked for all the time, or never.
 
-Each is written once in PyTorch's terms and takes what varies from a generator of its own, so that no contestant profits from what
-another one compiled.
+Each is written once in PyTorch's terms and takes what varies from a generator of its own, so that
+no contestant profits from what another one compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _fresh = itertools.count()
 
 def _layers(torch: Any, width: int) -> list[Any]:
     rng = np.random.default_rng(0)
-    found = [torch.tensor((rng.standard_normal((width, width)) * width**-0.5).astype(np.float32)) for _ in range(3)]
+    found = [
+        torch.tensor((rng.standard_normal((width, width)) * width**-0.5).astype(np.float32))
+        for _ in range(3)
+    ]
     return [w.requires_grad_() for w in found]
 
 
@@ -50,7 +53,9 @@ def cycling_shapes(torch: Any) -> Step:
     """A training step whose batch has one of 12 sizes."""
     weights = _layers(torch, 32)
     sizes = itertools.cycle(range(8, 104, 8))
-    return Step(lambda: [_train(torch, weights, torch.ones((next(sizes), 32))) for _ in range(12)][-1])
+    return Step(
+        lambda: [_train(torch, weights, torch.ones((next(sizes), 32))) for _ in range(12)][-1]
+    )
 
 
 def branches(torch: Any) -> Step:
@@ -73,7 +78,8 @@ def branches(torch: Any) -> Step:
 
 
 def branches_after_every_operation(torch: Any) -> Step:
-    """A walk of 1,000 operations on 8x8 that asks for a value after each, and goes one of three ways by it."""
+    """A walk of 1,000 operations on 8x8 that asks for a value after each, and goes one of three
+    ways by it."""
     start = torch.tensor(np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8))
 
     def step() -> float:
@@ -148,7 +154,8 @@ def long_irregular_trace(torch: Any) -> Step:
 
 
 def never_reading(torch: Any) -> Step:
-    """A loop of training steps by hand that never looks at a value; waiting for the weights at the end is part of it."""
+    """A loop of training steps by hand that never looks at a value; waiting for the weights at the
+    end is part of it."""
     weights = _layers(torch, 32)
     x0 = torch.ones((16, 32))
 
@@ -166,7 +173,8 @@ def never_reading(torch: Any) -> Step:
 
 
 def growing(torch: Any) -> Step:
-    """A list of results that grows by one each turn and is stacked each time, as recurrent programs do."""
+    """A list of results that grows by one each turn and is stacked each time, as recurrent programs
+    do."""
     start = torch.tensor(np.linspace(-1, 1, 16, dtype=np.float32))
 
     def step() -> float:
@@ -198,7 +206,16 @@ MORE_BARS = {"hostile: branches after every operation": (Bar("deferred", 1.3, "t
 def contest(name: str) -> Contest:
     """The row of one hostile program."""
     program, calls, comparable = PROGRAMS[name]
-    return Contest(name, same_program(program), BAR + MORE_BARS.get(name, ()), agree=1e-3 if comparable else None, calls=calls, check=2)
+    return Contest(
+        name,
+        same_program(program),
+        BAR + MORE_BARS.get(name, ()),
+        agree=1e-3 if comparable else None,
+        calls=calls,
+        check=2,
+    )
 
 
-CONTESTS: dict[str, Callable[[], Contest]] = {name: (lambda name=name: contest(name)) for name in PROGRAMS}
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    name: (lambda name=name: contest(name)) for name in PROGRAMS
+}

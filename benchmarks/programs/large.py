@@ -34,7 +34,10 @@ OPS: dict[str, tuple[Make, float]] = {
     "prod of rows": (lambda t, o: t.prod(o["x"], 1), 1.5),
     "cumsum of rows": (lambda t, o: t.cumsum(o["x"], 1), 1.5),
     "cumsum of rows of int64": (lambda t, o: t.cumsum(o["i"], 1), 1.5),
-    "pad by reflection": (lambda t, o: t.nn.functional.pad(o["images"], (1, 1, 1, 1), mode="reflect"), 1.5),
+    "pad by reflection": (
+        lambda t, o: t.nn.functional.pad(o["images"], (1, 1, 1, 1), mode="reflect"),
+        1.5,
+    ),
     "scatter_add": (lambda t, o: t.scatter_add(o["x"], 1, o["i"], o["y"]), 1.5),
     "embedding_bag": (lambda t, o: t.nn.functional.embedding_bag(o["i"], o["table"]), 1.5),
     "sort of int64": (lambda t, o: t.sort(o["i"]), 1.5),
@@ -73,7 +76,9 @@ def _contest(name: str, make: Make, limit: float) -> Contest:
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {
-    f"{row} {name}": (lambda row=row, name=name, make=make, limit=limit: _contest(f"{row} {name}", make, limit))
+    f"{row} {name}": (
+        lambda row=row, name=name, make=make, limit=limit: _contest(f"{row} {name}", make, limit)
+    )
     for row, ops in (("1024x1024", OPS), ("10^6", DRAWS))
     for name, (make, limit) in ops.items()
 }

@@ -1,4 +1,5 @@
-"""Training step of an LSTM: 64 steps, hidden size 256, batch 32, plain SGD. The same model and work for everybody."""
+"""Training step of an LSTM: 64 steps, hidden size 256, batch 32, plain SGD. The same model and work
+for everybody."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ def _data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     def matrix(*shape: int) -> np.ndarray:
         return (rng.uniform(-1, 1, shape) / HIDDEN**0.5).astype(np.float32)
 
-    weights = [matrix(4 * HIDDEN, INPUTS), matrix(4 * HIDDEN, HIDDEN), matrix(4 * HIDDEN), matrix(4 * HIDDEN)]
+    weights = [
+        matrix(4 * HIDDEN, INPUTS),
+        matrix(4 * HIDDEN, HIDDEN),
+        matrix(4 * HIDDEN),
+        matrix(4 * HIDDEN),
+    ]
     weights += [matrix(OUTPUTS, HIDDEN), matrix(OUTPUTS)]
     inputs = rng.standard_normal((TIME, BATCH, INPUTS)).astype(np.float32)
     return weights, inputs, rng.integers(0, OUTPUTS, BATCH)
@@ -52,7 +58,8 @@ def program(torch: Any, compile: bool = False) -> Step:
 
 
 def jax_builder() -> Builder:
-    """The step as one writes it for ``jax.jit``: the input's products for all steps at once, then a scan."""
+    """The step as one writes it for ``jax.jit``: the input's products for all steps at once, then a
+    scan."""
 
     def build() -> Step:
         import jax
@@ -96,7 +103,13 @@ def jax_builder() -> Builder:
 def contest() -> Contest:
     """The LSTM's row."""
     bars = [Bar("deferred", 1.05, "jit"), Bar("deferred", by_cores(0.95, 1.1), "torch")]
-    return Contest("LSTM T 64 h 256 b 32", same_program(program, jit=jax_builder()), bars, agree=1e-3, apart=True)
+    return Contest(
+        "LSTM T 64 h 256 b 32",
+        same_program(program, jit=jax_builder()),
+        bars,
+        agree=1e-3,
+        apart=True,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {"LSTM T 64 h 256 b 32": contest}

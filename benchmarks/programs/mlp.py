@@ -14,12 +14,23 @@ RATE = 0.05
 BATCHES = 4
 
 
-def _data(sizes: Sequence[int], batch: int) -> tuple[list[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]:
+def _data(
+    sizes: Sequence[int], batch: int
+) -> tuple[list[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]:
     rng = np.random.default_rng(0)
     weights = []
     for a, b in itertools.pairwise(sizes):
-        weights += [(rng.standard_normal((b, a)) * a**-0.5).astype(np.float32), np.zeros(b, np.float32)]
-    batches = [(rng.standard_normal((batch, sizes[0])).astype(np.float32), rng.integers(0, sizes[-1], batch)) for _ in range(BATCHES)]
+        weights += [
+            (rng.standard_normal((b, a)) * a**-0.5).astype(np.float32),
+            np.zeros(b, np.float32),
+        ]
+    batches = [
+        (
+            rng.standard_normal((batch, sizes[0])).astype(np.float32),
+            rng.integers(0, sizes[-1], batch),
+        )
+        for _ in range(BATCHES)
+    ]
     return weights, batches
 
 
@@ -85,13 +96,22 @@ def _jax(sizes: Sequence[int], batch: int, compiled: bool) -> Builder:
 
 def _contest(name: str, sizes: Sequence[int], batch: int, bars: Sequence[Bar]) -> Contest:
     return Contest(
-        name, same_program(_program(sizes, batch), jnp=_jax(sizes, batch, compiled=False), jit=_jax(sizes, batch, compiled=True)), bars
+        name,
+        same_program(
+            _program(sizes, batch),
+            jnp=_jax(sizes, batch, compiled=False),
+            jit=_jax(sizes, batch, compiled=True),
+        ),
+        bars,
     )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {
     "MLP 784-256-256-10, batch 32": lambda: _contest(
-        "MLP 784-256-256-10, batch 32", (784, 256, 256, 10), 32, [Bar("deferred", 0.85, "torch"), Bar("deferred", 1.15, "jit")]
+        "MLP 784-256-256-10, batch 32",
+        (784, 256, 256, 10),
+        32,
+        [Bar("deferred", 0.85, "torch"), Bar("deferred", 1.15, "jit")],
     ),
     "MLP 12 layers of 64, batch 16": lambda: _contest(
         "MLP 12 layers of 64, batch 16", (64,) * 12 + (4,), 16, [Bar("deferred", 1.0, "torch")]

@@ -16,7 +16,12 @@ _SMALL = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
 _OTHER = np.random.default_rng(1).standard_normal((4, 4)).astype(np.float32)
 
 
-def _repeat(op: Callable[..., Any], operands: tuple[Any, ...], wait: Callable[[Any], Any], after: Callable[[], Any] | None = None) -> Step:
+def _repeat(
+    op: Callable[..., Any],
+    operands: tuple[Any, ...],
+    wait: Callable[[Any], Any],
+    after: Callable[[], Any] | None = None,
+) -> Step:
     def step() -> Any:
         for _ in range(CALLS - 1):
             op(*operands)
@@ -55,17 +60,35 @@ def _jax_program(op: Callable[[Any], Callable[..., Any]], count: int, compiled: 
 
 
 #: name: (number of operands, as PyTorch says it, as JAX says it).
-OPS: dict[str, tuple[int, Callable[[Any], Callable[..., Any]], Callable[[Any], Callable[..., Any]]]] = {
+OPS: dict[
+    str, tuple[int, Callable[[Any], Callable[..., Any]], Callable[[Any], Callable[..., Any]]]
+] = {
     "add": (2, lambda t: t.add, lambda j: j.numpy.add),
     "add operator": (2, lambda t: lambda a, b: a + b, lambda j: lambda a, b: a + b),
     "mul by number": (1, lambda t: lambda a: a * 1.5, lambda j: lambda a: a * 1.5),
     "exp": (1, lambda t: t.exp, lambda j: j.numpy.exp),
-    "sum of rows": (1, lambda t: lambda a: a.sum(dim=1), lambda j: lambda a: j.numpy.sum(a, axis=1)),
+    "sum of rows": (
+        1,
+        lambda t: lambda a: a.sum(dim=1),
+        lambda j: lambda a: j.numpy.sum(a, axis=1),
+    ),
     "matmul": (2, lambda t: t.matmul, lambda j: j.numpy.matmul),
     "softmax": (1, lambda t: lambda a: t.softmax(a, -1), lambda j: lambda a: j.nn.softmax(a, -1)),
-    "where": (2, lambda t: lambda a, b: t.where(a > b, a, b), lambda j: lambda a, b: j.numpy.where(a > b, a, b)),
-    "cat": (2, lambda t: lambda a, b: t.cat([a, b]), lambda j: lambda a, b: j.numpy.concatenate([a, b])),
-    "reshape": (1, lambda t: lambda a: a.reshape(2, 8), lambda j: lambda a: j.numpy.reshape(a, (2, 8))),
+    "where": (
+        2,
+        lambda t: lambda a, b: t.where(a > b, a, b),
+        lambda j: lambda a, b: j.numpy.where(a > b, a, b),
+    ),
+    "cat": (
+        2,
+        lambda t: lambda a, b: t.cat([a, b]),
+        lambda j: lambda a, b: j.numpy.concatenate([a, b]),
+    ),
+    "reshape": (
+        1,
+        lambda t: lambda a: a.reshape(2, 8),
+        lambda j: lambda a: j.numpy.reshape(a, (2, 8)),
+    ),
     "index": (1, lambda t: lambda a: a[1:3], lambda j: lambda a: a[1:3]),
 }
 
@@ -75,11 +98,20 @@ def contest(name: str) -> Contest:
     count, torch_op, jax_op = OPS[name]
     bars = [Bar("immediate", 1.0, "jnp")]
     if name == "add":
-        bars = [Bar("deferred", 2e-6), Bar("deferred", 2.0, "torch"), Bar("immediate", 1.4, "jit"), *bars]
+        bars = [
+            Bar("deferred", 2e-6),
+            Bar("deferred", 2.0, "torch"),
+            Bar("immediate", 1.4, "jit"),
+            *bars,
+        ]
     builders = same_program(
-        _torch_program(torch_op, count), jnp=_jax_program(jax_op, count, compiled=False), jit=_jax_program(jax_op, count, compiled=True)
+        _torch_program(torch_op, count),
+        jnp=_jax_program(jax_op, count, compiled=False),
+        jit=_jax_program(jax_op, count, compiled=True),
     )
     return Contest(f"op {name}", builders, bars, ops=CALLS, agree=None)
 
 
-CONTESTS: dict[str, Callable[[], Contest]] = {f"op {name}": (lambda name=name: contest(name)) for name in OPS}
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    f"op {name}": (lambda name=name: contest(name)) for name in OPS
+}

@@ -1,4 +1,5 @@
-"""Steps of optimisers over some 200 small parameters, and operations of lists of such: what the bookkeeping costs."""
+"""Steps of optimisers over some 200 small parameters, and operations of lists of such: what the
+bookkeeping costs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ COUNT, SHAPE = 200, (32, 32)
 def program(torch: Any) -> Step:
     """The step in PyTorch's terms; gradients stay the same."""
     rng = np.random.default_rng(0)
-    params = [torch.nn.Parameter(torch.tensor(rng.standard_normal(SHAPE).astype(np.float32))) for _ in range(COUNT)]
+    params = [
+        torch.nn.Parameter(torch.tensor(rng.standard_normal(SHAPE).astype(np.float32)))
+        for _ in range(COUNT)
+    ]
     for p in params:
         p.grad = torch.tensor(rng.standard_normal(SHAPE).astype(np.float32))
     optimizer = torch.optim.AdamW(params, lr=1e-3, foreach=True)
@@ -30,12 +34,28 @@ def program(torch: Any) -> Step:
 
 def contest() -> Contest:
     """The optimiser's row."""
-    return Contest("AdamW.step of 200 parameters", same_program(program), [Bar("deferred", 0.8, "torch")], apart=True)
+    return Contest(
+        "AdamW.step of 200 parameters",
+        same_program(program),
+        [Bar("deferred", 0.8, "torch")],
+        apart=True,
+    )
 
 
 #: As many vectors as a ResNet-50 has parameters, and how long they are.
 VECTORS = [64 * (1 + i % 8) for i in range(213)]
-OTHERS = ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Adafactor")
+OTHERS = (
+    "SGD",
+    "RMSprop",
+    "Adagrad",
+    "Adadelta",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "ASGD",
+    "Rprop",
+    "Adafactor",
+)
 
 
 def _vectors(torch: Any, seed: int) -> list[Any]:
@@ -58,7 +78,12 @@ def _step_of(name: str) -> Contest:
 
         return Step(step)
 
-    return Contest(f"{name}.step of 213 vectors", same_program(program), [Bar("deferred", 1.0, "torch")], apart=True)
+    return Contest(
+        f"{name}.step of 213 vectors",
+        same_program(program),
+        [Bar("deferred", 1.0, "torch")],
+        apart=True,
+    )
 
 
 def _zeros() -> Contest:
@@ -76,7 +101,12 @@ def _zeros() -> Contest:
 
         return Step(step)
 
-    return Contest("zero_grad(False) of 213 vectors", same_program(program), [Bar("deferred", 1.5, "torch")], apart=True)
+    return Contest(
+        "zero_grad(False) of 213 vectors",
+        same_program(program),
+        [Bar("deferred", 1.5, "torch")],
+        apart=True,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {

@@ -1,7 +1,8 @@
-"""The override protocol alone: functions with an empty body, over plain, duck, mixed and many operands, under a mode, and one wrapper.
+"""The override protocol alone: functions with an empty body, over plain, duck, mixed and many
+operands, under a mode, and one wrapper.
 
-The cases are those of NumPy's and PyTorch's first benchmarks of their protocols. ``bare`` is the yardstick of a row: the same call without
-any check, or the same function on plain tensors.
+The cases are those of NumPy's and PyTorch's first benchmarks of their protocols. ``bare`` is the
+yardstick of a row: the same call without any check, or the same function on plain tensors.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ class Duck:
         return None
 
 
-def _functions(library: str, bare: bool = False) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """A function of two tensors and one of a list, both empty, as a library would make them overridable; and a tensor."""
+def _functions(
+    library: str, bare: bool = False
+) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
+    """A function of two tensors and one of a list, both empty, as a library would make them
+    overridable; and a tensor."""
 
     def binary(input: Any, other: Any) -> Any:
         return None
@@ -39,8 +43,16 @@ def _functions(library: str, bare: bool = False) -> tuple[Callable[..., Any], Ca
 
         if bare:
             return binary, many, jtorch.ones(1)
-        pair = torch_function_dispatch(lambda input, other: (input, other), public="benchmark.binary", enter=False)(binary)
-        return pair, torch_function_dispatch(lambda tensors: tensors, public="benchmark.many", enter=False)(many), jtorch.ones(1)
+        pair = torch_function_dispatch(
+            lambda input, other: (input, other), public="benchmark.binary", enter=False
+        )(binary)
+        return (
+            pair,
+            torch_function_dispatch(lambda tensors: tensors, public="benchmark.many", enter=False)(
+                many
+            ),
+            jtorch.ones(1),
+        )
     import torch
     from torch.overrides import handle_torch_function, has_torch_function
 
@@ -110,7 +122,9 @@ def _mode(answers: bool) -> Contest:
 
     def mode_of(library: Any) -> Any:
         class Mode(library.overrides.TorchFunctionMode):
-            def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            def __torch_function__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
                 return None if answers else func(*args, **(kwargs or {}))
 
         return Mode()
@@ -128,7 +142,13 @@ def _mode(answers: bool) -> Contest:
     if HAS_TORCH:
         builders["torch"] = lambda: build("torch")
     name = "protocol mode that answers" if answers else "protocol mode that calls"
-    return Contest(name, builders, [Bar("deferred", 1, "bare", plus=_MICRO)] if answers else (), ops=CALLS, agree=None)
+    return Contest(
+        name,
+        builders,
+        [Bar("deferred", 1, "bare", plus=_MICRO)] if answers else (),
+        ops=CALLS,
+        agree=None,
+    )
 
 
 def _metadata() -> Contest:

@@ -1,4 +1,5 @@
-"""Training step of a small residual network on images of CIFAR's shape, batch 32, SGD with momentum. The same model for everybody."""
+"""Training step of a small residual network on images of CIFAR's shape, batch 32, SGD with
+momentum. The same model for everybody."""
 
 from __future__ import annotations
 
@@ -15,11 +16,19 @@ RATE, MOMENTUM = 0.05, 0.9
 
 
 def _shapes() -> list[tuple[int, ...]]:
-    """Shapes of the weights in the order of ``parameters()``: convolutions without bias, scale and shift of each normalisation."""
+    """Shapes of the weights in the order of ``parameters()``: convolutions without bias, scale and
+    shift of each normalisation."""
     shapes: list[tuple[int, ...]] = [(WIDTHS[0], 3, 3, 3), (WIDTHS[0],), (WIDTHS[0],)]
     before = WIDTHS[0]
     for width in WIDTHS:
-        shapes += [(width, before, 3, 3), (width,), (width,), (width, width, 3, 3), (width,), (width,)]
+        shapes += [
+            (width, before, 3, 3),
+            (width,),
+            (width,),
+            (width, width, 3, 3),
+            (width,),
+            (width,),
+        ]
         if width != before:
             shapes += [(width, before, 1, 1), (width,), (width,)]
         before = width
@@ -31,7 +40,9 @@ def _data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     weights = []
     for i, shape in enumerate(_shapes()):
         if len(shape) > 1:
-            weights.append((rng.standard_normal(shape) * (2 / np.prod(shape[1:])) ** 0.5).astype(np.float32))
+            weights.append(
+                (rng.standard_normal(shape) * (2 / np.prod(shape[1:])) ** 0.5).astype(np.float32)
+            )
         else:
             scale = i + 1 < len(_shapes()) and len(_shapes()[i - 1]) == 4
             weights.append(np.full(shape, float(scale), np.float32))
@@ -53,7 +64,9 @@ def program(torch: Any, compile: bool = False) -> Step:
             self.norm2 = nn.BatchNorm2d(width)
             self.short = nn.Identity()
             if before != width:
-                self.short = nn.Sequential(nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+                self.short = nn.Sequential(
+                    nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width)
+                )
 
         def forward(self, x: Any) -> Any:
             y = self.norm1(self.conv1(x)).relu()
@@ -62,8 +75,12 @@ def program(torch: Any, compile: bool = False) -> Step:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.stem = nn.Sequential(nn.Conv2d(3, WIDTHS[0], 3, 1, 1, bias=False), nn.BatchNorm2d(WIDTHS[0]), nn.ReLU())
-            self.blocks = nn.Sequential(*[Block(a, b) for a, b in zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False)])
+            self.stem = nn.Sequential(
+                nn.Conv2d(3, WIDTHS[0], 3, 1, 1, bias=False), nn.BatchNorm2d(WIDTHS[0]), nn.ReLU()
+            )
+            self.blocks = nn.Sequential(
+                *[Block(a, b) for a, b in zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False)]
+            )
             self.head = nn.Linear(WIDTHS[-1], CLASSES)
 
         def forward(self, x: Any) -> Any:
@@ -90,7 +107,8 @@ def program(torch: Any, compile: bool = False) -> Step:
 
 
 def jax_builder() -> Builder:
-    """The step as one writes it for ``jax.jit``, with donated state; running statistics are kept, as PyTorch keeps them."""
+    """The step as one writes it for ``jax.jit``, with donated state; running statistics are kept,
+    as PyTorch keeps them."""
 
     def build() -> Step:
         import jax
@@ -102,13 +120,21 @@ def jax_builder() -> Builder:
 
         def conv(x: Any, w: Any, stride: int) -> Any:
             pad = w.shape[-1] // 2
-            return lax.conv_general_dilated(x, w, (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=("NCHW", "OIHW", "NCHW"))
+            return lax.conv_general_dilated(
+                x,
+                w,
+                (stride, stride),
+                ((pad, pad), (pad, pad)),
+                dimension_numbers=("NCHW", "OIHW", "NCHW"),
+            )
 
         def norm(x: Any, scale: Any, shift: Any, moments: list[Any]) -> Any:
             mean, var = x.mean((0, 2, 3)), x.var((0, 2, 3))
             moments.append((mean, var))
             wide = (None, slice(None), None, None)
-            return (x - mean[wide]) * lax.rsqrt(var + jnp.float32(1e-5))[wide] * scale[wide] + shift[wide]
+            return (x - mean[wide]) * lax.rsqrt(var + jnp.float32(1e-5))[wide] * scale[
+                wide
+            ] + shift[wide]
 
         def loss_of(p: list[Any]) -> Any:
             moments: list[Any] = []
@@ -130,13 +156,20 @@ def jax_builder() -> Builder:
             (loss, moments), grads = jax.value_and_grad(loss_of, has_aux=True)(p)
             m = [MOMENTUM * a + g for a, g in zip(m, grads, strict=True)]
             p = [a - RATE * b for a, b in zip(p, m, strict=True)]
-            running = [(0.9 * a + 0.1 * c, 0.9 * b + 0.1 * d) for (a, b), (c, d) in zip(running, moments, strict=True)]
+            running = [
+                (0.9 * a + 0.1 * c, 0.9 * b + 0.1 * d)
+                for (a, b), (c, d) in zip(running, moments, strict=True)
+            ]
             return loss, p, m, running
 
         update = jax.jit(update, donate_argnums=(0, 1, 2))
         params = [jnp.asarray(w) for w in weights]
         norms = [p for p, q in zip(params[1:], params, strict=False) if q.ndim == 4]
-        state = [params, [jnp.zeros_like(p) for p in params], [(jnp.zeros_like(n), jnp.ones_like(n)) for n in norms]]
+        state = [
+            params,
+            [jnp.zeros_like(p) for p in params],
+            [(jnp.zeros_like(n), jnp.ones_like(n)) for n in norms],
+        ]
 
         def step() -> float:
             loss, *state[:] = update(*state)
@@ -150,7 +183,13 @@ def jax_builder() -> Builder:
 def contest() -> Contest:
     """The residual network's row."""
     bars = [Bar("deferred", 1.05, "jit"), Bar("deferred", by_cores(0.8, 1.0), "torch")]
-    return Contest("ResNet 3 blocks 32x32 b 32", same_program(program, jit=jax_builder()), bars, agree=2e-2, apart=True)
+    return Contest(
+        "ResNet 3 blocks 32x32 b 32",
+        same_program(program, jit=jax_builder()),
+        bars,
+        agree=2e-2,
+        apart=True,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {"ResNet 3 blocks 32x32 b 32": contest}

@@ -1,4 +1,5 @@
-"""Hessian-vector product of the small GPT: the gradient recorded with ``create_graph``, and walked back once more."""
+"""Hessian-vector product of the small GPT: the gradient recorded with ``create_graph``, and walked
+back once more."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def jax_builder(compiled: bool) -> Builder:
         vectors = [jnp.full_like(p, 0.01) for p in params]
 
         def product(p: list[Any]) -> Any:
-            found = jax.grad(lambda q: sum(jnp.vdot(g, v) for g, v in zip(jax.grad(loss_of)(q), vectors, strict=True)))(p)
+            found = jax.grad(
+                lambda q: sum(
+                    jnp.vdot(g, v) for g, v in zip(jax.grad(loss_of)(q), vectors, strict=True)
+                )
+            )(p)
             return sum(jnp.vdot(g, g) for g in found)
 
         run = jax.jit(product) if compiled else product
@@ -56,8 +61,16 @@ def jax_builder(compiled: bool) -> Builder:
 
 def contest() -> Contest:
     """The product's row."""
-    builders = same_program(program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True))
-    return Contest("Hessian-vector product of the GPT", builders, [Bar("deferred", 2.0, "jit")], agree=1e-2, apart=True)
+    builders = same_program(
+        program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True)
+    )
+    return Contest(
+        "Hessian-vector product of the GPT",
+        builders,
+        [Bar("deferred", 2.0, "jit")],
+        agree=1e-2,
+        apart=True,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {"Hessian-vector product of the GPT": contest}

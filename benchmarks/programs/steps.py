@@ -1,4 +1,5 @@
-"""Steps of programs whose graphs are of other kinds than a classifier's, and the backward pass in immediate mode."""
+"""Steps of programs whose graphs are of other kinds than a classifier's, and the backward pass in
+immediate mode."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ def _weights(torch: Any, *modules: Any) -> list[Any]:
     found = [p for m in modules for p in m.parameters()]
     with torch.no_grad():
         for p in found:
-            p.copy_(torch.tensor((rng.standard_normal(tuple(p.shape)) * 0.5 / p.shape[-1] ** 0.5).astype(np.float32)))
+            p.copy_(
+                torch.tensor(
+                    (rng.standard_normal(tuple(p.shape)) * 0.5 / p.shape[-1] ** 0.5).astype(
+                        np.float32
+                    )
+                )
+            )
     return found
 
 
@@ -46,7 +53,9 @@ def autoencoder(torch: Any) -> Step:
         mean, log_variance = encoder(x).chunk(2, 1)
         z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
         divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum()
-        loss = functional.binary_cross_entropy_with_logits(decoder(z), x, reduction="sum") + divergence
+        loss = (
+            functional.binary_cross_entropy_with_logits(decoder(z), x, reduction="sum") + divergence
+        )
         loss.backward()
         optimizer.step()
         return loss.item() / 64
@@ -57,8 +66,14 @@ def autoencoder(torch: Any) -> Step:
 def adversaries(torch: Any) -> Step:
     """A generator and a discriminator of vectors of 64, batch 64, Adam each."""
     nn, functional = torch.nn, torch.nn.functional
-    generator, critic = _layers(torch, 16, 128, 128, 64), _layers(torch, 64, 128, 128, 1, between=lambda: nn.LeakyReLU(0.2))
-    first, second = torch.optim.Adam(_weights(torch, generator), lr=2e-4), torch.optim.Adam(_weights(torch, critic), lr=2e-4)
+    generator, critic = (
+        _layers(torch, 16, 128, 128, 64),
+        _layers(torch, 64, 128, 128, 1, between=lambda: nn.LeakyReLU(0.2)),
+    )
+    first, second = (
+        torch.optim.Adam(_weights(torch, generator), lr=2e-4),
+        torch.optim.Adam(_weights(torch, critic), lr=2e-4),
+    )
     x, ones, zeros = _data(torch, 64, 64), torch.ones(64, 1), torch.zeros(64, 1)
     judge = functional.binary_cross_entropy_with_logits
     torch.manual_seed(0)
@@ -79,7 +94,8 @@ def adversaries(torch: Any) -> Step:
 
 
 def equation(torch: Any) -> Step:
-    """A network that solves the heat equation at 256 points: derivatives of second order by ``autograd.grad``, Adam."""
+    """A network that solves the heat equation at 256 points: derivatives of second order by
+    ``autograd.grad``, Adam."""
     net = _layers(torch, 2, 64, 64, 64, 1, between=torch.nn.Tanh)
     optimizer = torch.optim.Adam(_weights(torch, net), lr=1e-3)
     points = _data(torch, 256, 2)
@@ -99,7 +115,8 @@ def equation(torch: Any) -> Step:
 
 
 def learning_to_learn(torch: Any) -> Step:
-    """Four tasks, one inner step of gradient descent each, differentiated through (``func.functional_call``), Adam."""
+    """Four tasks, one inner step of gradient descent each, differentiated through
+    (``func.functional_call``), Adam."""
     functional = torch.nn.functional
     net = _layers(torch, 1, 40, 40, 1)
     optimizer = torch.optim.Adam(_weights(torch, net), lr=1e-3)
@@ -114,7 +131,9 @@ def learning_to_learn(torch: Any) -> Step:
             inner = functional.mse_loss(net(x[task, 0]), y[task, 0])
             grads = torch.autograd.grad(inner, list(params.values()), create_graph=True)
             fast = {name: p - 0.01 * g for (name, p), g in zip(params.items(), grads, strict=True)}
-            loss = loss + functional.mse_loss(torch.func.functional_call(net, fast, (x[task, 1],)), y[task, 1])
+            loss = loss + functional.mse_loss(
+                torch.func.functional_call(net, fast, (x[task, 1],)), y[task, 1]
+            )
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -123,9 +142,14 @@ def learning_to_learn(torch: Any) -> Step:
 
 
 def diffusion(torch: Any) -> Step:
-    """Predicting the noise in images of 16 x 16, batch 16, by a small convolutional network, AdamW."""
+    """Predicting the noise in images of 16 x 16, batch 16, by a small convolutional network,
+    AdamW."""
     nn, functional = torch.nn, torch.nn.functional
-    into, middle, out = nn.Conv2d(1, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 1, 3, padding=1)
+    into, middle, out = (
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.Conv2d(32, 32, 3, padding=1),
+        nn.Conv2d(32, 1, 3, padding=1),
+    )
     norm, when = nn.GroupNorm(8, 32), nn.Linear(32, 32)
     optimizer = torch.optim.AdamW(_weights(torch, into, middle, out, norm, when), lr=1e-3)
     x, kept = _data(torch, 16, 1, 16, 16), torch.linspace(0.999, 0.01, 100)
@@ -176,9 +200,15 @@ PROGRAMS = {
 
 
 def _contest(name: str, program: Callable[[Any], Step]) -> Contest:
-    return Contest(name, same_program(program), [Bar("deferred", 1.0, "torch")], agree=2e-3, apart=True)
+    return Contest(
+        name, same_program(program), [Bar("deferred", 1.0, "torch")], agree=2e-3, apart=True
+    )
 
 
-CONTESTS: dict[str, Callable[[], Contest]] = {name: (lambda name=name, p=p: _contest(name, p)) for name, p in PROGRAMS.items()}
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    name: (lambda name=name, p=p: _contest(name, p)) for name, p in PROGRAMS.items()
+}
 BACKWARD = "backward() of 4 layers, batch 8, immediate"
-CONTESTS[BACKWARD] = lambda: Contest(BACKWARD, same_program(backward), [Bar("immediate", 1.3, "torch")], apart=True)
+CONTESTS[BACKWARD] = lambda: Contest(
+    BACKWARD, same_program(backward), [Bar("immediate", 1.3, "torch")], apart=True
+)

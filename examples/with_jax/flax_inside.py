@@ -1,4 +1,5 @@
-"""A Flax module inside a PyTorch program: one operator of its parameters and input, trained by ``torch.optim`` with the rest.
+"""A Flax module inside a PyTorch program: one operator of its parameters and input, trained by
+``torch.optim`` with the rest.
 
 python flax_inside.py --steps 200
 """
@@ -23,7 +24,8 @@ class Gate(linen.Module):
 
 
 class FromFlax(nn.Module):
-    """A Flax module as one of PyTorch: its parameters are ``nn.Parameter``, its call an operator with JAX's gradient."""
+    """A Flax module as one of PyTorch: its parameters are ``nn.Parameter``, its call an operator
+    with JAX's gradient."""
 
     def __init__(self, module, name, example, key):
         super().__init__()
@@ -48,7 +50,11 @@ def main() -> None:
     torch.manual_seed(0)
     x = torch.randn(256, 8)
     y = (x[:, :1] * x[:, 1:2]).tanh()
-    model = nn.Sequential(nn.Linear(8, 16), FromFlax(Gate(16), "gate", torch.zeros(1, 16), jax.random.key(0)), nn.Linear(16, 1))
+    model = nn.Sequential(
+        nn.Linear(8, 16),
+        FromFlax(Gate(16), "gate", torch.zeros(1, 16), jax.random.key(0)),
+        nn.Linear(16, 1),
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(args.steps + 1):
         loss = nn.functional.mse_loss(model(x), y)

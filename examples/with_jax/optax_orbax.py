@@ -1,4 +1,5 @@
-"""Trains a PyTorch model with optax under ``jax.jit`` on the digits of scikit-learn, and keeps orbax checkpoints from which it goes on.
+"""Trains a PyTorch model with optax under ``jax.jit`` on the digits of scikit-learn, and keeps
+orbax checkpoints from which it goes on.
 
     python optax_orbax.py --epochs 20 --out out/optax
 
@@ -36,7 +37,8 @@ def main() -> None:
         nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Dropout(0.2), nn.Linear(512, 10),
     )  # fmt: skip
-    apply, params, buffers = torch.jax.functionalize(model)  # a pure function of two dictionaries of arrays
+    # a pure function of two dictionaries of arrays
+    apply, params, buffers = torch.jax.functionalize(model)
     optimizer = optax.adamw(3e-3)
 
     @jax.jit
@@ -51,16 +53,25 @@ def main() -> None:
         return optax.apply_updates(params, updates), buffers, state, value
 
     saved = {"params": params, "buffers": buffers, "state": optimizer.init(params), "epoch": 0}
-    with ocp.CheckpointManager(args.out.resolve(), options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
+    with ocp.CheckpointManager(
+        args.out.resolve(), options=ocp.CheckpointManagerOptions(max_to_keep=2)
+    ) as manager:
         if manager.latest_step() is not None:
             saved = manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(saved))
             print(f"goes on after epoch {saved['epoch']}")
         for epoch in range(int(saved["epoch"]), args.epochs):
             order = np.random.default_rng(epoch).permutation(1500)
-            for i, rows in enumerate(np.split(order[: 1500 // args.batch * args.batch], 1500 // args.batch)):
+            for i, rows in enumerate(
+                np.split(order[: 1500 // args.batch * args.batch], 1500 // args.batch)
+            ):
                 key = jax.random.fold_in(jax.random.key(epoch), i)
                 saved["params"], saved["buffers"], saved["state"], loss = step(
-                    saved["params"], saved["buffers"], saved["state"], key, images[train][rows], labels[train][rows]
+                    saved["params"],
+                    saved["buffers"],
+                    saved["state"],
+                    key,
+                    images[train][rows],
+                    labels[train][rows],
                 )
             saved["epoch"] = epoch + 1
             print(f"epoch {epoch + 1}: loss {float(loss):.4f}")

@@ -1,4 +1,5 @@
-"""Names that programs reach for in ``torch._C``, and the internal ops that optimisers and modules call."""
+"""Names that programs reach for in ``torch._C``, and the internal ops that optimisers and modules
+call."""
 
 from __future__ import annotations
 
@@ -43,11 +44,14 @@ __all__ = [
 ]
 
 
-def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterable[int] | None = None) -> None:
+def _swap_(
+    tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterable[int] | None = None
+) -> None:
     """Gives each tensor the value of its counterpart, as an in-place update without history would.
 
-    ``writes`` are the times that PyTorch writes into each of them, which its version counts; once otherwise. Tensors of which the first is
-    its own counterpart have been written, up to one that is not.
+    ``writes`` are the times that PyTorch writes into each of them, which its version counts; once
+    otherwise. Tensors of which the first is its own counterpart have been written, up to one that
+    is not.
     """
     if news and news[0] is tensors[0]:
         begin = next((i for i, n in enumerate(news) if n is not tensors[i]), len(tensors))
@@ -64,8 +68,14 @@ def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterabl
     undoable(tensors)
     for t, n, count in zip(tensors, news, _repeat(1) if writes is None else writes):
         old, v = t._v, n._v
-        # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is superseded.
-        if old is None or v is None or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1)) or t._al is not None:
+        # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is
+        # superseded.
+        if (
+            old is None
+            or v is None
+            or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1))
+            or t._al is not None
+        ):
             swap(t, v or n._read(), count)
         else:
             t._v = v
@@ -73,7 +83,8 @@ def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterabl
 
 
 def _flush_hint() -> None:
-    """Says that a step of the program ends here: what is pending is run, unless the step is being made a program of its own."""
+    """Says that a step of the program ends here: what is pending is run, unless the step is being
+    made a program of its own."""
     holding = engine.HOLDING.stack
     if holding and holding[-1].trace is engine.LOCAL.trace:
         holding[-1].hinted = True
@@ -82,8 +93,8 @@ def _flush_hint() -> None:
 
 
 def _planned_by(t: _Tensor) -> float:
-    """The number of a tensor, read by what arranges a computation that gives the same however it is arranged: a program that is being made
-    does not depend on it."""
+    """The number of a tensor, read by what arranges a computation that gives the same however it is
+    arranged: a program that is being made does not depend on it."""
     holding = engine.HOLDING.stack
     if not holding:
         return t.item()
@@ -105,7 +116,18 @@ def is_grad_enabled() -> bool:
 
 
 #: Parts of ``torch._C`` that load when they are first touched.
-_SUBMODULES = frozenset(("_autograd", "_cpu", "_profiler", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
+_SUBMODULES = frozenset(
+    (
+        "_autograd",
+        "_cpu",
+        "_profiler",
+        "_functions",
+        "_nn",
+        "_functorch",
+        "_distributed_c10d",
+        "_distributed_rpc",
+    )
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""What programs ask ``torch._C`` about itself, with the answers that hold here, and switches that change nothing."""
+"""What programs ask ``torch._C`` about itself, with the answers that hold here, and switches that
+change nothing."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -28,10 +29,13 @@ from ..dispatch import EnableTorchFunction as _Enable
 from ..dispatch import disabled_torch_dispatch_impl as _disabled
 
 #: Whether PyTorch was built for GPUs, and with what libraries for devices that are none of JAX's.
-_has_xpu = _has_cuda = _has_cudnn = _has_magma = _has_mps = _has_cusparselt = _has_kleidiai = _has_mkldnn_acl = _has_eigen_sparse = False
+_has_xpu = _has_cuda = _has_cudnn = _has_magma = _has_mps = _has_cusparselt = _has_kleidiai = (
+    _has_mkldnn_acl
+) = _has_eigen_sparse = False
 #: The class of tensors' class.
 _TensorMeta = type(_Tensor)
-#: Objects while which there are no handlers of operators are asked, and handlers of functions are asked again.
+#: Objects while which there are no handlers of operators are asked, and handlers of functions are
+#: asked again.
 _DisableTorchDispatch = _NoDispatch
 _EnableTorchFunction = _Enable
 
@@ -54,13 +58,18 @@ def _mps_is_on_macos_or_newer(major: int, minor: int) -> bool:
 
 
 def _dispatch_isTensorSubclassLike(tensor: _Tensor) -> bool:
-    """Whether operators on a tensor may do something of their own: its class handles them, or it has no strided data, or is an example."""
+    """Whether operators on a tensor may do something of their own: its class handles them, or it
+    has no strided data, or is an example."""
     from ..func.levels import Batched
 
     handler = getattr(type(tensor), "__torch_dispatch__", None)
     if handler is not None and handler is not _disabled:
         return True
-    return tensor.layout is not _strided or tensor.device.type == "meta" or type(tensor._read()) is Batched
+    return (
+        tensor.layout is not _strided
+        or tensor.device.type == "meta"
+        or type(tensor._read()) is Batched
+    )
 
 
 def _infer_size(a: Any, b: Any, /) -> object:
@@ -76,17 +85,22 @@ def _will_engine_execute_node(node: object, /) -> bool:
     """Whether the backward pass that is going on comes to a node.
 
     Raises:
-        RuntimeError: outside of a backward pass, for what is no node, and for a leaf's node while ``autograd.grad`` runs.
+        RuntimeError: outside of a backward pass, for what is no node, and for a leaf's node while
+            ``autograd.grad`` runs.
     """
     if not isinstance(node, _Shown):
-        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {_type_name(node)}")
+        raise RuntimeError(
+            f"_will_engine_execute_node expects an grad_fn, but got {_type_name(node)}"
+        )
     if not _is_walking():
-        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+        raise RuntimeError(
+            "_get_should_execute_nodes should only be called during the backward pass"
+        )
     walk = _walk_now()
     if walk.gathers and hasattr(type(node), "variable"):
         raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
-            "supported."
+            "A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(). This is currently not supported."
         )
     return walk.will_reach(node)
 
@@ -227,12 +241,14 @@ class _WeakTensorRef:
         return self._there() is None
 
 
-#: Whether programs asked to be told where a ``vmap`` runs example by example. None ever does here: JAX has a rule for every kernel.
+#: Whether programs asked to be told where a ``vmap`` runs example by example. None ever does here:
+#: JAX has a rule for every kernel.
 _FALLBACK_WARNINGS: list[bool] = [False]
 
 
 def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
-    """Whether warnings were asked for where a ``vmap`` runs example by example; there is nothing to warn of."""
+    """Whether warnings were asked for where a ``vmap`` runs example by example; there is nothing to
+    warn of."""
     return _FALLBACK_WARNINGS[0]
 
 

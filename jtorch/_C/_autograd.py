@@ -1,4 +1,5 @@
-"""What programs reach for in ``torch._C._autograd``: saved tensors, and whether they may pass through hooks."""
+"""What programs reach for in ``torch._C._autograd``: saved tensors, and whether they may pass
+through hooks."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     return SAVING.disabled[-1] if SAVING.disabled else None
 
 
-def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> tuple[object, object] | None:  # noqa: ARG001  (nothing is traced twice here)
+# nothing is traced twice here
+def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> tuple[object, object] | None:  # noqa: ARG001
     """The innermost pair of hooks that ``saved_tensors_hooks`` entered, or None."""
     return SAVING.hooks[-1] if SAVING.hooks else None
 

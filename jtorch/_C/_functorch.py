@@ -34,7 +34,8 @@ def is_gradtrackingtensor(tensor: _Tensor) -> bool:
 
 
 def _add_batch_dim(self: _Tensor, batch_dim: int, level: int) -> _Tensor:
-    """One example of ``self``, whose examples lie along ``batch_dim``, inside of the running ``vmap`` of that number."""
+    """One example of ``self``, whose examples lie along ``batch_dim``, inside of the running
+    ``vmap`` of that number."""
     return stages._add_batch_dim(self, batch_dim, level)
 
 
@@ -71,7 +72,8 @@ def get_unwrapped(tensor: _Tensor) -> object:
 
 
 def reshape_dim_into(src: int, dst: int, tensor: _Tensor) -> _Tensor:
-    """``tensor`` with dimension ``src`` merged into ``dst`` (counted without ``src``), as the slower of the two."""
+    """``tensor`` with dimension ``src`` merged into ``dst`` (counted without ``src``), as the
+    slower of the two."""
     moved: Any = tensor
     ndim = moved.dim()
     src %= ndim
@@ -90,11 +92,14 @@ def reshape_dim_outof(src: int, size1: int, tensor: _Tensor) -> _Tensor:
     src %= whole.dim()
     size = whole.shape[src]
     if not size1 or size % size1:
-        raise RuntimeError(f"dimension {src} of size {size} cannot be split into {size1} parts of one size")
+        raise RuntimeError(
+            f"dimension {src} of size {size} cannot be split into {size1} parts of one size"
+        )
     return whole.reshape(*whole.shape[:src], size1, size // size1, *whole.shape[src + 1 :])
 
 
-#: Whether a ``vmap`` may run example by example where it has no better rule. There always is one: the switch is kept and changes nothing.
+#: Whether a ``vmap`` may run example by example where it has no better rule. There always is one:
+#: the switch is kept and changes nothing.
 _FALLBACK: list[bool] = [True]
 
 
@@ -104,7 +109,8 @@ def _is_vmap_fallback_enabled() -> bool:
 
 
 def _set_vmap_fallback_enabled(enabled: bool) -> None:
-    """Changes nothing but what ``_is_vmap_fallback_enabled`` answers: no ``vmap`` runs example by example."""
+    """Changes nothing but what ``_is_vmap_fallback_enabled`` answers: no ``vmap`` runs example by
+    example."""
     _FALLBACK[0] = bool(enabled)
 
 

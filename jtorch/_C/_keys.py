@@ -9,16 +9,27 @@ from .._src import hooks as _hooks
 from .._src.facts.errors import not_offered
 
 _ORDER = """
-    Undefined Dense=1 Quantized=5 Sparse=8 SparseCsr NestedTensor BackendSelect=11 Python=13 FuncTorchDynamicLayerBackMode Functionalize
-    Conjugate=16 Negative ZeroTensor ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU=24 AutocastMPS=31
-    AutocastXPU=27 AutocastHPU=29 AutocastIPU=28 AutocastCUDA=32 AutocastPrivateUse1 FuncTorchBatched=34 FuncTorchVmapMode=36
-    FuncTorchGradWrapper=39 PythonTLSSnapshot=41 FuncTorchDynamicLayerFrontMode PreDispatch=45 PythonDispatcher Autograd=150
-    CompositeImplicitAutograd FuncTorchBatchedDecomposition CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd
-    CompositeExplicitAutogradNonFunctional
+    Undefined Dense=1 Quantized=5 Sparse=8 SparseCsr NestedTensor BackendSelect=11 Python=13
+    FuncTorchDynamicLayerBackMode Functionalize Conjugate=16 Negative ZeroTensor ADInplaceOrView
+    AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU=24 AutocastMPS=31
+    AutocastXPU=27 AutocastHPU=29 AutocastIPU=28 AutocastCUDA=32 AutocastPrivateUse1
+    FuncTorchBatched=34 FuncTorchVmapMode=36 FuncTorchGradWrapper=39 PythonTLSSnapshot=41
+    FuncTorchDynamicLayerFrontMode PreDispatch=45 PythonDispatcher Autograd=150
+    CompositeImplicitAutograd FuncTorchBatchedDecomposition CompositeImplicitAutogradNestedTensor
+    CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional
 """
-_BACKENDS = "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta".split()
+_BACKENDS = (
+    "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta"
+).split()
 #: Functionality -> the number before that of its first backend.
-_PER_BACKEND = {"Dense": 48, "Quantized": 65, "Sparse": 82, "SparseCsr": 99, "NestedTensor": 116, "Autograd": 133}
+_PER_BACKEND = {
+    "Dense": 48,
+    "Quantized": 65,
+    "Sparse": 82,
+    "SparseCsr": 99,
+    "NestedTensor": 116,
+    "Autograd": 133,
+}
 
 
 def _members() -> dict[str, int]:
@@ -78,7 +89,8 @@ class DispatchKeySet:
 
 
 class _ExcludeDispatchKeyGuard:
-    """A block in which PyTorch's dispatcher passes over some keys: those of autocasting, so that nothing is cast in it.
+    """A block in which PyTorch's dispatcher passes over some keys: those of autocasting, so that
+    nothing is cast in it.
 
     Raises:
         NotImplementedError: for other keys.
@@ -88,12 +100,19 @@ class _ExcludeDispatchKeyGuard:
         given = keys._keys if isinstance(keys, DispatchKeySet) else {keys}
         other = next((key for key in sorted(given) if not key.name.startswith("Autocast")), None)
         if other is not None:
-            raise not_offered(f"torch._C._ExcludeDispatchKeyGuard of {other.name}", "nothing is dispatched by keys here")
+            raise not_offered(
+                f"torch._C._ExcludeDispatchKeyGuard of {other.name}",
+                "nothing is dispatched by keys here",
+            )
         self._devices = [key.name.removeprefix("Autocast").lower() for key in sorted(given)]
 
     def __enter__(self) -> None:
         amp = _hooks.autocast.get()
-        self._before = [kind for kind in self._devices if kind in ("cpu", "cuda", "xpu", "mps") and amp.is_autocast_enabled(kind)]
+        self._before = [
+            kind
+            for kind in self._devices
+            if kind in ("cpu", "cuda", "xpu", "mps") and amp.is_autocast_enabled(kind)
+        ]
         for kind in self._before:
             amp.set_autocast_enabled(kind, False)
 

@@ -1,4 +1,5 @@
-"""The functions of ``torch.linalg`` by the names that PyTorch binds them by, ``linalg_`` before each."""
+"""The functions of ``torch.linalg`` by the names that PyTorch binds them by, ``linalg_`` before
+each."""
 
 from __future__ import annotations
 

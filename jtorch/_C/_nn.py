@@ -1,4 +1,5 @@
-"""What modules reach for in ``torch._C._nn``: how ``Module.to`` reads its arguments, and functions under their low-level names."""
+"""What modules reach for in ``torch._C._nn``: how ``Module.to`` reads its arguments, and functions
+under their low-level names."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _takes_the_same(name: str, function: Any) -> bool:
-    """Whether a function takes and gives what the operator of its name does: some have a reduction by name, or give places if asked."""
+    """Whether a function takes and gives what the operator of its name does: some have a reduction
+    by name, or give places if asked."""
     if name not in texts():
         return True
     mine = list(known_signature(function).parameters)

@@ -8,13 +8,17 @@ __all__ = ["_ExperimentalConfig"]
 
 
 class _ExperimentalConfig:
-    """Choices of how PyTorch's library measures, which ``torch.profiler.profile`` takes; they are without effect here.
+    """Choices of how PyTorch's library measures, which ``torch.profiler.profile`` takes; they are
+    without effect here.
 
     Args:
-        profiler_metrics, profiler_measure_per_kernel, performance_events, enable_cuda_sync_events: what of a GPU is measured.
-        verbose, adjust_profiler_step, disable_external_correlation, profile_all_threads, capture_overload_names, record_python_gc_info,
-            expose_kineto_event_metadata, adjust_timestamps: what events tell.
-        custom_profiler_config: text for a library of one's own; it can be read and written, as ``trace_only`` can.
+        profiler_metrics, profiler_measure_per_kernel, performance_events, enable_cuda_sync_events:
+            what of a GPU is measured.
+        verbose, adjust_profiler_step, disable_external_correlation, profile_all_threads,
+            capture_overload_names, record_python_gc_info, expose_kineto_event_metadata,
+            adjust_timestamps: what events tell.
+        custom_profiler_config: text for a library of one's own; it can be read and written, as
+            ``trace_only`` can.
         trace_only: whether no events are made beside the trace.
     """
 

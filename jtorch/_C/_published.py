@@ -1,4 +1,5 @@
-"""Names that PyTorch defines in ``torch._C`` and publishes in ``torch``, where this package has them."""
+"""Names that PyTorch defines in ``torch._C`` and publishes in ``torch``, where this package has
+them."""
 
 from __future__ import annotations
 
@@ -45,8 +46,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def bound(home: ModuleType, prefix: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a module that has the functions of a public one with ``prefix`` before their names."""
+def bound(
+    home: ModuleType, prefix: str, module: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a module that has the functions of a public one with
+    ``prefix`` before their names."""
 
     def __getattr__(name: str) -> Any:
         found = getattr(home, name.removeprefix(prefix), None)

@@ -1,4 +1,5 @@
-"""The functions of ``torch.special`` by the names that PyTorch binds them by, ``special_`` before each."""
+"""The functions of ``torch.special`` by the names that PyTorch binds them by, ``special_`` before
+each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Operators written with others: tables of functions for ``make_fx``, ``ExportedProgram.run_decompositions`` and other tracers.
+"""Operators written with others: tables of functions for ``make_fx``,
+``ExportedProgram.run_decompositions`` and other tracers.
 
-The functions are ordinary ones on tensors. PyTorch's tables are longer: what is not here stays an operator, which is always right.
+The functions are ordinary ones on tensors. PyTorch's tables are longer: what is not here stays an
+operator, which is always right.
 """
 
 from __future__ import annotations
@@ -21,16 +23,32 @@ from ._tables import global_decomposition_table as global_decomposition_table
 from ._tables import register_decomposition as register_decomposition
 from .decompositions import NOT_CORE
 
-__all__ = ["core_aten_decompositions", "decomposition_table", "get_decompositions", "global_decomposition_table", "register_decomposition"]
+__all__ = [
+    "core_aten_decompositions",
+    "decomposition_table",
+    "get_decompositions",
+    "global_decomposition_table",
+    "register_decomposition",
+]
 
 
-def get_decompositions(aten_ops: Iterable[Any], type: str = "post_autograd") -> dict[Any, Callable[..., Any]]:
-    """The entries of the table for some operators; packets stand for all their overloads. Those without are left out."""
+def get_decompositions(
+    aten_ops: Iterable[Any], type: str = "post_autograd"
+) -> dict[Any, Callable[..., Any]]:
+    """The entries of the table for some operators; packets stand for all their overloads. Those
+    without are left out."""
     table = global_decomposition_table[type]
-    return {overload: table[overload] for op in aten_ops for overload in _overloads(op) if overload in table}
+    return {
+        overload: table[overload]
+        for op in aten_ops
+        for overload in _overloads(op)
+        if overload in table
+    }
 
 
-def remove_decompositions(decompositions: dict[object, Callable[..., object]], aten_ops: Iterable[Any]) -> None:
+def remove_decompositions(
+    decompositions: dict[object, Callable[..., object]], aten_ops: Iterable[Any]
+) -> None:
     """Takes some operators out of a table."""
     for op in aten_ops:
         for overload in _overloads(op):
@@ -68,7 +86,13 @@ def _composites() -> tuple[OpOverload, ...]:
     for name in texts():
         for op in getattr(aten, name).all():
             schema = op._schema
-            if op not in decomposition_table and not schema.writes and not schema.outs and not schema.is_view and is_taken_apart(op):
+            if (
+                op not in decomposition_table
+                and not schema.writes
+                and not schema.outs
+                and not schema.is_view
+                and is_taken_apart(op)
+            ):
                 decomposition_table[op] = taken_apart(op)
                 found.append(op)
     return tuple(found)
@@ -81,5 +105,6 @@ def __getattr__(name: str) -> Any:
     return _refused(name)
 
 
-#: They enter the table last, where no other function is there for an operator; so the table is whole once there is one to look into.
+#: They enter the table last, where no other function is there for an operator; so the table is
+#: whole once there is one to look into.
 _COMPOSITES = _composites()

@@ -33,7 +33,8 @@ def register_decomposition(
 
     Raises:
         RuntimeError: if an operator has a decomposition in the table already.
-        AssertionError: for another ``type`` than ``"post_autograd"``, ``"pre_autograd"`` and ``"meta"``.
+        AssertionError: for another ``type`` than ``"post_autograd"``, ``"pre_autograd"`` and
+            ``"meta"``.
     """
     del unsafe
     if type not in global_decomposition_table:
@@ -44,7 +45,8 @@ def register_decomposition(
         for op in aten_op if isinstance(aten_op, (list, tuple)) else [aten_op]:
             for overload in _overloads(op):
                 if overload._schema.outs and isinstance(op, OpOverloadPacket):
-                    continue  # what writes into a tensor that is given is not what the function does
+                    # what writes into a tensor that is given is not what the function does
+                    continue
                 if overload in table:
                     raise RuntimeError(f"duplicate registrations for {overload}")
                 table[overload] = fn

@@ -1,7 +1,9 @@
-"""Decompositions that are read from kernels: what an operator computes, as JAX traces it, written with operators of the core set.
+"""Decompositions that are read from kernels: what an operator computes, as JAX traces it, written
+with operators of the core set.
 
-So an operator has one formula, its kernel's. Where that needs something that has no operator of the core set (loops, sorting, gathers of
-windows), the operator stays: the function gives ``NotImplemented``, as PyTorch's decompositions do.
+So an operator has one formula, its kernel's. Where that needs something that has no operator of the
+core set (loops, sorting, gathers of windows), the operator stays: the function gives
+``NotImplemented``, as PyTorch's decompositions do.
 """
 
 from __future__ import annotations
@@ -25,23 +27,41 @@ from jtorch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 aten = torch.ops.aten
 #: Primitives of JAX's whose operands are all arrays, and the operators that they are.
 _DIRECT: dict[str, Any] = {
-    "neg": aten.neg.default, "sign": aten.sign.default, "floor": aten.floor.default, "ceil": aten.ceil.default, "abs": aten.abs.default,
-    "exp": aten.exp.default, "expm1": aten.expm1.default, "log": aten.log.default, "log1p": aten.log1p.default, "tanh": aten.tanh.default,
-    "sin": aten.sin.default, "cos": aten.cos.default, "tan": aten.tan.default, "asin": aten.asin.default, "acos": aten.acos.default,
-    "atan": aten.atan.default, "sinh": aten.sinh.default, "cosh": aten.cosh.default, "asinh": aten.asinh.default,
-    "acosh": aten.acosh.default, "atanh": aten.atanh.default, "atan2": aten.atan2.default, "logistic": aten.sigmoid.default,
-    "erf": aten.erf.default, "sqrt": aten.sqrt.default, "rsqrt": aten.rsqrt.default, "add": aten.add.Tensor, "add_any": aten.add.Tensor,
-    "sub": aten.sub.Tensor, "mul": aten.mul.Tensor, "max": aten.maximum.default, "min": aten.minimum.default,
-    "pow": aten.pow.Tensor_Tensor, "eq": aten.eq.Tensor, "ne": aten.ne.Tensor, "lt": aten.lt.Tensor, "le": aten.le.Tensor,
-    "gt": aten.gt.Tensor, "ge": aten.ge.Tensor, "copy": aten.clone.default, "copy_p": aten.clone.default,
+    "neg": aten.neg.default, "sign": aten.sign.default, "floor": aten.floor.default,
+    "ceil": aten.ceil.default, "abs": aten.abs.default, "exp": aten.exp.default,
+    "expm1": aten.expm1.default, "log": aten.log.default, "log1p": aten.log1p.default,
+    "tanh": aten.tanh.default, "sin": aten.sin.default, "cos": aten.cos.default,
+    "tan": aten.tan.default, "asin": aten.asin.default, "acos": aten.acos.default,
+    "atan": aten.atan.default, "sinh": aten.sinh.default, "cosh": aten.cosh.default,
+    "asinh": aten.asinh.default, "acosh": aten.acosh.default, "atanh": aten.atanh.default,
+    "atan2": aten.atan2.default, "logistic": aten.sigmoid.default, "erf": aten.erf.default,
+    "sqrt": aten.sqrt.default, "rsqrt": aten.rsqrt.default, "add": aten.add.Tensor,
+    "add_any": aten.add.Tensor, "sub": aten.sub.Tensor, "mul": aten.mul.Tensor,
+    "max": aten.maximum.default, "min": aten.minimum.default, "pow": aten.pow.Tensor_Tensor,
+    "eq": aten.eq.Tensor, "ne": aten.ne.Tensor, "lt": aten.lt.Tensor, "le": aten.le.Tensor,
+    "gt": aten.gt.Tensor, "ge": aten.ge.Tensor, "copy": aten.clone.default,
+    "copy_p": aten.clone.default,
 }  # fmt: skip
 _REDUCED = {"reduce_max": aten.amax.default, "reduce_min": aten.amin.default}
 _LOGIC = {
-    "and": (aten.logical_and.default, aten.bitwise_and.Tensor), "or": (aten.logical_or.default, aten.bitwise_or.Tensor),
-    "not": (aten.logical_not.default, aten.bitwise_not.default), "xor": (aten.logical_xor.default, aten.bitwise_xor.Tensor),
+    "and": (aten.logical_and.default, aten.bitwise_and.Tensor),
+    "or": (aten.logical_or.default, aten.bitwise_or.Tensor),
+    "not": (aten.logical_not.default, aten.bitwise_not.default),
+    "xor": (aten.logical_xor.default, aten.bitwise_xor.Tensor),
 }  # fmt: skip
 #: Primitives around a program of their own.
-_CALLS = frozenset(("pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat", "checkpoint"))
+_CALLS = frozenset(
+    (
+        "pjit",
+        "jit",
+        "closed_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vjp_call_jaxpr",
+        "remat",
+        "checkpoint",
+    )
+)
 _SAME = frozenset(("stop_gradient", "optimization_barrier", "copy", "sharding_constraint"))
 
 
@@ -54,7 +74,9 @@ def by_kernel(func: Any) -> Callable[..., Any]:
 
     def decomposed(*args: object, **kwargs: object) -> torch.Tensor:
         values = func.complete(args, kwargs)
-        flat, tree = jax.tree.flatten(values, is_leaf=lambda x: isinstance(x, torch.Tensor) or x is None)
+        flat, tree = jax.tree.flatten(
+            values, is_leaf=lambda x: isinstance(x, torch.Tensor) or x is None
+        )
         tensors = [x for x in flat if isinstance(x, torch.Tensor)]
         if not tensors or any(x.dtype.is_complex for x in tensors):
             return NotImplemented
@@ -70,7 +92,9 @@ def by_kernel(func: Any) -> Callable[..., Any]:
         try:
             with disable_proxy_modes_tracing(), unset_fake_temporarily():
                 closed, shapes = jax.make_jaxpr(run, return_shape=True)(*avals)
-            found = _program(closed.jaxpr, [_constant(c, tensors[0]) for c in closed.consts], tensors, tensors[0])
+            found = _program(
+                closed.jaxpr, [_constant(c, tensors[0]) for c in closed.consts], tensors, tensors[0]
+            )
         except (Inexpressible, jax.errors.JAXTypeError, NotImplementedError):
             return NotImplemented
         return jax.tree.unflatten(jax.tree.structure(shapes), found)
@@ -87,7 +111,9 @@ def _constant(value: object, like: torch.Tensor) -> Any:
     raise Inexpressible("an array of constants")
 
 
-def _full(shape: tuple[object, ...], value: object, dtype: object, like: torch.Tensor) -> torch.Tensor:
+def _full(
+    shape: tuple[object, ...], value: object, dtype: object, like: torch.Tensor
+) -> torch.Tensor:
     return aten.full.default(_sizes(shape), value, dtype=_dtype(dtype), device=like.device)
 
 
@@ -96,7 +122,7 @@ def _dtype(dtype: Any) -> torch.dtype:
 
 
 _BY_NAME = {d.np.name: d for d in (getattr(torch, n) for n in (
-    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool uint16 uint32 uint64".split()
+    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool uint16 uint32 uint64".split()  # noqa: E501
 ))}  # fmt: skip
 
 
@@ -105,9 +131,14 @@ def _sizes(shape: tuple[object, ...]) -> list[Any]:
 
 
 def _program(
-    jaxpr: Any, consts: Sequence[object], inputs: Sequence[object], like: torch.Tensor, wanted: Sequence[bool] | None = None
+    jaxpr: Any,
+    consts: Sequence[object],
+    inputs: Sequence[object],
+    like: torch.Tensor,
+    wanted: Sequence[bool] | None = None,
 ) -> list[Any]:
-    """What a traced program gives, computed with operators. Numbers without dimensions stay numbers for as long as they can.
+    """What a traced program gives, computed with operators. Numbers without dimensions stay numbers
+    for as long as they can.
 
     Results that are not ``wanted`` are None.
     """
@@ -127,13 +158,25 @@ def _program(
             continue
         name, args = eqn.primitive.name, [read(v) for v in eqn.invars]
         if name in _CALLS:
-            inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr") or eqn.params.get("fun_jaxpr")
+            inner = (
+                eqn.params.get("jaxpr")
+                or eqn.params.get("call_jaxpr")
+                or eqn.params.get("fun_jaxpr")
+            )
             consts = [_constant(c, like) for c in getattr(inner, "consts", [])]
-            found = _program(getattr(inner, "jaxpr", inner), consts, args, like, [v in needed for v in eqn.outvars])
+            found = _program(
+                getattr(inner, "jaxpr", inner),
+                consts,
+                args,
+                like,
+                [v in needed for v in eqn.outvars],
+            )
         elif name in _SAME:
             found = args
         elif name not in _DIRECT and (formula := formula_of(name)) is not None:
-            inner = jax.make_jaxpr(functools.partial(formula, **eqn.params))(*[v.aval for v in eqn.invars])
+            inner = jax.make_jaxpr(functools.partial(formula, **eqn.params))(
+                *[v.aval for v in eqn.invars]
+            )
             found = _program(inner.jaxpr, [_constant(c, like) for c in inner.consts], args, like)
         else:
             found = [_primitive(name, eqn, args, like)]
@@ -148,13 +191,30 @@ def _tensor(x: torch.Tensor | float, aval: jax.Array, like: torch.Tensor) -> tor
 def _primitive(name: str, eqn: Any, args: list[Any], like: torch.Tensor) -> object:
     params, out = eqn.params, eqn.outvars[0].aval
     ins = [v.aval for v in eqn.invars]
-    if all(not isinstance(a, torch.Tensor) for a in args) and name in ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze"):
-        return _full(out.shape, args[0], out.dtype, like) if out.shape else np.asarray(args[0], out.dtype).item()
+    if all(not isinstance(a, torch.Tensor) for a in args) and name in (
+        "broadcast_in_dim",
+        "convert_element_type",
+        "reshape",
+        "squeeze",
+    ):
+        return (
+            _full(out.shape, args[0], out.dtype, like)
+            if out.shape
+            else np.asarray(args[0], out.dtype).item()
+        )
     if name == "iota":
-        line = aten.arange.start_step(0, visible(params["shape"][params["dimension"]]), 1, dtype=_dtype(out.dtype), device=like.device)
+        line = aten.arange.start_step(
+            0,
+            visible(params["shape"][params["dimension"]]),
+            1,
+            dtype=_dtype(out.dtype),
+            device=like.device,
+        )
         return _broadcast(line, params["shape"], (params["dimension"],))
     if name == "dim_as_value":  # a size that varies, as a number to compute with
-        return aten.full.default([], visible(params["dim"]), dtype=_dtype(out.dtype), device=like.device)
+        return aten.full.default(
+            [], visible(params["dim"]), dtype=_dtype(out.dtype), device=like.device
+        )
     given = [_tensor(a, v, like) for a, v in zip(args, ins, strict=True)]
     if name in _LOGIC:
         return _LOGIC[name][out.dtype != jnp.bool_](*given)
@@ -174,7 +234,9 @@ def _broadcast(x: torch.Tensor, shape: tuple[object, ...], dims: tuple[int, ...]
         middle[at] = n
     if list(exact(tuple(x.shape))) != list(exact(tuple(middle))):
         x = aten.view.default(x, middle)
-    return x if tuple(exact(tuple(middle))) == tuple(shape) else aten.expand.default(x, _sizes(shape))
+    return (
+        x if tuple(exact(tuple(middle))) == tuple(shape) else aten.expand.default(x, _sizes(shape))
+    )
 
 
 def _division(given: list[object], params: object, out: jax.Array) -> object:
@@ -195,20 +257,27 @@ def _select(given: list[torch.Tensor], params: object, out: jax.Array) -> torch.
 
 
 def _sum(given: list[torch.Tensor], params: Any, out: jax.Array) -> torch.Tensor:
-    return aten.sum.dim_IntList(given[0], list(params["axes"]), dtype=_dtype(out.dtype)) if params["axes"] else given[0]
+    return (
+        aten.sum.dim_IntList(given[0], list(params["axes"]), dtype=_dtype(out.dtype))
+        if params["axes"]
+        else given[0]
+    )
 
 
 def _slice(given: list[Any], params: Any, out: Any) -> Any:
     x = given[0]
     steps = params["strides"] or (1,) * len(out.shape)
-    for dim, (a, b, step) in enumerate(zip(params["start_indices"], params["limit_indices"], steps, strict=True)):
+    for dim, (a, b, step) in enumerate(
+        zip(params["start_indices"], params["limit_indices"], steps, strict=True)
+    ):
         if (type(a) is not int or a != 0) or step != 1 or exact(x.shape[dim]) != b:
             x = aten.slice.Tensor(x, dim, visible(a), visible(b), step)
     return x
 
 
 def _product(given: list[Any], params: Any, out: Any) -> Any:
-    """Matrix products: batch dimensions, then those of the left, then those of the right operand."""
+    """Matrix products: batch dimensions, then those of the left, then those of the right
+    operand."""
     a, b = given
     (sum_a, sum_b), (batch_a, batch_b) = params["dimension_numbers"]
     if a.dtype is not b.dtype or a.dtype is not _dtype(out.dtype):
@@ -270,25 +339,31 @@ def _cumulative(given: Sequence[object], params: Any, out: Any) -> object:
 
 
 _HANDLERS: dict[str, Callable[[list[Any], Any, Any], Any]] = {
-    "div": _division, "select_n": _select, "reduce_sum": _sum, "slice": _slice, "dot_general": _product, "pad": _pad,
-    "convert_element_type": lambda g, p, o: g[0] if g[0].dtype is _dtype(o.dtype) else aten._to_copy.default(g[0], dtype=_dtype(o.dtype)),
-    "broadcast_in_dim": lambda g, p, o: _broadcast(g[0], o.shape, p["broadcast_dimensions"]),
-    "reshape": lambda g, p, o: aten.view.default(aten.clone.default(g[0], memory_format=torch.contiguous_format), _sizes(o.shape)),
-    "squeeze": lambda g, p, o: aten.squeeze.dims(g[0], list(p["dimensions"])),
+    "div": _division, "select_n": _select, "reduce_sum": _sum, "slice": _slice,
+    "dot_general": _product, "pad": _pad, "convert_element_type": lambda g, p,
+    o: g[0] if g[0].dtype is _dtype(o.dtype) else aten._to_copy.default(g[0],
+        dtype=_dtype(o.dtype)), "broadcast_in_dim": lambda g, p,
+    o: _broadcast(g[0], o.shape, p["broadcast_dimensions"]),
+    "reshape": lambda g, p,
+    o: aten.view.default(aten.clone.default(g[0], memory_format=torch.contiguous_format),
+                         _sizes(o.shape)), "squeeze": lambda g, p,
+    o: aten.squeeze.dims(g[0], list(p["dimensions"])),
     "expand_dims": lambda g, p, o: aten.view.default(g[0], _sizes(o.shape)),
     "transpose": lambda g, p, o: aten.permute.default(g[0], list(p["permutation"])),
     "rev": lambda g, p, o: aten.flip.default(g[0], list(p["dimensions"])),
     "concatenate": lambda g, p, o: aten.cat.default(list(g), p["dimension"]),
-    "reduce_and": lambda g, p, o: aten.logical_not.default(_over(aten.any.dim, aten.logical_not.default(g[0]), p["axes"])),
-    "reduce_or": lambda g, p, o: _over(aten.any.dim, g[0], p["axes"]),
-    "reduce_prod": lambda g, p, o: _over(aten.prod.dim_int, g[0], p["axes"]),
-    "integer_pow": lambda g, p, o: aten.pow.Tensor_Scalar(g[0], p["y"]),
-    "square": lambda g, p, o: aten.mul.Tensor(g[0], g[0]),
+    "reduce_and": lambda g, p,
+    o: aten.logical_not.default(_over(aten.any.dim, aten.logical_not.default(g[0]), p["axes"])),
+    "reduce_or": lambda g, p, o: _over(aten.any.dim, g[0], p["axes"]), "reduce_prod": lambda g, p,
+    o: _over(aten.prod.dim_int, g[0], p["axes"]), "integer_pow": lambda g, p,
+    o: aten.pow.Tensor_Scalar(g[0], p["y"]), "square": lambda g, p, o: aten.mul.Tensor(g[0], g[0]),
     "exp2": lambda g, p, o: aten.pow.Scalar(2, g[0]),
     "erfc": lambda g, p, o: aten.add.Scalar(aten.neg.default(aten.erf.default(g[0])), 1),
     "rem": lambda g, p, o: aten.fmod.Tensor(g[0], g[1]),
     "round": lambda g, p, o: _rounded(g, p),
     "clamp": lambda g, p, o: aten.minimum.default(aten.maximum.default(g[1], g[0]), g[2]),
-    "is_finite": lambda g, p, o: aten.logical_not.default(aten.logical_or.default(aten.isinf.default(g[0]), aten.isnan.default(g[0]))),
+    "is_finite": lambda g, p,
+    o: aten.logical_not.default(aten.logical_or.default(aten.isinf.default(g[0]),
+                                                        aten.isnan.default(g[0]))),
     "cumsum": _cumulative,
 }  # fmt: skip

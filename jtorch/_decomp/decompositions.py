@@ -12,7 +12,8 @@ from ._tables import register_decomposition
 from .by_kernel import by_kernel
 
 aten = torch.ops.aten
-#: Operators that PyTorch's core set leaves out; the others of the table are taken apart only where they are asked for.
+#: Operators that PyTorch's core set leaves out; the others of the table are taken apart only where
+#: they are asked for.
 NOT_CORE: list[Any] = []
 
 
@@ -21,7 +22,7 @@ def _core(*ops: Any) -> Any:
     return register_decomposition(list(ops))
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 
 @_core(aten.t.default)
@@ -82,7 +83,9 @@ def ones(size: list[object], **options: Any) -> Any:
 
 
 @_core(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
-def masked_fill(self: torch.Tensor, mask: torch.Tensor, value: torch.Tensor | float) -> torch.Tensor:
+def masked_fill(
+    self: torch.Tensor, mask: torch.Tensor, value: torch.Tensor | float
+) -> torch.Tensor:
     """``where``."""
     if not isinstance(value, torch.Tensor):
         value = aten.full.default([], value, dtype=self.dtype, device=self.device)
@@ -103,7 +106,7 @@ def detach(self: torch.Tensor) -> Any:
     return aten.alias.default(self)
 
 
-# ---- arithmetic ------------------------------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 
 @_core(aten.rsub.Tensor, aten.rsub.Scalar)
@@ -116,29 +119,45 @@ def rsub(self: torch.Tensor, other: object, alpha: int = 1) -> torch.Tensor:
 
 
 @register_decomposition([aten.addmm.default])
-def addmm(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: int = 1, alpha: int = 1) -> torch.Tensor:
+def addmm(
+    self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: int = 1, alpha: int = 1
+) -> torch.Tensor:
     """``mm`` and ``add``."""
     product = aten.mm.default(mat1, mat2)
     product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
-    return product if beta == 0 else aten.add.Tensor(self if beta == 1 else aten.mul.Tensor(self, beta), product)
+    return (
+        product
+        if beta == 0
+        else aten.add.Tensor(self if beta == 1 else aten.mul.Tensor(self, beta), product)
+    )
 
 
 @_core(aten.addcmul.default)
-def addcmul(self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1) -> torch.Tensor:
+def addcmul(
+    self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1
+) -> torch.Tensor:
     """``self + value * tensor1 * tensor2``."""
     product = aten.mul.Tensor(tensor1, tensor2)
     return aten.add.Tensor(self, product if value == 1 else aten.mul.Tensor(product, value))
 
 
 @_core(aten.addcdiv.default)
-def addcdiv(self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1) -> torch.Tensor:
+def addcdiv(
+    self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1
+) -> torch.Tensor:
     """``self + value * tensor1 / tensor2``."""
     quotient = aten.div.Tensor(tensor1, tensor2)
     return aten.add.Tensor(self, quotient if value == 1 else aten.mul.Tensor(quotient, value))
 
 
 @_core(aten.std.correction)
-def std(self: torch.Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False) -> torch.Tensor:
+def std(
+    self: torch.Tensor,
+    dim: list[int] | None = None,
+    *,
+    correction: object = None,
+    keepdim: bool = False,
+) -> torch.Tensor:
     """The root of ``var``."""
     return aten.sqrt.default(aten.var.correction(self, dim, correction=correction, keepdim=keepdim))
 
@@ -149,7 +168,7 @@ def frac(self: torch.Tensor) -> torch.Tensor:
     return aten.sub.Tensor(self, aten.trunc.default(self))
 
 
-# ---- activations -----------------------------------------------------------------------------------------------------------------
+# ---- activations ---------------------------------------------------------------------------------
 
 
 @_core(aten.silu.default)
@@ -161,13 +180,20 @@ def silu(self: torch.Tensor) -> torch.Tensor:
 @_core(aten.hardsigmoid.default)
 def hardsigmoid(self: torch.Tensor) -> torch.Tensor:
     """``relu6(x + 3) / 6``."""
-    return aten.div.Tensor(aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6), 6)
+    return aten.div.Tensor(
+        aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6), 6
+    )
 
 
 @_core(aten.hardswish.default)
 def hardswish(self: torch.Tensor) -> torch.Tensor:
     """``x * relu6(x + 3) / 6``."""
-    return aten.div.Tensor(aten.mul.Tensor(self, aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6)), 6)
+    return aten.div.Tensor(
+        aten.mul.Tensor(
+            self, aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6)
+        ),
+        6,
+    )
 
 
 @_core(aten.softplus.default)
@@ -190,9 +216,14 @@ def gelu(self: torch.Tensor, approximate: str = "none") -> torch.Tensor:
     """By ``erf``, or by ``tanh``."""
     half = aten.mul.Tensor(self, 0.5)
     if approximate == "tanh":
-        inner = aten.mul.Tensor(aten.add.Tensor(self, aten.mul.Tensor(aten.pow.Tensor_Scalar(self, 3), 0.044715)), 0.7978845608028654)
+        inner = aten.mul.Tensor(
+            aten.add.Tensor(self, aten.mul.Tensor(aten.pow.Tensor_Scalar(self, 3), 0.044715)),
+            0.7978845608028654,
+        )
         return aten.mul.Tensor(half, aten.add.Tensor(aten.tanh.default(inner), 1))
-    return aten.mul.Tensor(half, aten.add.Tensor(aten.erf.default(aten.mul.Tensor(self, 0.7071067811865476)), 1))
+    return aten.mul.Tensor(
+        half, aten.add.Tensor(aten.erf.default(aten.mul.Tensor(self, 0.7071067811865476)), 1)
+    )
 
 
 @register_decomposition([aten.leaky_relu.default])
@@ -202,7 +233,9 @@ def leaky_relu(self: torch.Tensor, negative_slope: float = 0.01) -> torch.Tensor
 
 
 @_core(aten.threshold_backward.default)
-def threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: int) -> torch.Tensor:
+def threshold_backward(
+    grad_output: torch.Tensor, self: torch.Tensor, threshold: int
+) -> torch.Tensor:
     """0 where ``self`` is not above the threshold."""
     zero = aten.full.default([], 0.0, dtype=grad_output.dtype, device=grad_output.device)
     return aten.where.self(aten.le.Scalar(self, threshold), zero, grad_output)
@@ -226,32 +259,51 @@ def dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     return aten.native_dropout.default(input, p, train)[0] if train and p else input
 
 
-# ---- softmax, normalisation, losses ----------------------------------------------------------------------------------------------
+# ---- softmax, normalisation, losses --------------------------------------------------------------
 
 
 @register_decomposition([aten._softmax.default])
 def _softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
-    kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    kind = (
+        torch.float32
+        if half_to_float or self.dtype in (torch.float16, torch.bfloat16)
+        else self.dtype
+    )
     x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
     e = aten.exp.default(aten.sub.Tensor(x, aten.amax.default(x, [dim], True)))
     found = aten.div.Tensor(e, aten.sum.dim_IntList(e, [dim], True))
-    return found if half_to_float or kind is self.dtype else aten._to_copy.default(found, dtype=self.dtype)
+    return (
+        found
+        if half_to_float or kind is self.dtype
+        else aten._to_copy.default(found, dtype=self.dtype)
+    )
 
 
 @register_decomposition([aten._log_softmax.default])
 def _log_softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
-    kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    kind = (
+        torch.float32
+        if half_to_float or self.dtype in (torch.float16, torch.bfloat16)
+        else self.dtype
+    )
     x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
     shifted = aten.sub.Tensor(x, aten.amax.default(x, [dim], True))
-    found = aten.sub.Tensor(shifted, aten.log.default(aten.sum.dim_IntList(aten.exp.default(shifted), [dim], True)))
-    return found if half_to_float or kind is self.dtype else aten._to_copy.default(found, dtype=self.dtype)
+    found = aten.sub.Tensor(
+        shifted, aten.log.default(aten.sum.dim_IntList(aten.exp.default(shifted), [dim], True))
+    )
+    return (
+        found
+        if half_to_float or kind is self.dtype
+        else aten._to_copy.default(found, dtype=self.dtype)
+    )
 
 
 @register_decomposition([aten.native_layer_norm.default])
 def native_layer_norm(
     input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor, bias: object, eps: float
 ) -> tuple[torch.Tensor, ...]:
-    """Mean and variance of the last dimensions; the result, the mean and the reciprocal deviation."""
+    """Mean and variance of the last dimensions; the result, the mean and the reciprocal
+    deviation."""
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     narrow = input.dtype in (torch.float16, torch.bfloat16)
     x = aten._to_copy.default(input, dtype=torch.float32) if narrow else input
@@ -270,10 +322,16 @@ def mse_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> to
 
 
 def _reduced(loss: torch.Tensor, reduction: int) -> torch.Tensor:
-    return aten.mean.default(loss) if reduction == 1 else aten.sum.default(loss) if reduction == 2 else loss
+    return (
+        aten.mean.default(loss)
+        if reduction == 1
+        else aten.sum.default(loss)
+        if reduction == 2
+        else loss
+    )
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
 @_core(aten._scaled_dot_product_flash_attention_for_cpu.default)
@@ -294,7 +352,9 @@ def attention(
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = aten.matmul.default(aten.mul.Scalar(query, factor), aten.transpose.int(key, -2, -1))
     if is_causal:
-        ones = aten.full.default(list(scores.shape[-2:]), True, dtype=torch.bool, device=query.device)
+        ones = aten.full.default(
+            list(scores.shape[-2:]), True, dtype=torch.bool, device=query.device
+        )
         scores = aten.masked_fill.Scalar(scores, aten.triu.default(ones, 1), float("-inf"))
     if attn_mask is not None:
         scores = aten.add.Tensor(scores, attn_mask)
@@ -302,16 +362,25 @@ def attention(
     if attn_mask is not None:  # rows without a finite score give zeros
         some = aten.any.dim(aten.ne.Scalar(scores, float("-inf")), -1, True)
         weights = aten.where.self(some, weights, aten.full_like.default(weights, 0))
-    return _laid_as(aten.matmul.default(weights, value), query), aten.logsumexp.default(scores, [-1])
+    return _laid_as(aten.matmul.default(weights, value), query), aten.logsumexp.default(
+        scores, [-1]
+    )
 
 
 def _laid_as(x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """A tensor in the memory order of another, which views that follow may need."""
     strides = other.stride()
-    order = sorted(range(x.dim()), key=functools.cmp_to_key(lambda a, b: -1 if strides[a] > strides[b] else int(strides[a] < strides[b])))
+    order = sorted(
+        range(x.dim()),
+        key=functools.cmp_to_key(
+            lambda a, b: -1 if strides[a] > strides[b] else int(strides[a] < strides[b])
+        ),
+    )
     if order == list(range(x.dim())):
         return x
-    moved = aten.clone.default(aten.permute.default(x, order), memory_format=torch.contiguous_format)
+    moved = aten.clone.default(
+        aten.permute.default(x, order), memory_format=torch.contiguous_format
+    )
     return aten.permute.default(moved, [order.index(d) for d in range(x.dim())])
 
 
@@ -320,12 +389,16 @@ def _repeated(x: torch.Tensor, heads: int) -> torch.Tensor:
     if x.shape[1] == heads:
         return x
     n, few, *rest = x.shape
-    return aten.reshape.default(aten.expand.default(aten.unsqueeze.default(x, 2), [n, few, heads // few, *rest]), [n, heads, *rest])
+    return aten.reshape.default(
+        aten.expand.default(aten.unsqueeze.default(x, 2), [n, few, heads // few, *rest]),
+        [n, heads, *rest],
+    )
 
 
-# ---- read from kernels -----------------------------------------------------------------------------------------------------------------
+# ---- read from kernels ---------------------------------------------------------------------------
 
-#: Operators outside of PyTorch's core set that their kernels write with those in it (``by_kernel.txt``); ``.default`` is left out.
+#: Operators outside of PyTorch's core set that their kernels write with those in it
+#: (``by_kernel.txt``); ``.default`` is left out.
 BY_KERNEL = Path(__file__).with_name("by_kernel.txt").read_text().split()
 
 for _name in BY_KERNEL:

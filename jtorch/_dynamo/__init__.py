@@ -26,10 +26,11 @@ from . import eval_frame, exc, utils
 from .eval_frame import OptimizedModule
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
-    "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "lookup_backend", "mark_dynamic", "mark_static",
-    "mark_static_address", "maybe_mark_dynamic", "nonstrict_trace", "optimize",
-    "register_backend", "reset", "run", "substitute_in_graph", "utils",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
+    "disallow_in_graph", "eval_frame", "exc", "graph_break", "is_compiling", "is_dynamo_supported",
+    "list_backends", "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address",
+    "maybe_mark_dynamic", "nonstrict_trace", "optimize", "register_backend", "reset", "run",
+    "substitute_in_graph", "utils",
 ]  # fmt: skip
 
 
@@ -39,7 +40,12 @@ def is_dynamo_supported() -> bool:
 
 
 def optimize(
-    backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None, disable: bool = False, **unused: object
+    backend: str = "inductor",
+    *,
+    nopython: bool = False,
+    dynamic: bool | None = None,
+    disable: bool = False,
+    **unused: object,
 ) -> object:
     """``torch.compile`` as a decorator, with its older names of arguments."""
     import jtorch as torch
@@ -103,7 +109,8 @@ def mark_static_address(t: object, guard: bool = True) -> None:
     del t, guard
 
 
-sys.modules[config.__name__] = config  # a module to import, though it is an object that looks at what is written to it
+# a module to import, though it is an object that looks at what is written to it
+sys.modules[config.__name__] = config
 
 _missing = _refusals.missing(__name__)
 _LATER = {"explain": "explaining", "export": "exporting"}

@@ -1,8 +1,11 @@
-"""Calls that are given functions, in the graphs of ``torch.compile``: each function becomes a graph of its own, the call one node.
+"""Calls that are given functions, in the graphs of ``torch.compile``: each function becomes a graph
+of its own, the call one node.
 
-``torch.vmap``, ``torch.func.grad`` and their like, ``torch.cond`` and its like call what they are given with tensors of their own. To learn
-with which, the call is made on tensors without data and with a function that goes no further than that; the program's function is then
-recorded on tensors like those. What it takes from outside is handed in. The node calls the same function with the graph in its place.
+``torch.vmap``, ``torch.func.grad`` and their like, ``torch.cond`` and its like call what they are
+given with tensors of their own. To learn with which, the call is made on tensors without data and
+with a function that goes no further than that; the program's function is then recorded on tensors
+like those. What it takes from outside is handed in. The node calls the same function with the graph
+in its place.
 """
 
 from __future__ import annotations
@@ -40,23 +43,44 @@ class _Met(BaseException):
 
 
 class Later:
-    """A function that a recorded call gave (that of ``torch.func.vjp``): calls of it are recorded too."""
+    """A function that a recorded call gave (that of ``torch.func.vjp``): calls of it are recorded
+    too."""
 
     def __init__(self, recorder: Any, node: Node, function: Callable[..., Any]) -> None:
-        self.recorder, self.piece, self.node, self.function = recorder, recorder.piece, node, function
+        self.recorder, self.piece, self.node, self.function = (
+            recorder,
+            recorder.piece,
+            node,
+            function,
+        )
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """What the function gives, as nodes of the graph."""
         if self.recorder.piece is not self.piece:
             raise Stopped("a function that a recorded call gave is called outside of its graph")
-        return recorded_call(self.recorder, getattr(self.function, "__name__", "call"), _call, (self, *args), kwargs, ())
+        return recorded_call(
+            self.recorder,
+            getattr(self.function, "__name__", "call"),
+            _call,
+            (self, *args),
+            kwargs,
+            (),
+        )
 
 
 def _call(function: Callable[..., object], *args: object, **kwargs: object) -> Any:
     return function(*args, **kwargs)
 
 
-_NO_FUNCTIONS = (type, torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format, Later)
+_NO_FUNCTIONS = (
+    type,
+    torch.Tensor,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    Later,
+)
 
 
 def _is_function(x: torch.Tensor | int) -> bool:
@@ -79,12 +103,18 @@ class _Body:
         piece.begun = piece.grad = met.grad
         piece.begun_casting = piece.casting = met.cast
         self.piece, self.is_given = piece, [isinstance(x, torch.Tensor) for x in flat]
-        inside = [self._example(x) if given else x for x, given in zip(flat, self.is_given, strict=True)]
+        inside = [
+            self._example(x) if given else x for x, given in zip(flat, self.is_given, strict=True)
+        ]
         args, kwargs = pytree.tree_unflatten(inside, self.spec)
         busy, recorder.piece, recorder.busy = recorder.busy, piece, False
         stacked = recorder in _get_current_function_mode_stack()
         try:
-            with contextlib.nullcontext() if stacked else recorder, torch.set_grad_enabled(met.grad), casting(met.cast):
+            with (
+                contextlib.nullcontext() if stacked else recorder,
+                torch.set_grad_enabled(met.grad),
+                casting(met.cast),
+            ):
                 found = function(*args, **kwargs)
             recorder.busy = True
             self._give(recorder, found)
@@ -96,7 +126,8 @@ class _Body:
         self.module = recorder.compiled.bodies.setdefault(self.key, (module, piece.kept))[0]
 
     def _example(self, x: torch.Tensor) -> torch.Tensor:
-        """A tensor without data like one that the function was called with, which is an input of its graph."""
+        """A tensor without data like one that the function was called with, which is an input of
+        its graph."""
         piece = self.piece
         with piece.mode, torch.no_grad():
             made = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
@@ -106,7 +137,9 @@ class _Body:
         node = piece.graph.create_node("placeholder", name, (), {}, name=name)
         node.meta["example_value"] = node.meta["val"] = made
         piece.placeholders[id(made)] = made, made, node
-        piece.kinds.append((tuple(map(str, made.shape)), made.stride(), made.dtype, made.requires_grad))
+        piece.kinds.append(
+            (tuple(map(str, made.shape)), made.stride(), made.dtype, made.requires_grad)
+        )
         return made
 
     def _give(self, recorder: Any, found: Any) -> None:
@@ -116,22 +149,41 @@ class _Body:
         self.is_out = [isinstance(x, (torch.Tensor, *SYMBOLS)) for x in flat]
         if any(isinstance(x, Later) for x in flat):
             raise Stopped("a function that a recorded call gave is a result")
-        nodes = tuple([recorder._argument(x) for x, out in zip(flat, self.is_out, strict=True) if out])
+        nodes = tuple(
+            [recorder._argument(x) for x, out in zip(flat, self.is_out, strict=True) if out]
+        )
         recorder.leave_modes(piece)
         piece.graph.output(nodes)
         said = [fingerprint(x, piece.kept) for x in self.out]
         ends = tuple([n.name if isinstance(n, Node) else n for n in nodes])
         lifted = tuple([node.name for _, node in piece.lifted.values()])
         modes = piece.begun, tuple(piece.begun_casting.items())
-        self.key = (tuple(piece.kinds), tuple(piece.key), ends, lifted, str(self.out_spec), tuple(said), modes)
+        self.key = (
+            tuple(piece.kinds),
+            tuple(piece.key),
+            ends,
+            lifted,
+            str(self.out_spec),
+            tuple(said),
+            modes,
+        )
 
     def bound(self, module: Callable[..., Any], lifted: Iterable[object]) -> Callable[..., Any]:
         """The function that the graph stands for."""
 
         def run(*args: object, **kwargs: object) -> Any:
-            given = [x for x, is_given in zip(pytree.tree_leaves((args, kwargs)), self.is_given, strict=True) if is_given]
+            given = [
+                x
+                for x, is_given in zip(
+                    pytree.tree_leaves((args, kwargs)), self.is_given, strict=True
+                )
+                if is_given
+            ]
             found = iter(module(*given, *lifted))
-            return pytree.tree_unflatten([next(found) if out else x for x, out in zip(self.out, self.is_out, strict=True)], self.out_spec)
+            return pytree.tree_unflatten(
+                [next(found) if out else x for x, out in zip(self.out, self.is_out, strict=True)],
+                self.out_spec,
+            )
 
         run.__name__ = run.__qualname__ = self.name
         return run
@@ -140,7 +192,14 @@ class _Body:
 class _Called:
     """What a node calls: a function that is given others, with graphs in their places."""
 
-    def __init__(self, name: str, function: Callable[..., Any], spec: Any, flat: list[Any], bodies: dict[int, _Body]) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        spec: Any,
+        flat: list[Any],
+        bodies: dict[int, _Body],
+    ) -> None:
         self.__name__ = self.__qualname__ = name
         self.function, self.spec, self.bodies = function, spec, bodies
         #: Arguments that are neither handed in nor functions.
@@ -153,8 +212,14 @@ class _Called:
     def __call__(self, modules: Any, given: Any, lifted: Any) -> list[object]:
         """The flat results."""
         left = iter(given)
-        made = {i: body.bound(m, more) for (i, body), m, more in zip(self.bodies.items(), modules, lifted, strict=True)}
-        flat = [made[i] if i in made else self.others[i] if i in self.others else next(left) for i in range(self.count)]
+        made = {
+            i: body.bound(m, more)
+            for (i, body), m, more in zip(self.bodies.items(), modules, lifted, strict=True)
+        }
+        flat = [
+            made[i] if i in made else self.others[i] if i in self.others else next(left)
+            for i in range(self.count)
+        ]
         args, kwargs = pytree.tree_unflatten(flat, self.spec)
         return pytree.tree_leaves(self.function(*args, **kwargs))
 
@@ -163,8 +228,16 @@ def _is_handed(x: object) -> bool:
     return isinstance(x, (torch.Tensor, Later, *SYMBOLS))
 
 
-def recorded_call(recorder: Any, name: str, function: Callable[..., object], args: Any, kwargs: Any, options: object) -> object:
-    """Adds the node of a call that is given functions; gives what it gives, without data. ``options`` tell such calls apart.
+def recorded_call(
+    recorder: Any,
+    name: str,
+    function: Callable[..., object],
+    args: Any,
+    kwargs: Any,
+    options: object,
+) -> object:
+    """Adds the node of a call that is given functions; gives what it gives, without data.
+    ``options`` tell such calls apart.
 
     Raises:
         Stopped: if one of the functions cannot be a graph.
@@ -176,26 +249,40 @@ def recorded_call(recorder: Any, name: str, function: Callable[..., object], arg
     bodies: dict[int, _Body] = {}
     busy, recorder.busy = recorder.busy, True
     try:
-        fake = [recorder._fake(x) if isinstance(x, torch.Tensor) else x.function if isinstance(x, Later) else x for x in flat]
+        fake = [
+            recorder._fake(x)
+            if isinstance(x, torch.Tensor)
+            else x.function
+            if isinstance(x, Later)
+            else x
+            for x in flat
+        ]
         found = _run(recorder, function, fake, flat, spec, bodies)
         return _noted(recorder, _Called(name, function, spec, flat, bodies), flat, found, options)
     finally:
         recorder.busy = busy
 
 
-def _noted(recorder: Any, called: _Called, flat: Sequence[object], found: Any, options: object) -> object:
+def _noted(
+    recorder: Any, called: _Called, flat: Sequence[object], found: Any, options: object
+) -> object:
     """Adds the nodes of a call; gives its results as the program gets them."""
     piece, name, bodies = recorder.piece, called.__name__, called.bodies
     recorder.enter_modes()
     modules = [_attached(recorder, body.module) for body in bodies.values()]
-    given = [x.node if isinstance(x, Later) else recorder._argument(x) for x in flat if _is_handed(x)]
+    given = [
+        x.node if isinstance(x, Later) else recorder._argument(x) for x in flat if _is_handed(x)
+    ]
     lifted = [[recorder._argument(x) for x in body.lifted] for body in bodies.values()]
-    key = (name, str(called.spec), fingerprint(options, piece.kept), tuple([(i, b.key) for i, b in bodies.items()]),
-           tuple([(i, identity(recorder, x, piece.kept)) for i, x in called.others.items()]))  # fmt: skip
+    key = (name, str(called.spec), fingerprint(options, piece.kept),
+           tuple([(i, b.key) for i, b in bodies.items()]),
+           tuple([(i, identity(recorder, x, piece.kept)) for i,
+                  x in called.others.items()]))  # fmt: skip
     node = recorder.add("call_function", called, (modules, given, lifted), {}, key)
     flat_out: list[Any]
     flat_out, out_spec = pytree.tree_flatten(found)
-    if any(map(_is_function, flat_out)):  # which go back from these results: the program gets others, whose history says nothing
+    # which go back from these results: the program gets others, whose history says nothing
+    if any(map(_is_function, flat_out)):
         with piece.mode:
             flat_out = [x.view_as(x) if isinstance(x, FakeTensor) else x for x in flat_out]
     results = []
@@ -216,7 +303,14 @@ def _item(found: Any, i: int) -> Any:
     return found[i]
 
 
-def _run(recorder: Any, function: Callable[..., object], fake: list[Any], flat: list[Any], spec: Any, bodies: dict[int, _Body]) -> Any:
+def _run(
+    recorder: Any,
+    function: Callable[..., object],
+    fake: list[Any],
+    flat: list[Any],
+    spec: Any,
+    bodies: dict[int, _Body],
+) -> Any:
     """The call on tensors without data; what it calls is recorded when it is first met."""
     mode = recorder.piece.mode
     while True:
@@ -224,7 +318,9 @@ def _run(recorder: Any, function: Callable[..., object], fake: list[Any], flat: 
         met: list[Any] = []
         for i, x in enumerate(flat):
             if i in bodies:
-                here[i] = bodies[i].bound(bodies[i].module, [_without_data(recorder, t) for t in bodies[i].lifted])
+                here[i] = bodies[i].bound(
+                    bodies[i].module, [_without_data(recorder, t) for t in bodies[i].lifted]
+                )
             elif _is_function(x):
                 here[i] = _probe(i, met)
         args, kwargs = pytree.tree_unflatten(here, spec)
@@ -240,7 +336,8 @@ def _run(recorder: Any, function: Callable[..., object], fake: list[Any], flat: 
 
 
 def _without_data(recorder: Any, x: object) -> object:
-    """What is taken from outside, as far as the kinds of results depend on it: floats that data decide may be any."""
+    """What is taken from outside, as far as the kinds of results depend on it: floats that data
+    decide may be any."""
     return recorder._fake(x) if isinstance(x, torch.Tensor) else 1.0 if type(x) is Float else x
 
 

@@ -1,4 +1,5 @@
-"""``_DimRange``: what PyTorch's nested tensors with a jagged layout keep beside them, and write to files."""
+"""``_DimRange``: what PyTorch's nested tensors with a jagged layout keep beside them, and write to
+files."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ __all__: list[str] = []
 
 @dataclass(frozen=True, slots=True)
 class _DimRange:
-    """A dimension that compiled code must not specialise on, with the bounds that are known of it."""
+    """A dimension that compiled code must not specialise on, with the bounds that are known of
+    it."""
 
     dim: int
     min: int

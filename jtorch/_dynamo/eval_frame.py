@@ -17,7 +17,8 @@ def is_dynamo_supported() -> bool:
 
 
 class OptimizeContext:
-    """How a module was compiled, as ``OptimizedModule.dynamo_ctx``: called with a function or another module, it compiles that likewise."""
+    """How a module was compiled, as ``OptimizedModule.dynamo_ctx``: called with a function or
+    another module, it compiles that likewise."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
@@ -29,7 +30,8 @@ class OptimizeContext:
 
 
 class OptimizedModule(nn.Module):
-    """What ``torch.compile`` makes of a module, which stays reachable as ``_orig_mod``; attributes are read from and written to it."""
+    """What ``torch.compile`` makes of a module, which stays reachable as ``_orig_mod``; attributes
+    are read from and written to it."""
 
     _orig_mod: nn.Module
     _inside = ("_orig_mod", "forward", "dynamo_ctx", "training", "__class__")
@@ -47,7 +49,12 @@ class OptimizedModule(nn.Module):
         return mod.__call__ if settings is None else compiled_function(mod.__call__, settings)
 
     def __call__(self, *args: Tensor, **kwargs: object) -> object:
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+        ):
             return super().__call__(*args, **kwargs)
         return self.forward(*args, **kwargs)
 
@@ -71,7 +78,11 @@ class OptimizedModule(nn.Module):
         return getattr(self._orig_mod, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in OptimizedModule._inside or "_modules" not in self.__dict__ or "_orig_mod" not in self._modules:
+        if (
+            name in OptimizedModule._inside
+            or "_modules" not in self.__dict__
+            or "_orig_mod" not in self._modules
+        ):
             if name == "_orig_mod":
                 self._modules["_orig_mod"] = value
                 object.__setattr__(self, "forward", self._compiled())

@@ -52,7 +52,8 @@ class UserError(Unsupported):
 
 
 __all__ = [
-    "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend", "RecompileError", "ResetRequired",
-    "RestartAnalysis", "ShortenTraceback", "SkipFrame", "TensorifyScalarRestartAnalysis", "TorchDynamoException", "TorchRuntimeError",
+    "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError",
+    "InvalidBackend", "RecompileError", "ResetRequired", "RestartAnalysis", "ShortenTraceback",
+    "SkipFrame", "TensorifyScalarRestartAnalysis", "TorchDynamoException", "TorchRuntimeError",
     "UncapturedHigherOrderOpError", "Unsupported", "UserError",
 ]  # fmt: skip

@@ -25,16 +25,26 @@ class ExplainOutput:
     """What ``torch._dynamo.explain`` found."""
 
     def __init__(self, graphs: list[Any], reasons: list[Any]) -> None:
-        self.graphs, self.break_reasons = graphs, [GraphCompileReason(why, stack) for why, stack in reasons]
+        self.graphs, self.break_reasons = (
+            graphs,
+            [GraphCompileReason(why, stack) for why, stack in reasons],
+        )
         self.graph_count = len(graphs)
         self.graph_break_count = max(len(graphs) - 1, 0)
-        self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
+        self.ops_per_graph = [
+            [n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs
+        ]
         self.op_count = sum(map(len, self.ops_per_graph))
         self.out_guards: list[object] = []
         self.compile_times = ""
 
     def __str__(self) -> str:
-        text = f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\nBreak Reasons:\n"
+        text = (
+            f"Graph Count: {self.graph_count}\n"
+            f"Graph Break Count: {self.graph_break_count}\n"
+            f"Op Count: {self.op_count}\n"
+            "Break Reasons:\n"
+        )
         for i, found in enumerate(self.break_reasons, 1):
             frames = "".join([f"      {f}\n" for f in found.user_stack])
             text += f"  Break Reason {i}:\n    Reason: {found.reason}\n    User Stack:\n{frames}"

@@ -10,7 +10,8 @@ from jtorch._src.facts.errors import not_offered
 
 
 class ExportResult(NamedTuple):
-    """A module with the graph, and what it was taken for granted that it holds: nothing that is not checked."""
+    """A module with the graph, and what it was taken for granted that it holds: nothing that is not
+    checked."""
 
     graph_module: Any
     guards: set[Any]
@@ -36,7 +37,8 @@ def export(
     dynamic_shapes: Any = None,
     **extra_kwargs: Any,
 ) -> Any:
-    """A function that gives, for arguments, the graph of operators of ``f``; or that graph, if the arguments are given here.
+    """A function that gives, for arguments, the graph of operators of ``f``; or that graph, if the
+    arguments are given here.
 
     Sizes are numbers unless ``dynamic_shapes`` says otherwise, whatever ``tracing_mode`` is.
 
@@ -56,11 +58,16 @@ def export(
     options = {k: extra_kwargs.pop(k) for k in list(extra_kwargs) if k in _OPTIONS}
     del tracing_mode, options
     if not aten_graph:
-        raise not_offered("torch._dynamo.export(aten_graph=False)", "torch.export.export gives graphs of ATen operators")
+        raise not_offered(
+            "torch._dynamo.export(aten_graph=False)",
+            "torch.export.export gives graphs of ATen operators",
+        )
 
     def inner(*args: Any, **kwargs: Any) -> ExportResult:
         module = f if isinstance(f, torch.nn.Module) else _Function(f)
-        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True)
+        program = torch.export.export(
+            module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True
+        )
         if not pre_dispatch or decomposition_table:
             program = program.run_decompositions(decomposition_table or {})
         return ExportResult(program.module(check_guards=False), set())

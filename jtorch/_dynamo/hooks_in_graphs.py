@@ -1,4 +1,5 @@
-"""Hooks of tensors that a graph of ``torch.compile`` gives: each call registers its own, so that old graphs run with them."""
+"""Hooks of tensors that a graph of ``torch.compile`` gives: each call registers its own, so that
+old graphs run with them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _RUNNING = _Running()
 
 
 class Hooks:
-    """The hooks that are registered in one piece, in order, and the handles once the graph has run."""
+    """The hooks that are registered in one piece, in order, and the handles once the graph has
+    run."""
 
     def __init__(self) -> None:
         self.functions: list[Any] = []
@@ -38,7 +40,13 @@ class Hooks:
         number = len(self.functions)
         self.functions.append(hook)
         piece = recorder.piece
-        recorder.add("call_function", _register, (recorder._argument(tensor), number), {}, ("hook", identity(recorder, hook, piece.kept)))
+        recorder.add(
+            "call_function",
+            _register,
+            (recorder._argument(tensor), number),
+            {},
+            ("hook", identity(recorder, hook, piece.kept)),
+        )
         return _Handle(recorder, piece, self, number)
 
 
@@ -65,13 +73,19 @@ class _Handle:
 def _register(tensor: torch.Tensor, number: int) -> None:
     hooks = _RUNNING.hooks
     if hooks is None:
-        raise RuntimeError("a graph that registers hooks runs in calls of the function that was compiled, which has them")
+        raise RuntimeError(
+            "a graph that registers hooks runs in calls of the function that was compiled, which "
+            "has them"
+        )
     hook = hooks.functions[number]
     traced = isinstance(tensor, FakeTensor) or get_proxy_mode() is not None
     if traced and not tensor.requires_grad:
         return  # what is traced without gradients goes nowhere back
     if traced and any(isinstance(x, torch.Tensor) for x in _inside(hook)):
-        raise NotImplementedError("a hook that uses tensors from outside cannot be traced into the graph of the backward pass")
+        raise NotImplementedError(
+            "a hook that uses tensors from outside cannot be traced into the graph of the backward "
+            "pass"
+        )
     hooks.handles[number] = tensor.register_hook(hook)
 
 
@@ -92,8 +106,14 @@ def running(hooks: Hooks) -> Iterator[None]:
 
 def _inside(hook: object) -> list[Any]:
     """What a function was given when it was made."""
-    cells = [c.cell_contents for c in getattr(hook, "__closure__", None) or () if c != types.CellType()]
-    return [*cells, *(getattr(hook, "__defaults__", None) or ()), *(getattr(hook, "__kwdefaults__", None) or {}).values()]
+    cells = [
+        c.cell_contents for c in getattr(hook, "__closure__", None) or () if c != types.CellType()
+    ]
+    return [
+        *cells,
+        *(getattr(hook, "__defaults__", None) or ()),
+        *(getattr(hook, "__kwdefaults__", None) or {}).values(),
+    ]
 
 
 def identity(recorder: Any, function: object, kept: list[object]) -> object:
@@ -102,5 +122,8 @@ def identity(recorder: Any, function: object, kept: list[object]) -> object:
         return fingerprint(function, kept)
     kept.append(function.__code__)
     results = recorder.piece.results
-    inside = [("result", results[id(x)][1].name) if id(x) in results else fingerprint(x, kept) for x in _inside(function)]
+    inside = [
+        ("result", results[id(x)][1].name) if id(x) in results else fingerprint(x, kept)
+        for x in _inside(function)
+    ]
     return id(function.__code__), tuple(inside)

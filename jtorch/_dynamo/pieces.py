@@ -1,9 +1,12 @@
-"""``torch.compile`` with a function as backend: the program's operations as graphs, one for each piece that needs no values.
+"""``torch.compile`` with a function as backend: the program's operations as graphs, one for each
+piece that needs no values.
 
-The Python code of the program runs in every call, on tensors without data that are recorded as a graph. Where a value is needed, or
-something is called that cannot be recorded, the graph so far is given to the backend, run, and the tensors without data become its results:
-the program goes on with them. A graph is compiled once: a later call that records the same one, for tensors of the same kind, finds what
-the backend made of it. So nothing has to be guarded: what Python decides, it decides anew.
+The Python code of the program runs in every call, on tensors without data that are recorded as a
+graph. Where a value is needed, or something is called that cannot be recorded, the graph so far is
+given to the backend, run, and the tensors without data become its results: the program goes on with
+them. A graph is compiled once: a later call that records the same one, for tensors of the same
+kind, finds what the backend made of it. So nothing has to be guarded: what Python decides, it
+decides anew.
 """
 
 from __future__ import annotations
@@ -49,14 +52,22 @@ from .read_numbers import SYMBOLS, Numbers, same_shape
 
 #: What asks a tensor, and changes nothing.
 _WRITING = frozenset(
-    "__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __imod__ __ifloordiv__ __iand__ __ior__ __ixor__".split()
+    (
+        "__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __imod__ __ifloordiv__ "
+        "__iand__ __ior__ __ixor__"
+    ).split()
 )
 _QUESTIONS = frozenset(
-    "size stride dim numel is_contiguous storage_offset is_floating_point is_complex element_size __len__ nelement".split()
+    (
+        "size stride dim numel is_contiguous storage_offset is_floating_point is_complex "
+        "element_size __len__ nelement"
+    ).split()
 )
-#: What PyTorch holds in one graph all the same, and Python cannot: it makes numbers and arrays of its own of them at once.
+#: What PyTorch holds in one graph all the same, and Python cannot: it makes numbers and arrays of
+#: its own of them at once.
 _READ = frozenset("__int__ __float__ __index__ __complex__ numpy __array__".split())
-#: What ends a piece before it is tried, as it has effects beyond its result, or makes a leaf that must be the very tensor that is returned.
+#: What ends a piece before it is tried, as it has effects beyond its result, or makes a leaf that
+#: must be the very tensor that is returned.
 _APART = frozenset("backward grad data_ptr".split())
 
 
@@ -72,18 +83,24 @@ class Piece:
         #: What data decide, where nothing may end the piece.
         self.numbers = None if recorder is None else Numbers(self.graph, recorder.is_asked)
         # Functions make tensors of numbers on their way, which the mode takes.
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True) if self.numbers is None else self.numbers.mode
+        self.mode = (
+            FakeTensorMode(allow_non_fake_inputs=True)
+            if self.numbers is None
+            else self.numbers.mode
+        )
         self.inputs: list[Any] = []
         self.kinds: list[Any] = []
         self.placeholders: dict[int, tuple[Any, Any, Node]] = {}
-        #: Results by identity, in the order in which they were given: weak references and the nodes that gave them. What is forgotten
-        #: leaves at once: the next tensor made may stand at its address, and is another.
+        #: Results by identity, in the order in which they were given: weak references and the nodes
+        #: that gave them. What is forgotten leaves at once: the next tensor made may stand at its
+        #: address, and is another.
         self.results: dict[int, tuple[weakref.ref[Any], Node]] = {}
         self.key: list[Any] = []
         self.begun = self.grad = torch.is_grad_enabled()
         self.kept: list[Any] = []
         self.history: Any = None
-        #: In what autocast's blocks the piece began, in which its last node is, and the nodes that enter those.
+        #: In what autocast's blocks the piece began, in which its last node is, and the nodes that
+        #: enter those.
         self.begun_casting = self.casting = enabled_now()
         self.entered: list[Node] = []
         #: Whether tensors stood for numbers in an index, so that it is not known where views begin.
@@ -91,7 +108,8 @@ class Piece:
         self.hooks = Hooks()
         #: Graphs of functions that calls in it are given.
         self.root = torch.nn.Module()
-        #: For the graph of such a function: the piece that the call is in, and what is taken from there.
+        #: For the graph of such a function: the piece that the call is in, and what is taken from
+        #: there.
         self.parent: Piece | None = None
         self.lifted: dict[Any, tuple[Any, Node]] = {}
 
@@ -99,7 +117,13 @@ class Piece:
 class Compiled:
     """A function with a backend, and what that made of the graphs that were met."""
 
-    def __init__(self, fn: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        backend: Callable[..., Any],
+        fullgraph: bool,
+        options: dict[str, Any],
+    ) -> None:
         self.fn, self.backend, self.fullgraph, self.options = fn, backend, fullgraph, options
         self.made: dict[Any, Callable[..., Any]] = {}
         self.applied: dict[Any, Applied] = {}
@@ -114,7 +138,8 @@ class Compiled:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls the function piece by piece."""
         if RECORDED.recorder is not None or MODE.transforms or forward_ad._current_level >= 0:
-            return self.fn(*args, **kwargs)  # part of the program that is being recorded, or of what no graph holds
+            # part of the program that is being recorded, or of what no graph holds
+            return self.fn(*args, **kwargs)
         recorder = Recorder(self, args, kwargs)
         RECORDED.recorder = recorder
         try:
@@ -123,7 +148,9 @@ class Compiled:
                 return recorder.finish(None, result)
         except GuardOnDataDependentSymNode as error:
             recorder.abandon()
-            raise UserError(f"{error}\n{_where(traceback.extract_tb(error.__traceback__))}") from None
+            raise UserError(
+                f"{error}\n{_where(traceback.extract_tb(error.__traceback__))}"
+            ) from None
         finally:
             RECORDED.recorder = None
             recorder.abandon()
@@ -132,23 +159,37 @@ class Compiled:
 class Recorder(TorchFunctionMode):
     """Records what a function does with tensors, piece after piece."""
 
-    def __init__(self, compiled: Compiled, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    def __init__(
+        self, compiled: Compiled, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> None:
         super().__init__()
         self.compiled = compiled
         self.piece = Piece(self if compiled.fullgraph else None)
         self.busy = False
         self.names = _names(compiled.fn, args, kwargs)
-        owner = compiled.fn if isinstance(compiled.fn, torch.nn.Module) else getattr(compiled.fn, "__self__", None)
-        self.buffers = {id(b) for b in owner.buffers()} if isinstance(owner, torch.nn.Module) else set()
+        owner = (
+            compiled.fn
+            if isinstance(compiled.fn, torch.nn.Module)
+            else getattr(compiled.fn, "__self__", None)
+        )
+        self.buffers = (
+            {id(b) for b in owner.buffers()} if isinstance(owner, torch.nn.Module) else set()
+        )
 
     def is_asked(self) -> bool:
         """Whether it is the program that asks something now, or goes on after it was recorded."""
-        return RECORDED.recorder is not self or (not self.busy and self in _get_current_function_mode_stack())
+        return RECORDED.recorder is not self or (
+            not self.busy and self in _get_current_function_mode_stack()
+        )
 
-    # ---- recording -------------------------------------------------------------------------------------------------------------
+    # ---- recording -------------------------------------------------------------------------------
 
     def __torch_function__(
-        self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, bool] | None = None
+        self,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, bool] | None = None,
     ) -> Any:
         del types
         kwargs = kwargs or {}
@@ -165,7 +206,9 @@ class Recorder(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         tensors = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
         if name == "storage_offset" and self.piece.placed:
-            return self._broken(func, args, kwargs, "storage_offset after an index that is a tensor")
+            return self._broken(
+                func, args, kwargs, "storage_offset after an index that is a tensor"
+            )
         if name == "__get__" or name in _QUESTIONS:
             if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
                 return func(*args, **kwargs)
@@ -174,7 +217,11 @@ class Recorder(TorchFunctionMode):
             said = asserted_by(program_frame(sys._getframe()))
             if said is not None and len(tensors) == 1 and self.asserted(tensors[0], said):
                 return True
-        if name in _READ and self.piece.parent is None and (self.piece.numbers is None or self.piece.numbers.none):
+        if (
+            name in _READ
+            and self.piece.parent is None
+            and (self.piece.numbers is None or self.piece.numbers.none)
+        ):
             self.finish(f"{name} reads values", allowed=True)
             return func(*args, **kwargs)
         if name in _APART or makes_leaf(name, args, kwargs):
@@ -192,14 +239,21 @@ class Recorder(TorchFunctionMode):
                 return recorded_call(self, name, func, args, kwargs, id(func))
             except Stopped as error:
                 return self._broken(func, args, kwargs, str(error))
-        odd = next((x for x in leaves((args, kwargs)) if not writable(x) and not isinstance(x, SYMBOLS)), None)
+        odd = next(
+            (x for x in leaves((args, kwargs)) if not writable(x) and not isinstance(x, SYMBOLS)),
+            None,
+        )
         if odd is not None:
             return self._broken(func, args, kwargs, f"{name} is given a {type(odd).__name__}")
-        if any(type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor) for t in tensors):
+        if any(
+            type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor)
+            for t in tensors
+        ):
             return self._broken(func, args, kwargs, f"{name} of a {type(tensors[0]).__name__}")
         piece = self.piece
         given, named, versions, out, failed = self._tried(func, args, kwargs)
-        if failed:  # (not within that block: an error that the call raises by itself is none during another)
+        # (not within that block: an error that the call raises by itself is none during another)
+        if failed:
             return self._broken(func, args, kwargs, failed)
         if out is None and name != "__setitem__":
             return self._broken(func, args, kwargs, f"{name} returns nothing")
@@ -207,7 +261,8 @@ class Recorder(TorchFunctionMode):
             piece.numbers.track(out, self._node(func, args, kwargs))
             return out
         if out is not None and not any(isinstance(t, FakeTensor) for t in leaves(out)):
-            # A question about metadata, or a value: what it says of a real tensor may have been changed by what is recorded.
+            # A question about metadata, or a value: what it says of a real tensor may have been
+            # changed by what is recorded.
             known = not self._has_values(out, tensors) or (isinstance(out, str) and name == "type")
             if known or all(_is_constant(t) for t in leaves((given, named))):
                 return out
@@ -215,37 +270,71 @@ class Recorder(TorchFunctionMode):
         node = self._node(func, args, kwargs)
         self._track(out, node)
         result = self._returned(out, args)
-        marked = type(func) is Applied and versions != [t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)]
+        marked = type(func) is Applied and versions != [
+            t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)
+        ]
         if not self.compiled.fullgraph and (marked or self._changes(name, args, kwargs)):
-            # Code that reads it without calling a function of torch (an optimiser's step) must find it changed.
+            # Code that reads it without calling a function of torch (an optimiser's step) must find
+            # it changed.
             del out, given, named
             self.finish(f"{name} changes a tensor that is not the function's own")
         return result
 
-    def _hooked(self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], tensor: object) -> object:
-        """A hook of a tensor: the graph registers that of a result; one from outside has it at once, unless the graph writes to it."""
+    def _hooked(
+        self,
+        func: Callable[..., object],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tensor: object,
+    ) -> object:
+        """A hook of a tensor: the graph registers that of a result; one from outside has it at
+        once, unless the graph writes to it."""
         piece = self.piece
         given = piece.placeholders.get(id(tensor))
-        of_result = type(tensor) is FakeTensor and tensor.requires_grad and "post_accumulate" not in func.__name__
+        of_result = (
+            type(tensor) is FakeTensor
+            and tensor.requires_grad
+            and "post_accumulate" not in func.__name__
+        )
         if piece.parent is None and of_result and not kwargs:
             return piece.hooks.register(self, tensor, args[1])
-        if piece.parent is None and not isinstance(tensor, FakeTensor) and (given is None or not given[1]._version):
+        if (
+            piece.parent is None
+            and not isinstance(tensor, FakeTensor)
+            and (given is None or not given[1]._version)
+        ):
             return func(*args, **kwargs)
         return self._broken(func, args, kwargs, func.__name__)
 
     def asserted(self, tensor: torch.Tensor, message: str | None) -> bool:
-        """Has the graph check that a tensor's one element is not zero; False where what is recorded does not give the tensor."""
+        """Has the graph check that a tensor's one element is not zero; False where what is recorded
+        does not give the tensor."""
         if id(tensor) not in self.piece.results or tensor.numel() != 1:
             return False
-        target = torch.ops.aten._assert_async.default if message is None else torch.ops.aten._assert_async.msg
-        self.add("call_function", target, (self._argument(tensor), *(() if message is None else (message,))), {})
+        target = (
+            torch.ops.aten._assert_async.default
+            if message is None
+            else torch.ops.aten._assert_async.msg
+        )
+        self.add(
+            "call_function",
+            target,
+            (self._argument(tensor), *(() if message is None else (message,))),
+            {},
+        )
         return True
 
-    def _tried(self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, list[int], Any, str]:
-        """A call on tensors without data: its arguments and their versions, the result, and what failed."""
+    def _tried(
+        self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, list[int], Any, str]:
+        """A call on tensors without data: its arguments and their versions, the result, and what
+        failed."""
         name, piece = getattr(func, "__name__", ""), self.piece
         try:
-            given, named = mapped(self._fake, args), {k: mapped(self._fake, v) for k, v in kwargs.items()}
+            given, named = (
+                mapped(self._fake, args),
+                {k: mapped(self._fake, v) for k, v in kwargs.items()},
+            )
             if name in ("__getitem__", "__setitem__"):
                 index = placed(given[1])
                 piece.placed = piece.placed or index is not given[1]
@@ -256,26 +345,49 @@ class Recorder(TorchFunctionMode):
         except GuardOnDataDependentSymNode:
             raise
         except Exception as error:
-            return (), {}, [], None, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            return (
+                (),
+                {},
+                [],
+                None,
+                (
+                    f"{name}: {type(error).__name__}: "
+                    f"{str(error).splitlines()[0] if str(error) else ''}"
+                ),
+            )
 
     def applied(self, function: object, args: tuple[object, ...]) -> Any:
-        """A custom function's call: a node, if it can be told without data what the function gives."""
+        """A custom function's call: a node, if it can be told without data what the function
+        gives."""
         known = self.compiled.applied
         if function not in known:
             known[function] = Applied(function)
         return self.__torch_function__(known[function], (), args)
 
     def _changes(self, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
-        """Whether a call writes to a real tensor other than the module's buffers, which only modules read."""
-        in_place = (name.endswith("_") and not name.endswith("__")) or name in _WRITING or kwargs.get("inplace") is True
+        """Whether a call writes to a real tensor other than the module's buffers, which only
+        modules read."""
+        in_place = (
+            (name.endswith("_") and not name.endswith("__"))
+            or name in _WRITING
+            or kwargs.get("inplace") is True
+        )
         targets = [*(args[:1] if in_place else ()), kwargs.get("out")]
-        return any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and id(t) not in self.buffers for t in leaves(targets))
+        return any(
+            isinstance(t, torch.Tensor)
+            and not isinstance(t, FakeTensor)
+            and id(t) not in self.buffers
+            for t in leaves(targets)
+        )
 
     def _has_values(self, out: object, tensors: Sequence[object]) -> bool:
-        return bool(tensors) and not isinstance(out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout))
+        return bool(tensors) and not isinstance(
+            out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout)
+        )
 
     def _asked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        """Metadata of tensors that a recorded operation may have changed; tensors that a property gives are recorded."""
+        """Metadata of tensors that a recorded operation may have changed; tensors that a property
+        gives are recorded."""
         name = getattr(getattr(func, "__self__", None), "__name__", "")
         try:
             given = mapped(self._fake, args)
@@ -283,7 +395,11 @@ class Recorder(TorchFunctionMode):
                 out = func(*given, **kwargs)
         except Exception as error:
             return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}")
-        if isinstance(out, FakeTensor) and id(out) not in self.piece.results and not any(out is g for g in leaves(given)):
+        if (
+            isinstance(out, FakeTensor)
+            and id(out) not in self.piece.results
+            and not any(out is g for g in leaves(given))
+        ):
             if name in ("grad", "data", "_grad"):
                 return self._broken(func, args, kwargs, f"{name} is read")
             node = self._node(getattr, (args[0], name), {})
@@ -309,15 +425,28 @@ class Recorder(TorchFunctionMode):
                 raise Break("a fake tensor of another mode")
             fake = piece.mode.from_tensor(x)
             name = self.names.get(id(x), f"L_tensor_{len(piece.inputs)}_")
-            node = self._at_front(lambda: piece.graph.create_node("placeholder", name, (), {}, name=name.lower()))
+            node = self._at_front(
+                lambda: piece.graph.create_node("placeholder", name, (), {}, name=name.lower())
+            )
             node.meta["example_value"] = node.meta["val"] = fake
             found = piece.placeholders[id(x)] = x, fake, node
             piece.inputs.append(x)
-            piece.kinds.append((type(x), tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad, x.is_leaf))
+            piece.kinds.append(
+                (
+                    type(x),
+                    tuple(x.shape),
+                    x.stride(),
+                    x.dtype,
+                    str(x.device),
+                    x.requires_grad,
+                    x.is_leaf,
+                )
+            )
         return found[1]
 
     def _lifted(self, x: torch.Tensor | int, key: Any) -> Any:
-        """What the function that is being recorded takes from outside: the value, that without data, and the placeholder of its graph."""
+        """What the function that is being recorded takes from outside: the value, that without
+        data, and the placeholder of its graph."""
         piece = self.piece
         assert piece.parent is not None
         self.piece = piece.parent
@@ -325,7 +454,9 @@ class Recorder(TorchFunctionMode):
             fake, name = self._fake(x), getattr(self._argument(x), "name", "number")
         finally:
             self.piece = piece
-        node = self._at_front(lambda: piece.graph.create_node("placeholder", name, (), {}, name=name))
+        node = self._at_front(
+            lambda: piece.graph.create_node("placeholder", name, (), {}, name=name)
+        )
         node.meta["example_value"] = node.meta["val"] = fake
         piece.lifted[key] = x, node
         if isinstance(x, torch.Tensor):
@@ -354,7 +485,14 @@ class Recorder(TorchFunctionMode):
         named = {k: mapped(self._argument, v) for k, v in kwargs.items()}
         return self.add(op, target, mapped(self._argument, args), named)
 
-    def add(self, op: str, target: Callable[..., object] | str, args: Any, kwargs: Any, identity: object = None) -> Node:
+    def add(
+        self,
+        op: str,
+        target: Callable[..., object] | str,
+        args: Any,
+        kwargs: Any,
+        identity: object = None,
+    ) -> Node:
         """A node; ``identity`` tells what it calls, if not the object itself does."""
         piece = self.piece
         node = piece.graph.create_node(op, target, args, kwargs)
@@ -362,11 +500,19 @@ class Recorder(TorchFunctionMode):
         if identity is None:
             identity = target if isinstance(target, str) else id(target)
             piece.kept.append(target)
-        piece.key.append((op, identity, fingerprint(node.args, piece.kept), fingerprint(node.kwargs, piece.kept)))
+        piece.key.append(
+            (op, identity, fingerprint(node.args, piece.kept), fingerprint(node.kwargs, piece.kept))
+        )
         return node
 
     def transformed(
-        self, name: str, function: object, again: Callable[..., object], options: object, args: Iterable[object], kwargs: Any
+        self,
+        name: str,
+        function: object,
+        again: Callable[..., object],
+        options: object,
+        args: Iterable[object],
+        kwargs: Any,
     ) -> Any:
         """A call of a transformed function: ``again(function, *args, **kwargs)`` is the whole."""
         try:
@@ -390,7 +536,10 @@ class Recorder(TorchFunctionMode):
         for node in reversed(piece.entered):
             piece.graph.call_function(_exit_autocast, (node,))
         changed = [kind for kind in {**begun, **now} if now.get(kind) is not begun.get(kind)]
-        piece.entered = [piece.graph.call_function(_enter_autocast, (kind, now.get(kind), kind in now, None)) for kind in changed]
+        piece.entered = [
+            piece.graph.call_function(_enter_autocast, (kind, now.get(kind), kind in now, None))
+            for kind in changed
+        ]
         piece.key.append(("autocast", tuple(now.items())))
         piece.casting = now
 
@@ -412,11 +561,13 @@ class Recorder(TorchFunctionMode):
     def _track(self, out: Any, node: Node) -> None:
         piece = self.piece
         if isinstance(out, FakeTensor):
-            node.meta["example_value"] = node.meta["val"] = copy.deepcopy(out)  # (which nobody but the graph has)
+            # (which nobody but the graph has)
+            node.meta["example_value"] = node.meta["val"] = copy.deepcopy(out)
             if piece.numbers is not None:
                 piece.numbers.track(out, node)
             if out._node is not None:
-                out._node, out._nr = self._history(), 0  # its own would keep alive what the program has forgotten
+                # its own would keep alive what the program has forgotten
+                out._node, out._nr = self._history(), 0
             for _, fake, placed in piece.placeholders.values():
                 if fake is out:  # changed in place: it is the input still
                     del placed
@@ -445,16 +596,27 @@ class Recorder(TorchFunctionMode):
         originals = {id(fake): real for real, fake, _ in self.piece.placeholders.values()}
         return mapped(lambda x: originals.get(id(x), x), out)
 
-    # ---- breaking --------------------------------------------------------------------------------------------------------------
+    # ---- breaking --------------------------------------------------------------------------------
 
-    def _broken(self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object], reason: str) -> object:
+    def _broken(
+        self,
+        func: Callable[..., object],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+        reason: str,
+    ) -> object:
         self.finish(reason)
         return func(*args, **kwargs)
 
     def finish(
-        self, reason: str | None, result: tuple[torch.Tensor | int, ...] | torch.Tensor | float | None = None, *, allowed: bool = False
+        self,
+        reason: str | None,
+        result: tuple[torch.Tensor | int, ...] | torch.Tensor | float | None = None,
+        *,
+        allowed: bool = False,
     ) -> tuple[torch.Tensor | int, ...] | torch.Tensor | float | None:
-        """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols.
+        """Has the piece compiled and run; tensors that it gave become what was computed. Gives
+        ``result``, with numbers for symbols.
 
         ``allowed`` says that it may end where all is to be one graph.
         """
@@ -464,7 +626,13 @@ class Recorder(TorchFunctionMode):
         if reason is not None:
             if self.compiled.fullgraph and not allowed:
                 self.abandon()
-                raise Unsupported(f"{getattr(self.compiled.fn, '__name__', 'the function')} cannot be one graph: {reason}\n" + _where())
+                raise Unsupported(
+                    (
+                        f"{getattr(self.compiled.fn, '__name__', 'the function')} cannot be one "
+                        f"graph: {reason}\n"
+                    )
+                    + _where()
+                )
             self.compiled.reasons.append((reason, _user_frames()[-1:]))
         self.piece = Piece(self if allowed and self.compiled.fullgraph else None)
         if not piece.key:
@@ -479,13 +647,21 @@ class Recorder(TorchFunctionMode):
         """The results that somebody holds, and what tells the graph from others."""
         live = [(t, node) for ref, node in list(piece.results.values()) if (t := ref()) is not None]
         names = tuple([n.name for _, n in live])
-        return live, (tuple(piece.kinds), tuple(piece.key), names, piece.begun, tuple(piece.begun_casting.items()))
+        return live, (
+            tuple(piece.kinds),
+            tuple(piece.key),
+            names,
+            piece.begun,
+            tuple(piece.begun_casting.items()),
+        )
 
     def _run(self, piece: Piece, result: Any) -> Any:
         shown: list[Any] = []
         numbers: list[Any] = []
         if any(isinstance(x, Later) for x in leaves(result)):
-            raise Unsupported("a function that a recorded call gave is a result, which no graph gives")
+            raise Unsupported(
+                "a function that a recorded call gave is a result, which no graph gives"
+            )
         if piece.numbers is not None:
             shown = [x for x in leaves(result) if isinstance(x, SYMBOLS)]
             numbers = [piece.numbers.node(x) for x in shown]
@@ -507,16 +683,22 @@ class Recorder(TorchFunctionMode):
         torch._C._set_grad_enabled(before)
         outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
         if len(outs) != len(live) + len(shown):
-            raise RuntimeError(f"the backend's function gave {len(outs)} results for a graph of {len(live) + len(shown)}")
+            raise RuntimeError(
+                f"the backend's function gave {len(outs)} results for a graph of "
+                f"{len(live) + len(shown)}"
+            )
         seen: list[Any] = list(piece.inputs)
         given = {id(x): out for x, out in zip(shown, outs[len(live) :], strict=True)}
         for (t, _), out in zip(live, outs[: len(live)], strict=True):
             if not isinstance(out, torch.Tensor):
-                raise TypeError(f"the backend's function gave a {type(out).__name__} where the graph gives a tensor")
+                raise TypeError(
+                    f"the backend's function gave a {type(out).__name__} where the graph gives a "
+                    "tensor"
+                )
             if not same_shape(out, t) or out.dtype is not t.dtype:
                 raise RuntimeError(
-                    f"the backend's function gave a tensor of {list(out.shape)} and {out.dtype} where the graph gives one of "
-                    f"{list(t.shape)} and {t.dtype}"
+                    f"the backend's function gave a tensor of {list(out.shape)} and {out.dtype} "
+                    f"where the graph gives one of {list(t.shape)} and {t.dtype}"
                 )
             if any(out is s for s in seen):
                 out = out.view_as(out)
@@ -529,13 +711,16 @@ class Recorder(TorchFunctionMode):
         module = GraphModule(piece.root, piece.graph)
         module.meta["dynamo_pieces"] = len(self.compiled.made)
         if len(self.compiled.made) >= config.accumulated_recompile_limit:
-            return module.forward  # as PyTorch, which gives up compiling then: each call is another graph
+            # as PyTorch, which gives up compiling then: each call is another graph
+            return module.forward
         try:
             made = self.compiled.backend(module, list(piece.inputs), **self.compiled.options)
         except Exception as error:
             raise BackendCompilerFailed(self.compiled.backend, error) from error
         if not callable(made):
-            raise TypeError(f"compiler function must return a callable, but it returned {type(made).__name__}")
+            raise TypeError(
+                f"compiler function must return a callable, but it returned {type(made).__name__}"
+            )
         self.compiled.made[key] = _Kept(made, piece.kept)
         return made
 
@@ -574,19 +759,24 @@ class _Kept:
 
 
 def _is_constant(x: object) -> bool:
-    """Whether what is known of a value is all there is to it: a tensor of numbers that the program wrote down, or no tensor."""
+    """Whether what is known of a value is all there is to it: a tensor of numbers that the program
+    wrote down, or no tensor."""
     return not isinstance(x, torch.Tensor) or (isinstance(x, FakeTensor) and x.constant is not None)
 
 
 def _without_dead(graph: Graph) -> None:
-    """Takes out what nobody uses: fetched items, and inputs of nothing stay, since they are given."""
+    """Takes out what nobody uses: fetched items, and inputs of nothing stay, since they are
+    given."""
     for node in reversed(list(graph.nodes)):
         if node.op == "call_function" and node.target is operator.getitem and not node.users:
             graph.erase_node(node)
 
 
-def _names(fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> dict[int, str]:
-    """What the placeholders of tensors are called, as PyTorch calls them: by where they are found."""
+def _names(
+    fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[int, str]:
+    """What the placeholders of tensors are called, as PyTorch calls them: by where they are
+    found."""
     found: dict[int, str] = {}
     owner = getattr(fn, "__self__", None)
     forward = fn
@@ -603,14 +793,34 @@ def _names(fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str
         if isinstance(value, torch.Tensor):
             found[id(value)] = f"L_{name}_"
         elif isinstance(value, (list, tuple)):
-            found.update({id(v): f"L_{name}_{i}_" for i, v in enumerate(value) if isinstance(v, torch.Tensor)})
+            found.update(
+                {
+                    id(v): f"L_{name}_{i}_"
+                    for i, v in enumerate(value)
+                    if isinstance(v, torch.Tensor)
+                }
+            )
         elif isinstance(value, dict):
-            found.update({id(v): f"L_{name}_{_word(k)}_" for k, v in value.items() if isinstance(v, torch.Tensor)})
+            found.update(
+                {
+                    id(v): f"L_{name}_{_word(k)}_"
+                    for k, v in value.items()
+                    if isinstance(v, torch.Tensor)
+                }
+            )
     if isinstance(owner, torch.nn.Module):
-        for kind, tensors in (("parameters", owner.named_parameters()), ("buffers", owner.named_buffers())):
+        for kind, tensors in (
+            ("parameters", owner.named_parameters()),
+            ("buffers", owner.named_buffers()),
+        ):
             for path, t in tensors:
                 *modules, leaf = path.split(".")
-                found.setdefault(id(t), "L_self_" + "".join([f"modules_{_word(m)}_" for m in modules]) + f"{kind}_{leaf}_")
+                found.setdefault(
+                    id(t),
+                    "L_self_"
+                    + "".join([f"modules_{_word(m)}_" for m in modules])
+                    + f"{kind}_{leaf}_",
+                )
     return found
 
 
@@ -620,7 +830,12 @@ def _word(x: str) -> str:
 
 def _user_frames(frames: Any = None) -> list[traceback.FrameSummary]:
     frames = traceback.extract_stack(sys._getframe()) if frames is None else frames
-    return [f for f in frames if "jtorch" not in f.filename.replace("\\", "/").split("/")[:-1] and not f.filename.startswith("<")]
+    return [
+        f
+        for f in frames
+        if "jtorch" not in f.filename.replace("\\", "/").split("/")[:-1]
+        and not f.filename.startswith("<")
+    ]
 
 
 def _where(frames: Any = None) -> str:
@@ -631,7 +846,10 @@ _functions: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
 def with_backend(
-    fn: Callable[..., object], backend: Callable[..., object], fullgraph: bool, options: dict[str, object]
+    fn: Callable[..., object],
+    backend: Callable[..., object],
+    fullgraph: bool,
+    options: dict[str, object],
 ) -> Callable[..., Any]:
     """``fn`` whose graphs ``backend`` compiles."""
     compiled = Compiled(fn, backend, fullgraph, options)
@@ -654,7 +872,8 @@ def reset() -> None:
 
 
 def interrupt(reason: str) -> object:
-    """Ends the piece that is being recorded, if one is: the block that it gives is run as it is written."""
+    """Ends the piece that is being recorded, if one is: the block that it gives is run as it is
+    written."""
     recorder = RECORDED.recorder
     if recorder is None or recorder.busy:
         return contextlib.nullcontext()

@@ -1,4 +1,5 @@
-"""Numbers and sizes that data decide, in a program that is to be one graph: symbols while it is recorded, then nodes of the graph."""
+"""Numbers and sizes that data decide, in a program that is to be one graph: symbols while it is
+recorded, then nodes of the graph."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Numbers:
     """The symbols of one graph."""
 
     def __init__(self, graph: Graph, in_program: Callable[[], bool]) -> None:
-        """``in_program`` tells whether it is the program that asks, or goes on with what it was given."""
+        """``in_program`` tells whether it is the program that asks, or goes on with what it was
+        given."""
         env = ShapeEnv()
         env.on_text = functools.partial(_refuse_text, in_program)
         self.tracer = PythonKeyTracer()
@@ -52,24 +54,38 @@ class Numbers:
         else:
             self.tracer.track(value, proxy)
             if not isinstance(value, Truth):
-                self.tracer.sources.setdefault(str(value.expr) if isinstance(value, Sym) else repr(value), (proxy, None))
+                self.tracer.sources.setdefault(
+                    str(value.expr) if isinstance(value, Sym) else repr(value), (proxy, None)
+                )
 
     def node(self, x: Any) -> Any:
         """The node of a number; what computes it is added where there is none yet."""
         tracer = self.tracer
-        made = tracer.truth_of(x) if isinstance(x, Truth) else tracer.float_of(x) if isinstance(x, Float) else tracer.size(x)
+        made = (
+            tracer.truth_of(x)
+            if isinstance(x, Truth)
+            else tracer.float_of(x)
+            if isinstance(x, Float)
+            else tracer.size(x)
+        )
         return made.node if isinstance(made, Proxy) else made
 
     def check(self) -> list[Any]:
-        """Adds nodes that check what the program said of its numbers; gives what tells such graphs apart."""
+        """Adds nodes that check what the program said of its numbers; gives what tells such graphs
+        apart."""
         if not self.data.bounds and not self.data.said:
             return []
         assert_said(self.tracer)
-        said = [(sign, repr(self.data.truth_said(sign, left, right))) for sign, left, right in self.data.said]
+        said = [
+            (sign, repr(self.data.truth_said(sign, left, right)))
+            for sign, left, right in self.data.said
+        ]
         return [("said", tuple(said), tuple(self.data.bounds.items()))]
 
 
 def same_shape(found: torch.Tensor, expected: torch.Tensor) -> bool:
     """Whether a tensor has the shape that the graph gives, as far as that is numbers."""
     shape = tuple(expected.shape)
-    return len(found.shape) == len(shape) and all(type(n) is not int or m == n for m, n in zip(found.shape, shape, strict=True))
+    return len(found.shape) == len(shape) and all(
+        type(n) is not int or m == n for m, n in zip(found.shape, shape, strict=True)
+    )

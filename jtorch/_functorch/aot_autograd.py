@@ -1,4 +1,5 @@
-"""Functions as graphs of operators ahead of time, forward and backward: ``aot_function``, ``aot_module`` and backends made of compilers."""
+"""Functions as graphs of operators ahead of time, forward and backward: ``aot_function``,
+``aot_module`` and backends made of compilers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from jtorch.func import functional_call
 from jtorch.fx.experimental.proxy_tensor import make_fx
 from jtorch.utils import _pytree as pytree
 
-__all__ = ["aot_autograd", "aot_function", "aot_module", "aot_module_simplified", "make_boxed_compiler", "make_boxed_func", "nop"]
+__all__ = [
+    "aot_autograd",
+    "aot_function",
+    "aot_module",
+    "aot_module_simplified",
+    "make_boxed_compiler",
+    "make_boxed_func",
+    "nop",
+]
 
 
 def make_boxed_func(f: Callable[..., object]) -> Callable[..., Any]:
@@ -49,11 +58,21 @@ def _run(compiled: Callable[..., object], args: list[torch.Tensor]) -> Any:
 class _Graphs:
     """What the compilers made for arguments of one kind."""
 
-    def __init__(self, fn: Callable[..., Any], flat: list[Any], spec: pytree.TreeSpec, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        flat: list[Any],
+        spec: pytree.TreeSpec,
+        options: dict[str, Any],
+    ) -> None:
         self.places = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor)]
         self.out_spec: Any = None
         self.results: list[Any] = []
-        self.fn, self.flat, self.spec = fn, [None if isinstance(x, torch.Tensor) else x for x in flat], spec
+        self.fn, self.flat, self.spec = (
+            fn,
+            [None if isinstance(x, torch.Tensor) else x for x in flat],
+            spec,
+        )
         tensors = [flat[i].detach().requires_grad_(flat[i].requires_grad) for i in self.places]
         self.wanted = [i for i, t in enumerate(tensors) if t.requires_grad]
         table = options["decompositions"]
@@ -61,14 +80,22 @@ class _Graphs:
         with torch.no_grad():
             forward = make_fx(self.outputs, table, "fake")(*plain)
         drawn = [n.target for n in forward.graph.nodes if n.op == "call_function" and keeps(n)]
-        if any(getattr(getattr(n.target, "_schema", None), "writes", ()) and n.args[0].op == "placeholder" for n in forward.graph.nodes
+        if any(getattr(getattr(n.target, "_schema", None), "writes",
+                       ()) and n.args[0].op == "placeholder" for n in forward.graph.nodes
                if n.op == "call_function"):  # fmt: skip
-            raise not_offered("functorch.compile.aot_function", "the function writes to its arguments")
+            raise not_offered(
+                "functorch.compile.aot_function", "the function writes to its arguments"
+            )
         self.backward = None
-        self.differentiable = [i for i, t in enumerate(self.example) if t.is_floating_point() or t.is_complex()]
+        self.differentiable = [
+            i for i, t in enumerate(self.example) if t.is_floating_point() or t.is_complex()
+        ]
         if self.wanted and torch.is_grad_enabled() and self.differentiable:
             if drawn:
-                raise not_offered("functorch.compile.aot_function", f"{drawn[0]} draws or writes, and is computed again for the derivative")
+                raise not_offered(
+                    "functorch.compile.aot_function",
+                    f"{drawn[0]} draws or writes, and is computed again for the derivative",
+                )
             grads = [torch.ones_like(self.example[i]) for i in self.differentiable]
             joint = make_fx(self.derivative, table, "real")(*plain, *grads)
             self.backward = options["bw_compiler"](joint, [*plain, *grads])
@@ -86,19 +113,32 @@ class _Graphs:
         return tuple(self.example)
 
     def derivative(self, *given: torch.Tensor) -> list[torch.Tensor]:
-        """The gradients of the tensors that want one, from all tensors and the results' gradients: everything is computed again."""
+        """The gradients of the tensors that want one, from all tensors and the results' gradients:
+        everything is computed again."""
         tensors, grads = given[: len(self.places)], given[len(self.places) :]
         with torch.enable_grad():
             leaves = [t.detach().requires_grad_(i in self.wanted) for i, t in enumerate(tensors)]
             outs = self.outputs(*leaves)
-            pairs = [(outs[i], g) for i, g in zip(self.differentiable, grads, strict=True) if outs[i].requires_grad]
+            pairs = [
+                (outs[i], g)
+                for i, g in zip(self.differentiable, grads, strict=True)
+                if outs[i].requires_grad
+            ]
             wanted = [leaves[i] for i in self.wanted]
-            found = torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
+            found = torch.autograd.grad(
+                [o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True
+            )
         return [torch.zeros_like(w) if g is None else g for g, w in zip(found, wanted, strict=True)]
 
-    def call(self, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
+    def call(
+        self, tensors: list[torch.Tensor]
+    ) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         """The function's result for other tensors of the same kind."""
-        outs = _Run.apply(self, *tensors) if self.backward is not None else tuple(_run(self.forward, tensors))
+        outs = (
+            _Run.apply(self, *tensors)
+            if self.backward is not None
+            else tuple(_run(self.forward, tensors))
+        )
         given = iter(outs)
         n = len(self.results)
         leaves = [next(given) if x is None and i < n else x for i, x in enumerate(self.results)]
@@ -111,14 +151,21 @@ class _Run(torch.autograd.Function):
         ctx.graphs = graphs
         ctx.save_for_backward(*tensors)
         outs = tuple(_run(graphs.forward, list(tensors)))
-        ctx.mark_non_differentiable(*[o for i, o in enumerate(outs) if i not in graphs.differentiable])
+        ctx.mark_non_differentiable(
+            *[o for i, o in enumerate(outs) if i not in graphs.differentiable]
+        )
         return outs
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[torch.Tensor | None, ...]:
         graphs = ctx.graphs
-        found = iter(_run(graphs.backward, [*ctx.saved_tensors, *[grads[i] for i in graphs.differentiable]]))
-        return (None, *[next(found) if i in graphs.wanted else None for i in range(len(ctx.saved_tensors))])
+        found = iter(
+            _run(graphs.backward, [*ctx.saved_tensors, *[grads[i] for i in graphs.differentiable]])
+        )
+        return (
+            None,
+            *[next(found) if i in graphs.wanted else None for i in range(len(ctx.saved_tensors))],
+        )
 
 
 def aot_function(
@@ -132,23 +179,34 @@ def aot_function(
     inference_compiler: Callable[..., Any] | None = None,
     **options: object,
 ) -> Callable[..., Any]:
-    """``fn`` run by what ``fw_compiler`` makes of its graph of operators, and its derivative by what ``bw_compiler`` makes of its own.
+    """``fn`` run by what ``fw_compiler`` makes of its graph of operators, and its derivative by
+    what ``bw_compiler`` makes of its own.
 
-    The graph of the derivative takes the arguments and the results' gradients, and computes again what it needs in between. Second
-    derivatives are not offered. Graphs are made anew for other shapes, dtypes and values of what are no tensors.
+    The graph of the derivative takes the arguments and the results' gradients, and computes again
+    what it needs in between. Second derivatives are not offered. Graphs are made anew for other
+    shapes, dtypes and values of what are no tensors.
 
     Raises:
-        NotImplementedError: for functions that write to their arguments, and for derivatives of those that draw random numbers.
+        NotImplementedError: for functions that write to their arguments, and for derivatives of
+            those that draw random numbers.
     """
-    del partition_fn, num_params_buffers, keep_inference_input_mutations, options  # there is one partition
-    given = {"fw_compiler": fw_compiler, "bw_compiler": bw_compiler or fw_compiler, "decompositions": decompositions}
+    # there is one partition
+    del partition_fn, num_params_buffers, keep_inference_input_mutations, options
+    given = {
+        "fw_compiler": fw_compiler,
+        "bw_compiler": bw_compiler or fw_compiler,
+        "decompositions": decompositions,
+    }
     if inference_compiler is not None:
         given["inference_compiler"] = inference_compiler
     made: dict[Any, _Graphs] = {}
 
-    def call(*args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
+    def call(
+        *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         flat, spec = pytree.tree_flatten((args, kwargs))
-        kinds = tuple([(tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad) if isinstance(x, torch.Tensor) else repr(x)
+        kinds = tuple([(tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad)
+                       if isinstance(x, torch.Tensor) else repr(x)
                        for x in flat])  # fmt: skip
         key = (kinds, str(spec), torch.is_grad_enabled())
         graphs = made.get(key)
@@ -160,9 +218,12 @@ def aot_function(
 
 
 def aot_module(mod: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Module:
-    """A module that runs ``mod`` as ``aot_function`` runs functions, its parameters and buffers as arguments."""
+    """A module that runs ``mod`` as ``aot_function`` runs functions, its parameters and buffers as
+    arguments."""
 
-    def call(state: dict[str, torch.Tensor], args: tuple[torch.Tensor, ...], kwargs: Any) -> torch.Tensor:
+    def call(
+        state: dict[str, torch.Tensor], args: tuple[torch.Tensor, ...], kwargs: Any
+    ) -> torch.Tensor:
         return functional_call(mod, state, args, kwargs)
 
     compiled = aot_function(call, *args, **kwargs)
@@ -195,7 +256,8 @@ def aot_module_simplified(
 
 
 def aot_autograd(**options: Any) -> Callable[..., Any]:
-    """A backend for ``torch.compile`` of compilers of operators: ``aot_autograd(fw_compiler=...)``."""
+    """A backend for ``torch.compile`` of compilers of operators:
+    ``aot_autograd(fw_compiler=...)``."""
 
     def backend(module: object, inputs: list[torch.Tensor], **more: object) -> Any:
         del more

@@ -1,4 +1,5 @@
-"""The stages of ``torch.vmap``, which libraries with containers of their own replace here, and what they take from it besides."""
+"""The stages of ``torch.vmap``, which libraries with containers of their own replace here, and what
+they take from it besides."""
 
 from __future__ import annotations
 
@@ -28,9 +29,10 @@ in_dims_t = int | tuple[Any, ...]
 out_dims_t = int | tuple[int, ...]
 
 __all__ = [
-    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_batched_inputs", "_flat_vmap", "_get_name", "_maybe_remove_batch_dim",
-    "_process_batched_inputs", "_remove_batch_dim", "_unwrap_batched", "is_batchedtensor", "tree_flatten", "tree_map_", "tree_unflatten",
-    "vmap", "vmap_impl", "vmap_increment_nesting",
+    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_batched_inputs", "_flat_vmap",
+    "_get_name", "_maybe_remove_batch_dim", "_process_batched_inputs", "_remove_batch_dim",
+    "_unwrap_batched", "is_batchedtensor", "tree_flatten", "tree_map_", "tree_unflatten", "vmap",
+    "vmap_impl", "vmap_increment_nesting",
 ]  # fmt: skip
 
 __getattr__ = _refusals.missing(__name__)

@@ -21,10 +21,12 @@ def associative_scan(
     """All partial results of combining slices along a dimension, from the first (or last) on.
 
     Args:
-        combine_fn: an associative function of two slices, trees of tensors like ``xs`` without the dimension.
+        combine_fn: an associative function of two slices, trees of tensors like ``xs`` without the
+            dimension.
         xs: a tree of tensors of one length along ``dim``.
         reverse: begin at the end.
-        combine_mode: ``"generic"``, or ``"pointwise"`` for elementwise functions of tensors on an accelerator.
+        combine_mode: ``"generic"``, or ``"pointwise"`` for elementwise functions of tensors on an
+            accelerator.
 
     Raises:
         ValueError: for another mode, no function, or ``"pointwise"`` on the CPU.
@@ -38,22 +40,33 @@ def associative_scan(
     if not callable(combine_fn):
         raise ValueError(f"Combine_fn must be a callable, but got {combine_fn}")
     if combine_mode not in ("pointwise", "generic"):
-        raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
+        raise ValueError(
+            f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}"
+        )
     leaves, spec = tree_flatten(xs)
     if combine_mode == "pointwise" and not all(x.device.type in ("cuda", "xpu") for x in leaves):
-        raise ValueError("For combine_mode='pointwise', all input tensors need to be on CUDA or XPU")
+        raise ValueError(
+            "For combine_mode='pointwise', all input tensors need to be on CUDA or XPU"
+        )
     rank = leaves[0].ndim
     if not -rank <= dim < rank:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got "
+            f"{dim})"
+        )
     dim %= rank
     if len({x.shape[dim] for x in leaves}) > 1:
         raise ValueError("xs leaves must have the same length along the scanned dimension")
 
     def one(*slices: torch.Tensor) -> tuple[object, ...]:
         half = len(slices) // 2
-        found, got = tree_flatten(combine_fn(tree_unflatten(slices[:half], spec), tree_unflatten(slices[half:], spec)))
+        found, got = tree_flatten(
+            combine_fn(tree_unflatten(slices[:half], spec), tree_unflatten(slices[half:], spec))
+        )
         if got != spec:
-            raise RuntimeError(f"The combine_fn's result has another structure than xs: {got} instead of {spec}")
+            raise RuntimeError(
+                f"The combine_fn's result has another structure than xs: {got} instead of {spec}"
+            )
         return tuple(found)
 
     over_all = torch.vmap(one, in_dims=dim, out_dims=dim)
@@ -62,8 +75,11 @@ def associative_scan(
     return tree_unflatten([x.flip(dim) for x in scanned] if reverse else scanned, spec)
 
 
-def _scan(combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int) -> list[torch.Tensor]:
-    """Pairs are combined, their scan gives every other result, and one more round of combining the rest."""
+def _scan(
+    combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int
+) -> list[torch.Tensor]:
+    """Pairs are combined, their scan gives every other result, and one more round of combining the
+    rest."""
     length = xs[0].shape[dim]
     if length < 2:
         return list(xs)
@@ -75,8 +91,14 @@ def _scan(combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int)
     paired = length - length % 2
     odd = _scan(combine, combine(part(xs, 0, paired, 2), part(xs, 1, paired, 2)), dim)
     before = part(odd, 0, (length - 1) // 2, 1)
-    later = combine(before, part(xs, 2, None, 2)) if length > 2 else [x[(slice(None),) * dim + (slice(0, 0),)] for x in xs]
-    even = [torch.cat([first, rest], dim) for first, rest in zip(part(xs, 0, 1, 1), later, strict=True)]
+    later = (
+        combine(before, part(xs, 2, None, 2))
+        if length > 2
+        else [x[(slice(None),) * dim + (slice(0, 0),)] for x in xs]
+    )
+    even = [
+        torch.cat([first, rest], dim) for first, rest in zip(part(xs, 0, 1, 1), later, strict=True)
+    ]
     return [_interleaved(a, b, dim) for a, b in zip(even, odd, strict=True)]
 
 

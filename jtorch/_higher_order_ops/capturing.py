@@ -1,7 +1,8 @@
 """How branches and loops of a program become graphs while it is traced.
 
-A function that is given to an operator of ``torch.ops.higher_order`` is traced into a graph of its own. What it takes from outside
-(parameters, other results, sizes) becomes an argument of that graph, since a graph knows nothing but its inputs.
+A function that is given to an operator of ``torch.ops.higher_order`` is traced into a graph of its
+own. What it takes from outside (parameters, other results, sizes) becomes an argument of that
+graph, since a graph knows nothing but its inputs.
 """
 
 from __future__ import annotations
@@ -30,10 +31,17 @@ from .scan import scanned
 
 __all__ = ["captured"]
 
-_SIGNS: dict[str, object] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+_SIGNS: dict[str, object] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
-# ---- graphs of functions -----------------------------------------------------------------------------------------------------------
+# ---- graphs of functions -------------------------------------------------------------------------
 
 
 def _as_tuple(found: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
@@ -41,7 +49,8 @@ def _as_tuple(found: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
 
 
 class _Body:
-    """The graph of one function while a program is traced: what it takes from outside, and what it gives."""
+    """The graph of one function while a program is traced: what it takes from outside, and what it
+    gives."""
 
     def __init__(self, what: str, mode: Any, values: list[torch.Tensor], names: list[str]) -> None:
         self.what, self.mode, self.outer = what, mode, mode.tracer
@@ -80,7 +89,12 @@ class _Body:
         self._begin(value, proxy)
         return proxy
 
-    def run(self, f: Callable[..., object], args: tuple[torch.Tensor, ...], shape: Callable[..., object] | type = tuple) -> Any:
+    def run(
+        self,
+        f: Callable[..., object],
+        args: tuple[torch.Tensor, ...],
+        shape: Callable[..., object] | type = tuple,
+    ) -> Any:
         """Traces the function; gives its result."""
         self.mode.tracer = self.tracer
         try:
@@ -90,7 +104,10 @@ class _Body:
             nodes = []
             for x in self.flat:
                 if not isinstance(x, torch.Tensor):
-                    raise not_offered(f"torch.{self.what} in a program that is traced", f"a function that gives a {type(x).__name__}")
+                    raise not_offered(
+                        f"torch.{self.what} in a program that is traced",
+                        f"a function that gives a {type(x).__name__}",
+                    )
                 nodes.append(self.tracer.create_arg(x))
                 self._check_result(nodes[-1])
             self.tracer.create_node("output", "output", (shape(nodes),), {})
@@ -99,18 +116,21 @@ class _Body:
         for value, version in self.versions:
             if value._version != version:
                 raise UncapturedHigherOrderOpError(
-                    f"torch.{self.what}: a function that it is given writes into a tensor from outside, which is not supported. Give the "
-                    "new value back instead."
+                    f"torch.{self.what}: a function that it is given writes into a tensor from "
+                    "outside, which is not supported. Give the new value back instead."
                 )
         return result
 
     def _check_result(self, node: Any) -> None:
-        while node.target is operator.getitem or (getattr(getattr(node.target, "_schema", None), "is_view", False) and not _converts(node)):
+        while node.target is operator.getitem or (
+            getattr(getattr(node.target, "_schema", None), "is_view", False) and not _converts(node)
+        ):
             node = node.args[0]
         if node.op == "placeholder":
             raise UncapturedHigherOrderOpError(
-                f"torch.{self.what}: a function that it is given returns one of its inputs, or a view of one. Higher order operators do "
-                "not support aliasing: replace `return input` with `return input.clone()`."
+                f"torch.{self.what}: a function that it is given returns one of its inputs, or a "
+                "view of one. Higher order operators do not support aliasing: replace `return "
+                "input` with `return input.clone()`."
             )
 
     def module(self, order: list[torch.Tensor]) -> GraphModule:
@@ -136,7 +156,9 @@ class _Body:
 def _converts(node: Any) -> bool:
     """Whether an operator that may give a view has given a copy of another dtype."""
     before, after = node.args[0].meta.get("val"), node.meta.get("val")
-    return node.target is not torch.ops.aten.view.dtype and getattr(before, "dtype", None) is not getattr(after, "dtype", None)
+    return node.target is not torch.ops.aten.view.dtype and getattr(
+        before, "dtype", None
+    ) is not getattr(after, "dtype", None)
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -169,7 +191,10 @@ def _leaves(what: str, tree: tuple[torch.Tensor, ...]) -> list[Any]:
     found = pytree.tree_leaves(tree)
     for x in found:
         if not isinstance(x, torch.Tensor):
-            raise not_offered(f"torch.{what} in a program that is traced", f"{x!r} among its operands, which is no tensor")
+            raise not_offered(
+                f"torch.{what} in a program that is traced",
+                f"{x!r} among its operands, which is no tensor",
+            )
     return found
 
 
@@ -191,9 +216,17 @@ def _mismatch(what: str, a: torch.Tensor, b: torch.Tensor) -> str | None:
     return None
 
 
-def _require_same(name: str, what: str, first: _Body, flat: list[torch.Tensor], spec: pytree.LeafSpec | pytree.TreeSpec) -> None:
+def _require_same(
+    name: str,
+    what: str,
+    first: _Body,
+    flat: list[torch.Tensor],
+    spec: pytree.LeafSpec | pytree.TreeSpec,
+) -> None:
     if first.spec != spec:
-        raise UncapturedHigherOrderOpError(f"torch.{name}: {what} give results of another structure: {first.spec} and {spec}")
+        raise UncapturedHigherOrderOpError(
+            f"torch.{name}: {what} give results of another structure: {first.spec} and {spec}"
+        )
     for a, b in zip(first.flat, flat, strict=True):
         wrong = _mismatch(what, a, b)
         if wrong is not None:
@@ -210,10 +243,12 @@ def _given(tracer: Any, name: str, results: list[torch.Tensor], *args: object) -
 def _condition(tracer: Any, pred: Truth) -> Proxy:
     """The node of a comparison of sizes."""
     sign, left, right = pred.sides
-    return tracer.create_proxy("call_function", _SIGNS[sign], (pred.env.wrap(left), pred.env.wrap(right)), {})
+    return tracer.create_proxy(
+        "call_function", _SIGNS[sign], (pred.env.wrap(left), pred.env.wrap(right)), {}
+    )
 
 
-# ---- what is captured --------------------------------------------------------------------------------------------------------------
+# ---- what is captured ----------------------------------------------------------------------------
 
 
 def _capture_cond(
@@ -242,38 +277,57 @@ def _capture_cond(
     _require_same("cond", "the branches", true, false.flat, false.spec)
     order = _in_order(tracer, true, false)
     modules = [true.module(order), false.module(order)]
-    nodes = [_attached(tracer, f"{n}_graph", m) for n, m in zip(("true", "false"), modules, strict=True)]
+    nodes = [
+        _attached(tracer, f"{n}_graph", m) for n, m in zip(("true", "false"), modules, strict=True)
+    ]
     chosen = true.flat
-    if type(pred) is not Truth and not any(isinstance(x, FakeTensor) for x in (pred, *true.flat, *false.flat)):
+    if type(pred) is not Truth and not any(
+        isinstance(x, FakeTensor) for x in (pred, *true.flat, *false.flat)
+    ):
         with proxy_tensor.disable_proxy_modes_tracing():  # there is data: the branch that is taken
             chosen = true.flat if bool(pred) else false.flat
-    differentiable = [a.requires_grad or b.requires_grad for a, b in zip(true.flat, false.flat, strict=True)]
-    chosen = gradients.of_cond(pred, modules[0], modules[1], [*values, *order], chosen, differentiable)
+    differentiable = [
+        a.requires_grad or b.requires_grad for a, b in zip(true.flat, false.flat, strict=True)
+    ]
+    chosen = gradients.of_cond(
+        pred, modules[0], modules[1], [*values, *order], chosen, differentiable
+    )
     condition = _condition(tracer, pred) if isinstance(pred, Truth) else pred
     _given(tracer, "cond", chosen, condition, *nodes, (*values, *order))
     return pytree.tree_unflatten(chosen, true.spec)
 
 
-def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: tuple[torch.Tensor, ...]) -> object:
+def _capture_while(
+    mode: Any, cond_fn: Any, body_fn: Any, carried: tuple[torch.Tensor, ...]
+) -> object:
     if mode is None:
         return _unrecorded(lambda m: _capture_while(m, cond_fn, body_fn, carried))
     tracer = mode.tracer
     values = _leaves("while_loop", carried)
     spec = pytree.tree_structure(tuple(carried))
-    with proxy_tensor.disable_proxy_modes_tracing():  # what is carried is another tensor in every round
+    # what is carried is another tensor in every round
+    with proxy_tensor.disable_proxy_modes_tracing():
         inside = [v.clone() for v in values]
     names = [f"arg{i}_1" for i in range(len(values))]
     test = _Body("while_loop", mode, inside, names)
     test.run(cond_fn, pytree.tree_unflatten(inside, spec), lambda nodes: nodes[0])
     if len(test.flat) != 1 or test.flat[0].numel() != 1:
-        raise UncapturedHigherOrderOpError("torch.while_loop: cond_fn must give a boolean tensor of one element")
+        raise UncapturedHigherOrderOpError(
+            "torch.while_loop: cond_fn must give a boolean tensor of one element"
+        )
     body = _Body("while_loop", mode, inside, names)
     body.run(lambda *x: _as_tuple(body_fn(*x)), pytree.tree_unflatten(inside, spec))
     if len(body.flat) != len(values):
-        raise UncapturedHigherOrderOpError(f"torch.while_loop: body_fn gives {len(body.flat)} tensors for {len(values)} that are carried")
+        raise UncapturedHigherOrderOpError(
+            f"torch.while_loop: body_fn gives {len(body.flat)} tensors for {len(values)} that are "
+            "carried"
+        )
     _require_same("while_loop", "body_fn and what is carried", body, values, body.spec)
     order = _in_order(tracer, test, body)
-    nodes = [_attached(tracer, f"while_loop_{n}_graph", b.module(order)) for n, b in (("cond", test), ("body", body))]
+    nodes = [
+        _attached(tracer, f"while_loop_{n}_graph", b.module(order))
+        for n, b in (("cond", test), ("body", body))
+    ]
     results = body.flat
     if values and not isinstance(values[0], FakeTensor):
         with proxy_tensor.disable_proxy_modes_tracing():
@@ -283,8 +337,11 @@ def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: tuple[torch.T
     return pytree.tree_unflatten(results, spec)
 
 
-def _capture_scan(mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list[torch.Tensor]) -> object:
-    """``init`` and ``xs`` are lists of tensors, scanned along the first dimension; ``combine_fn`` gives two lists."""
+def _capture_scan(
+    mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list[torch.Tensor]
+) -> object:
+    """``init`` and ``xs`` are lists of tensors, scanned along the first dimension; ``combine_fn``
+    gives two lists."""
     if mode is None:
         return _unrecorded(lambda m: _capture_scan(m, combine_fn, init, xs))
     tracer, many = mode.tracer, len(init)
@@ -300,7 +357,9 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list
 
     body.run(both, (), list)
     if split[0] != many:
-        raise UncapturedHigherOrderOpError(f"scan: the carry has {split[0]} tensors, and had {many}")
+        raise UncapturedHigherOrderOpError(
+            f"scan: the carry has {split[0]} tensors, and had {many}"
+        )
     for a, b in zip(body.flat, init, strict=False):
         wrong = _mismatch("init and the new carry", b, a)
         if wrong is not None:
@@ -320,7 +379,9 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list
     return results[:many], results[many:]
 
 
-def _capture_map(mode: Any, f: Any, xs: list[torch.Tensor], args: tuple[torch.Tensor, ...]) -> object:
+def _capture_map(
+    mode: Any, f: Any, xs: list[torch.Tensor], args: tuple[torch.Tensor, ...]
+) -> object:
     """``xs`` is a list of tensors; ``f`` takes such a list, and gives one."""
     if mode is None:
         return _unrecorded(lambda m: _capture_map(m, f, xs, args))
@@ -335,8 +396,14 @@ def _capture_map(mode: Any, f: Any, xs: list[torch.Tensor], args: tuple[torch.Te
     module = body.module(order)
     node = _attached(tracer, "body_graph", module)
     with proxy_tensor.disable_proxy_modes_tracing():
-        results = [_repeated(y, xs[0].shape[0]) for y in body.flat] if isinstance(xs[0], FakeTensor) else mapped(f, xs, *args)
-    results = gradients.of_map(module, list(xs), [*more, *order], results, [y.requires_grad for y in body.flat])
+        results = (
+            [_repeated(y, xs[0].shape[0]) for y in body.flat]
+            if isinstance(xs[0], FakeTensor)
+            else mapped(f, xs, *args)
+        )
+    results = gradients.of_map(
+        module, list(xs), [*more, *order], results, [y.requires_grad for y in body.flat]
+    )
     _given(tracer, "map_impl", results, node, list(xs), [*more, *order])
     return results
 
@@ -380,7 +447,8 @@ _CAPTURES: dict[str, Callable[..., object]] = {
 
 
 def captured(name: str, *args: object) -> Any:
-    """What a call gives while a program is traced, or on tensors without data; ``NotImplemented`` where it just runs."""
+    """What a call gives while a program is traced, or on tensors without data; ``NotImplemented``
+    where it just runs."""
     mode = proxy_tensor.get_proxy_mode()
     if mode is None and active_mode() is None:
         return NotImplemented

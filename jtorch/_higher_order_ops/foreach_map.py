@@ -10,10 +10,12 @@ __all__ = ["foreach_map"]
 
 
 def foreach_map(op: Callable[..., object], *operands: object, **kwargs: object) -> list[object]:
-    """``[op(a, b, ..., **kwargs) for a, b, ... in zip(*operands)]``, where what is no list or tuple goes along with each.
+    """``[op(a, b, ..., **kwargs) for a, b, ... in zip(*operands)]``, where what is no list or tuple
+    goes along with each.
 
     Raises:
-        ValueError: for lists of different lengths, of which torch leaves out what is too many, and if none is given.
+        ValueError: for lists of different lengths, of which torch leaves out what is too many, and
+            if none is given.
 
     Example:
         >>> import jtorch as torch

@@ -1,7 +1,8 @@
 """Gradients of branches and loops in programs that are traced.
 
-The tensors that a trace of a branch or of one step gives know how that branch or that step was computed. The results of the operator are to
-know the operator: their gradient is the operator again, on the gradients of its functions.
+The tensors that a trace of a branch or of one step gives know how that branch or that step was
+computed. The results of the operator are to know the operator: their gradient is the operator
+again, on the gradients of its functions.
 """
 
 from __future__ import annotations
@@ -26,23 +27,40 @@ class _Operator(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, pull: Run, results: list[torch.Tensor], differentiable: list[bool], *inputs: torch.Tensor
+        ctx: Any,
+        pull: Run,
+        results: list[torch.Tensor],
+        differentiable: list[bool],
+        *inputs: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
         ctx.pull = pull
         ctx.save_for_backward(*inputs)
         with proxy_tensor.disable_proxy_modes_tracing():
             found = [t.detach() for t in results]
-        ctx.mark_non_differentiable(*[t for t, yes in zip(found, differentiable, strict=True) if not yes])
+        ctx.mark_non_differentiable(
+            *[t for t, yes in zip(found, differentiable, strict=True) if not yes]
+        )
         return tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        return None, None, None, *ctx.pull(list(ctx.saved_tensors), list(grads), list(ctx.needs_input_grad[3:]))
+        return (
+            None,
+            None,
+            None,
+            *ctx.pull(list(ctx.saved_tensors), list(grads), list(ctx.needs_input_grad[3:])),
+        )
 
 
-def _joined(pull: Run, results: list[torch.Tensor], differentiable: list[bool], inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+def _joined(
+    pull: Run, results: list[torch.Tensor], differentiable: list[bool], inputs: list[torch.Tensor]
+) -> list[torch.Tensor]:
     """The results with the history of the operator, where there is to be one."""
-    if not torch.is_grad_enabled() or not any(differentiable) or not any(x.requires_grad for x in inputs):
+    if (
+        not torch.is_grad_enabled()
+        or not any(differentiable)
+        or not any(x.requires_grad for x in inputs)
+    ):
         return results
     return list(_Operator.apply(pull, results, differentiable, *inputs))
 
@@ -61,8 +79,15 @@ class _Inputs:
         return [self.fixed[i] if i in self.fixed else next(rest) for i in range(self.many)]
 
 
-def _pulled(run: Run, inputs: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool], create: bool) -> list[torch.Tensor]:
-    """Gradients of ``run(*inputs)`` for the wanted inputs, zeros where it does not depend on them. ``grads`` are those of its results."""
+def _pulled(
+    run: Run,
+    inputs: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    wanted: list[bool],
+    create: bool,
+) -> list[torch.Tensor]:
+    """Gradients of ``run(*inputs)`` for the wanted inputs, zeros where it does not depend on them.
+    ``grads`` are those of its results."""
     with torch.enable_grad():
         own = [x if not w else _apart(x, create) for x, w in zip(inputs, wanted, strict=True)]
         results = run(*own)
@@ -72,11 +97,15 @@ def _pulled(run: Run, inputs: list[torch.Tensor], grads: list[torch.Tensor], wan
         if asked and sources:
             ys, gs = zip(*asked, strict=True)
             found = torch.autograd.grad(ys, sources, gs, create_graph=create, allow_unused=True)
-        return [torch.zeros_like(x) if g is None else g.clone() for x, g in zip(sources, found, strict=True)]
+        return [
+            torch.zeros_like(x) if g is None else g.clone()
+            for x, g in zip(sources, found, strict=True)
+        ]
 
 
 def _apart(x: torch.Tensor, create: bool) -> torch.Tensor:
-    """A tensor of its own for each input, through which a gradient of the gradient passes if there is to be one."""
+    """A tensor of its own for each input, through which a gradient of the gradient passes if there
+    is to be one."""
     return x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_()
 
 
@@ -87,17 +116,30 @@ def _spread(found: list[torch.Tensor], wanted: list[bool]) -> list[Any]:
 
 
 def of_cond(
-    pred: object, true: Run, false: Run, values: list[torch.Tensor], results: list[torch.Tensor], differentiable: list[bool]
+    pred: object,
+    true: Run,
+    false: Run,
+    values: list[torch.Tensor],
+    results: list[torch.Tensor],
+    differentiable: list[bool],
 ) -> list[torch.Tensor]:
     """The results of ``cond``, whose gradient is that of the branch that is taken."""
     inputs = _Inputs(values)
 
-    def pull(tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]) -> list[torch.Tensor | None]:
+    def pull(
+        tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]
+    ) -> list[torch.Tensor | None]:
         create, many = torch.is_grad_enabled(), len(tensors)
 
         def of(branch: Run) -> Run:
             def run(*operands: torch.Tensor) -> Any:
-                return _pulled(lambda *x: branch(*inputs.all_of(x)), list(operands[:many]), list(operands[many:]), wanted, create)
+                return _pulled(
+                    lambda *x: branch(*inputs.all_of(x)),
+                    list(operands[:many]),
+                    list(operands[many:]),
+                    wanted,
+                    create,
+                )
 
             return run
 
@@ -107,17 +149,30 @@ def of_cond(
 
 
 def of_map(
-    step: Run, xs: list[torch.Tensor], more: list[torch.Tensor], results: list[torch.Tensor], differentiable: list[bool]
+    step: Run,
+    xs: list[torch.Tensor],
+    more: list[torch.Tensor],
+    results: list[torch.Tensor],
+    differentiable: list[bool],
 ) -> list[torch.Tensor]:
-    """The results of ``map``: gradients of what is mapped are mapped, those of the other operands added up."""
+    """The results of ``map``: gradients of what is mapped are mapped, those of the other operands
+    added up."""
     inputs, many = _Inputs(more), len(xs)
 
-    def pull(tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]) -> list[torch.Tensor | None]:
+    def pull(
+        tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]
+    ) -> list[torch.Tensor | None]:
         create = torch.is_grad_enabled()
 
         def one(slices: list[torch.Tensor], *others: torch.Tensor) -> list[torch.Tensor]:
             operands = [*slices[:many], *others]
-            return _pulled(lambda *x: step(*x[:many], *inputs.all_of(x[many:])), operands, slices[many:], wanted, create)
+            return _pulled(
+                lambda *x: step(*x[:many], *inputs.all_of(x[many:])),
+                operands,
+                slices[many:],
+                wanted,
+                create,
+            )
 
         found = map_lists(one, [*tensors[:many], *grads], tuple(tensors[many:]))
         spread = _spread(found, wanted)
@@ -134,12 +189,18 @@ def of_scan(
     results: list[torch.Tensor],
     differentiable: list[bool],
 ) -> list[torch.Tensor]:
-    """The results of ``scan``: a scan from the end, of the gradients, on what was carried into each step."""
+    """The results of ``scan``: a scan from the end, of the gradients, on what was carried into each
+    step."""
     inputs, many, length = _Inputs(more), len(init), len(init) + len(xs)
 
-    def pull(tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]) -> list[torch.Tensor | None]:
+    def pull(
+        tensors: list[torch.Tensor], grads: list[torch.Tensor], wanted: list[bool]
+    ) -> list[torch.Tensor | None]:
         if torch.is_grad_enabled():
-            raise not_offered("the gradient of a gradient of torch.scan in a program that is traced", "the first is a scan without one")
+            raise not_offered(
+                "the gradient of a gradient of torch.scan in a program that is traced",
+                "the first is a scan without one",
+            )
         carried, slices, others = tensors[:many], tensors[many:length], tensors[length:]
         real = [_is_real(t) for t in tensors]
 
@@ -150,15 +211,26 @@ def of_scan(
         outer = [g for g, yes in zip(grads[:many], real, strict=False) if yes]
         sums = [torch.zeros_like(t) for t, yes in zip(others, real[length:], strict=True) if yes]
 
-        def back(state: list[torch.Tensor], at: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        def back(
+            state: list[torch.Tensor], at: list[torch.Tensor]
+        ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
             rest = iter(state)
             last = [next(rest) if real[i] else torch.zeros_like(at[i]) for i in range(many)]
             found = _pulled(
-                lambda *x: step(*x[:length], *inputs.all_of(x[length:])), [*at[:length], *others], [*last, *at[length:]], real, False
+                lambda *x: step(*x[:length], *inputs.all_of(x[length:])),
+                [*at[:length], *others],
+                [*last, *at[length:]],
+                real,
+                False,
             )
             split = _spread(found, real)
-            total = [s + g for s, g in zip(rest, [g for g in split[length:] if g is not None], strict=True)]
-            return [g for g in split[:many] if g is not None] + total, [g for g in split[many:length] if g is not None]
+            total = [
+                s + g
+                for s, g in zip(rest, [g for g in split[length:] if g is not None], strict=True)
+            ]
+            return [g for g in split[:many] if g is not None] + total, [
+                g for g in split[many:length] if g is not None
+            ]
 
         reversed_ = [t.flip(0) for t in (*before, *slices, *grads[many:])]
         state, gradients = scan_lists(back, [*outer, *sums], reversed_)
@@ -169,11 +241,16 @@ def of_scan(
     return _joined(pull, results, differentiable, [*init, *xs, *inputs.tensors])
 
 
-def underived(name: str, values: list[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
+def underived(
+    name: str, values: list[torch.Tensor], results: list[torch.Tensor]
+) -> list[torch.Tensor]:
     """The results of an operator whose gradient is refused."""
 
     def pull(*_: object) -> list[Any]:
-        raise not_offered(f"the gradient of torch.{name} in a program that is traced", "how many rounds there are is not known")
+        raise not_offered(
+            f"the gradient of torch.{name} in a program that is traced",
+            "how many rounds there are is not known",
+        )
 
     return _joined(pull, results, [_is_real(t) for t in results], _Inputs(values).tensors)
 

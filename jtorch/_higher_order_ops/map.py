@@ -36,7 +36,10 @@ def map(f: Callable[..., Any], xs: torch.Tensor, *args: torch.Tensor) -> Any:
     if lengths[0] == 0:
         raise RuntimeError("Leading dimensions of mapped xs cannot be 0.")
     if any(n != lengths[0] for n in lengths):
-        raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in leaves]}.")
+        raise RuntimeError(
+            "Leading dimensions of mapped xs must be consistent. Got shapes "
+            f"{[x.shape for x in leaves]}."
+        )
     shape: list[Any] = []
 
     def one(slices: list[torch.Tensor], *more: torch.Tensor) -> list[object]:
@@ -44,12 +47,18 @@ def map(f: Callable[..., Any], xs: torch.Tensor, *args: torch.Tensor) -> Any:
         shape[:] = [found]
         return flat
 
-    found = control.captured("map", one, leaves, args) if control.captured is not None else NotImplemented
+    found = (
+        control.captured("map", one, leaves, args)
+        if control.captured is not None
+        else NotImplemented
+    )
     results = mapped(one, leaves, *args) if found is NotImplemented else found
     return tree_unflatten(results, shape[0])
 
 
-def mapped(f: Callable[..., list[Any]], xs: list[torch.Tensor], *args: torch.Tensor) -> list[torch.Tensor]:
+def mapped(
+    f: Callable[..., list[Any]], xs: list[torch.Tensor], *args: torch.Tensor
+) -> list[torch.Tensor]:
     """The loop itself, over a list of tensors."""
     found = control.looped(lambda carry, slices: (carry, f(slices, *args)), [], xs)
     if found is not None:

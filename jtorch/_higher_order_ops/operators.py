@@ -1,4 +1,5 @@
-"""``torch.ops.higher_order``: operators that take functions, which are modules of graphs in traced programs."""
+"""``torch.ops.higher_order``: operators that take functions, which are modules of graphs in traced
+programs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ __all__ = ["OPERATORS", "HigherOrderOperator", "graphs_of", "map_lists", "scan_l
 
 
 class HigherOrderOperator:
-    """An operator that takes functions, in graphs the modules of their graphs. It gives a tuple of tensors."""
+    """An operator that takes functions, in graphs the modules of their graphs. It gives a tuple of
+    tensors."""
 
     namespace = "higher_order"
 
@@ -58,27 +60,36 @@ def graphs_of(module: Any) -> Iterator[Any]:
         yield from graphs_of(child)
 
 
-# ---- running -----------------------------------------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 
 
 def _tuple(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def _cond(pred: object, true_fn: object, false_fn: object, operands: tuple[Tensor, ...] = ()) -> tuple[Tensor, ...]:
+def _cond(
+    pred: object, true_fn: object, false_fn: object, operands: tuple[Tensor, ...] = ()
+) -> tuple[Tensor, ...]:
     return _tuple(control.cond(pred, true_fn, false_fn, tuple(operands)))
 
 
 def _while_loop(
-    cond_fn: Callable[..., object], body_fn: Any, carried_inputs: tuple[Tensor, ...], additional_inputs: tuple[Tensor, ...] = ()
+    cond_fn: Callable[..., object],
+    body_fn: Any,
+    carried_inputs: tuple[Tensor, ...],
+    additional_inputs: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, ...]:
     more = tuple(additional_inputs)
     return control.while_loop(
-        lambda *carried: cond_fn(*carried, *more), lambda *carried: _tuple(body_fn(*carried, *more)), tuple(carried_inputs)
+        lambda *carried: cond_fn(*carried, *more),
+        lambda *carried: _tuple(body_fn(*carried, *more)),
+        tuple(carried_inputs),
     )
 
 
-def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: tuple[Tensor, ...] = ()) -> tuple[object, ...]:
+def _scan(
+    combine_fn: Any, init: Any, xs: Any, additional_inputs: tuple[Tensor, ...] = ()
+) -> tuple[object, ...]:
     more, many = tuple(additional_inputs), len(init)
 
     def combine(carry: list[Tensor], x: list[Tensor]) -> tuple[list[Any], list[Any]]:
@@ -89,8 +100,11 @@ def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: tuple[Tensor, 
     return (*carry, *ys)
 
 
-def scan_lists(combine: Callable[..., Any], init: list[Tensor], xs: list[Tensor]) -> tuple[list[Any], list[Any]]:
-    """``scan`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
+def scan_lists(
+    combine: Callable[..., Any], init: list[Tensor], xs: list[Tensor]
+) -> tuple[list[Any], list[Any]]:
+    """``scan`` of lists of tensors along the first dimension; part of a graph while a program is
+    traced."""
     return _captured("scan", scanned, combine, init, xs)
 
 
@@ -99,7 +113,8 @@ def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[object, ...]:
 
 
 def map_lists(f: Callable[..., object], xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Any]:
-    """``map`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
+    """``map`` of lists of tensors along the first dimension; part of a graph while a program is
+    traced."""
     return _captured("map", _mapped, f, xs, args)
 
 
@@ -115,6 +130,11 @@ def _captured(name: str, run: Callable[..., Any], *args: Any) -> Any:
 
 OPERATORS = {
     name: HigherOrderOperator(name, run)
-    for name, run in {"cond": _cond, "while_loop": _while_loop, "scan": _scan, "map_impl": _map_impl}.items()
+    for name, run in {
+        "cond": _cond,
+        "while_loop": _while_loop,
+        "scan": _scan,
+        "map_impl": _map_impl,
+    }.items()
 }
 namespace_of("higher_order").__dict__.update(OPERATORS)

@@ -1,4 +1,5 @@
-"""PyTorch's compiler, whose place XLA takes: the marks and questions that programs put around it."""
+"""PyTorch's compiler, whose place XLA takes: the marks and questions that programs put around
+it."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -15,7 +16,13 @@ def cudagraph_mark_step_begin() -> None:
 
 def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, object]:
     """The options of each mode of ``torch.compile``: none, as XLA decides by itself."""
-    modes: dict[str, Any] = {"default": {}, "lite": {}, "reduce-overhead": {}, "max-autotune-no-cudagraphs": {}, "max-autotune": {}}
+    modes: dict[str, Any] = {
+        "default": {},
+        "lite": {},
+        "reduce-overhead": {},
+        "max-autotune-no-cudagraphs": {},
+        "max-autotune": {},
+    }
     return modes[mode] if mode else modes
 
 

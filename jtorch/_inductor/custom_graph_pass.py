@@ -1,4 +1,5 @@
-"""Passes that programs give to PyTorch's compiler. They can be defined and called; compiled functions are made by XLA, which runs none."""
+"""Passes that programs give to PyTorch's compiler. They can be defined and called; compiled
+functions are made by XLA, which runs none."""
 
 from __future__ import annotations
 

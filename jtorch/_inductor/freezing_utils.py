@@ -1,4 +1,5 @@
-"""Constants that a compiler may take for fixed. Nothing is marked: what a program computes with is looked at each time."""
+"""Constants that a compiler may take for fixed. Nothing is marked: what a program computes with is
+looked at each time."""
 
 from __future__ import annotations
 

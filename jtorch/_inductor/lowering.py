@@ -1,4 +1,5 @@
-"""How PyTorch's compiler writes operators as loops, which XLA does here: what programs register is kept by nobody."""
+"""How PyTorch's compiler writes operators as loops, which XLA does here: what programs register is
+kept by nobody."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from jtorch._src.refusals import stand_ins as _refusals
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register_lowering(aten_fn: Any, broadcast: bool = False, **kwargs: Any) -> Callable[[Function], Function]:
-    """A decorator that gives its function: operators are compiled as their own kernels compute them, which have the same results.
+def register_lowering(
+    aten_fn: Any, broadcast: bool = False, **kwargs: Any
+) -> Callable[[Function], Function]:
+    """A decorator that gives its function: operators are compiled as their own kernels compute
+    them, which have the same results.
 
     Args:
         aten_fn: the operator.

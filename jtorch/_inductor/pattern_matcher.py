@@ -1,5 +1,6 @@
-"""Descriptions of graphs that programs hand to PyTorch's compiler. They can be written down; matching them and replacing what they match
-is that compiler's, and is not offered: ``torch.fx.subgraph_rewriter`` replaces parts of graphs."""
+"""Descriptions of graphs that programs hand to PyTorch's compiler. They can be written down;
+matching them and replacing what they match is that compiler's, and is not
+offered: ``torch.fx.subgraph_rewriter`` replaces parts of graphs."""
 
 from __future__ import annotations
 
@@ -118,7 +119,9 @@ class RepeatedExpr(PatternExpr):
 
 def filter_nodes(nodes: Any, fn: Any) -> list[Node]:
     """Of some nodes those that call a function, or an overload of an operator."""
-    fns = [fn] + [getattr(fn, name) for name in fn.overloads()] if hasattr(fn, "overloads") else [fn]
+    fns = (
+        [fn] + [getattr(fn, name) for name in fn.overloads()] if hasattr(fn, "overloads") else [fn]
+    )
     return [n for n in nodes if n.target in fns]
 
 

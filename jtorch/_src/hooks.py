@@ -1,7 +1,8 @@
-"""What lower floors need of higher ones, by name: here the hooks, in ``start/hooks.py`` what fills each.
+"""What lower floors need of higher ones, by name: here the hooks, in ``start/hooks.py`` what fills
+each.
 
-A hook is asked when a program first needs what lies behind it, and loads it then: importing costs nothing, and no module of a lower floor
-imports one of a higher floor.
+A hook is asked when a program first needs what lies behind it, and loads it then: importing costs
+nothing, and no module of a lower floor imports one of a higher floor.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ HOOKS: dict[str, Hook] = {}
 
 
 class Hook:
-    """A name for something of a higher floor: call the hook for a function, ``get()`` it for anything else."""
+    """A name for something of a higher floor: call the hook for a function, ``get()`` it for
+    anything else."""
 
     __slots__ = ("_find", "_found", "name")
 
@@ -44,7 +46,8 @@ class Hook:
         """What lies behind it, loaded if need be.
 
         Raises:
-            RuntimeError: if the hook is not filled yet, which is an order of imports that must not be.
+            RuntimeError: if the hook is not filled yet, which is an order of imports that must not
+                be.
         """
         found = self._found
         if found is None:  # two threads may both find it: the same thing
@@ -61,9 +64,10 @@ class Hook:
         return f"<hook {self.name}>"
 
 
-# ---- calls and their errors ------------------------------------------------------------------------------------------------------
+# ---- calls and their errors ----------------------------------------------------------------------
 
-#: ``torch_function_dispatch`` and ``verify_matching_signatures``: where ``dispatch`` offers the decorator to authors of libraries.
+#: ``torch_function_dispatch`` and ``verify_matching_signatures``: where ``dispatch`` offers the
+#: decorator to authors of libraries.
 overridable = Hook("overridable")
 #: Whether arguments fit an overload, as PyTorch's parser sees it.
 judged = Hook("judged")
@@ -81,7 +85,7 @@ read = Hook("read")
 #: Operands of several devices on one: for a call by itself.
 gathered = Hook("gathered")
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 #: Backward passes on tensors, for modes and classes that see operators: the module.
 walking = Hook("walking")
@@ -107,12 +111,13 @@ profiler_modes = Hook("profiler_modes")
 
 #: The operator that writes into a tensor which a function that is differentiated captured, or "".
 writer = Hook("writer")
-#: Gives a tensor that is written memory for its first tangent, where detached tensors look at its memory too.
+#: Gives a tensor that is written memory for its first tangent, where detached tensors look at its
+#: memory too.
 set_apart = Hook("set_apart")
 #: The error for writing the value of one example of a ``vmap`` into a tensor that all share.
 shared_by_examples = Hook("shared_by_examples")
 
-# ---- memory and files ------------------------------------------------------------------------------------------------------------
+# ---- memory and files ----------------------------------------------------------------------------
 
 #: The steps that look at memory under given sizes and strides.
 memory_steps = Hook("memory_steps")
@@ -128,7 +133,7 @@ copied_wrapper = Hook("copied_wrapper")
 #: A tensor without data that operators are told of.
 make_wrapper_subclass = Hook("make_wrapper_subclass")
 
-# ---- other layouts ---------------------------------------------------------------------------------------------------------------
+# ---- other layouts -------------------------------------------------------------------------------
 
 #: An empty tensor in a sparse layout.
 empty_in_layout = Hook("empty_in_layout")
@@ -141,7 +146,7 @@ sparse_gradients = Hook("sparse_gradients")
 #: What the functions on sparse tensors are made of: the package, with its parts loaded.
 sparse = Hook("sparse")
 
-# ---- operators -------------------------------------------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 
 #: Loads who runs the operators of classes with ``__torch_dispatch__``: the module.
 lowering = Hook("lowering")
@@ -164,7 +169,7 @@ operator_tags = Hook("operator_tags")
 #: Loads what enters the operators of a namespace that is asked for one.
 late_operators = Hook("late_operators")
 
-# ---- modules, switches, devices --------------------------------------------------------------------------------------------------
+# ---- modules, switches, devices ------------------------------------------------------------------
 
 #: ``torch.nn``: the package.
 nn = Hook("nn")
@@ -183,7 +188,8 @@ stream_class = Hook("stream_class")
 #: ``torch._C``: the package, which swaps values and counts who refers to them.
 internals = Hook("internals")
 
-#: Puts local parts in place of parameters that are DTensors, for data parallelism over copies of them.
+#: Puts local parts in place of parameters that are DTensors, for data parallelism over copies of
+#: them.
 local_parameters = Hook("local_parameters")
 #: Refuses modules whose parameters differ between processes.
 same_parameters = Hook("same_parameters")

@@ -8,7 +8,12 @@ from jtorch._src.refusals import stand_ins as _refusals
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException", "DynamicOutputShapeException"):
+    if name in (
+        "FakeTensor",
+        "FakeTensorMode",
+        "UnsupportedFakeTensorException",
+        "DynamicOutputShapeException",
+    ):
         from . import fake_tensor
 
         return getattr(fake_tensor, name)

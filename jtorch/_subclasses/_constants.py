@@ -1,4 +1,5 @@
-"""Which fake tensors have data that is known, and what becomes of it when memory is written to (``fake_tensor.py``)."""
+"""Which fake tensors have data that is known, and what becomes of it when memory is written to
+(``fake_tensor.py``)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ class Constants:
     """The fake tensors of a mode whose data is known, by the memory that holds it."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Storage, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Storage, list[weakref.ref[Any]]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def note(self, fake: Tensor) -> Any:
         """Takes note of a fake tensor that has just been given its ``constant``."""
@@ -31,7 +34,8 @@ class Constants:
         return fake
 
     def forget(self, memory: Storage) -> None:
-        """Memory was changed in a way that is not known: none of those that look at it are constants any more."""
+        """Memory was changed in a way that is not known: none of those that look at it are
+        constants any more."""
         for seen in self._known.pop(memory, ()):
             fake = seen()
             if fake is not None:
@@ -44,13 +48,18 @@ class Constants:
                 if getattr(x, "constant", None) is not None:
                     self.forget(x.known_in)
 
-    def answer(self, func: Any, values: list[object], tensors: list[Tensor], make: Callable[..., object]) -> tuple[Any] | None:
+    def answer(
+        self, func: Any, values: list[object], tensors: list[Tensor], make: Callable[..., object]
+    ) -> tuple[Any] | None:
         """What an operator gives if all its tensors are known, and its results too.
 
-        ``make`` gives the fake tensor of a new constant, in the memory of another if it is a view. A tensor that was written to is given
-        back.
+        ``make`` gives the fake tensor of a new constant, in the memory of another if it is a view.
+        A tensor that was written to is given back.
         """
-        if any(getattr(t, "constant", None) is None for t in tensors) or Tag.nondeterministic_seeded in func.tags:
+        if (
+            any(getattr(t, "constant", None) is None for t in tensors)
+            or Tag.nondeterministic_seeded in func.tags
+        ):
             return None
         if not tensors and not _numbers_for_tensors(func, values):
             return None
@@ -71,7 +80,18 @@ class Constants:
             return None
         originals = {id(t.constant): t for t in tensors}
         memory = tensors[0]._al.storage if tensors and func._schema.is_view else None
-        return (mapped(lambda t: originals[id(t)] if id(t) in originals else make(t, memory) if isinstance(t, Tensor) else t, out),)
+        return (
+            mapped(
+                lambda t: (
+                    originals[id(t)]
+                    if id(t) in originals
+                    else make(t, memory)
+                    if isinstance(t, Tensor)
+                    else t
+                ),
+                out,
+            ),
+        )
 
 
 def may_be_known(t: Tensor) -> bool:
@@ -103,7 +123,13 @@ def mapped(f: Callable[..., object], x: object) -> Any:
     """``f`` of all that lists, tuples and dicts hold, in the same structure."""
     if isinstance(x, (list, tuple)):
         items = [mapped(f, i) for i in x]
-        return items if isinstance(x, list) else tuple(items) if type(x) is tuple or type(x) is Size else type(x)(items)
+        return (
+            items
+            if isinstance(x, list)
+            else tuple(items)
+            if type(x) is tuple or type(x) is Size
+            else type(x)(items)
+        )
     if isinstance(x, dict):
         return {k: mapped(f, v) for k, v in x.items()}
     return f(x)

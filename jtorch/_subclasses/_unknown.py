@@ -1,4 +1,5 @@
-"""What operators give on tensors without data where data decide it: numbers and sizes that are symbols (``_src/tensor/unknowns.py``)."""
+"""What operators give on tensors without data where data decide it: numbers and sizes that are
+symbols (``_src/tensor/unknowns.py``)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def _rule(*funcs: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def answered(mode: Any, func: Any, values: list[object]) -> tuple[object] | None:
-    """What an operator gives, if the program says it or numbers or sizes depend on data; without symbols, only where sizes do not."""
+    """What an operator gives, if the program says it or numbers or sizes depend on data; without
+    symbols, only where sizes do not."""
     user = getattr(func, "user", None)
     if user is not None and user.fake is not None:
         return (_as_stated(mode, func, values),)
@@ -49,8 +51,14 @@ def answered(mode: Any, func: Any, values: list[object]) -> tuple[object] | None
 
 
 def _as_stated(mode: Any, func: Any, values: list[object]) -> Tensor:
-    """What a program's own operator gives by the function that it registered for tensors without data."""
-    args, kwargs = func.user.given([mapped(lambda x: mode._fake(func, x, values) if isinstance(x, Tensor) else x, x) for x in values])
+    """What a program's own operator gives by the function that it registered for tensors without
+    data."""
+    args, kwargs = func.user.given(
+        [
+            mapped(lambda x: mode._fake(func, x, values) if isinstance(x, Tensor) else x, x)
+            for x in values
+        ]
+    )
     before, STATE.fake = STATE.fake, (mode, func)
     try:
         with mode, no_grad():
@@ -68,13 +76,16 @@ def note_sizes(env: ShapeEnv | None, shape: Iterable[object]) -> None:
 
 
 def refuse(env: ShapeEnv | None, varying: list[object], error: Exception) -> None:
-    """Refuses an operator that failed on sizes that depend on data, where no example says what they are."""
+    """Refuses an operator that failed on sizes that depend on data, where no example says what they
+    are."""
     if env is None or env.data is None:
         return
     unknown = [n for n in varying if env.data.among(n)]
     if unknown and isinstance(error, (Undecided, TypeError)):
         text = str(error).splitlines()[0]
-        raise GuardOnDataDependentSymNode(", ".join(dict.fromkeys(map(shown, unknown)))) from RuntimeError(text)
+        raise GuardOnDataDependentSymNode(
+            ", ".join(dict.fromkeys(map(shown, unknown)))
+        ) from RuntimeError(text)
     if unknown:
         raise error
 
@@ -88,7 +99,8 @@ def _size(mode: Any, most: Any) -> Any:
 
 
 def _once(t: Tensor, what: str, make: Callable[[], object]) -> object:
-    """What data decide of a tensor is the same as often as it is asked for, until the tensor is written to."""
+    """What data decide of a tensor is the same as often as it is asked for, until the tensor is
+    written to."""
     known = t.__dict__.setdefault("_read_of_data", {})
     version, found = known.get(what, (None, None))
     if version != t._version:
@@ -104,7 +116,11 @@ def _count(mode: object, t: Tensor) -> Any:
 
 def _empty(mode: Any, like: Tensor, shape: Iterable[object], dtype: dtype | None = None) -> Tensor:
     with mode:
-        return A.empty.memory_format([mode.shape_env.wrap(exact(n)) for n in shape], dtype=dtype or like.dtype, device=like.device)
+        return A.empty.memory_format(
+            [mode.shape_env.wrap(exact(n)) for n in shape],
+            dtype=dtype or like.dtype,
+            device=like.device,
+        )
 
 
 @_rule(A.item.default, A._local_scalar_dense.default)
@@ -114,19 +130,24 @@ def _item(mode: Any, func: object, self: Tensor) -> object:
     known = of(mode.shape_env)
     if kind == "c":
         return NotImplemented
-    return _once(self, "item", known.truth if kind == "b" else known.number if kind in "iu" else known.real)
+    return _once(
+        self, "item", known.truth if kind == "b" else known.number if kind in "iu" else known.real
+    )
 
 
 @_rule(A._assert_scalar.default)
 def _assert_scalar(mode: object, func: object, self: object, message: str) -> None:
-    """It is said already where it is a comparison of symbols; what is false however data are fails at once."""
+    """It is said already where it is a comparison of symbols; what is false however data are fails
+    at once."""
     del mode, func
     if not isinstance(self, Truth) and not self:
         raise RuntimeError(message)
 
 
 @_rule(A.sym_constrain_range.default, A.sym_constrain_range_for_size.default)
-def _constrain(mode: object, func: object, size: object, *, min: int | None, max: int | None) -> object:
+def _constrain(
+    mode: object, func: object, size: object, *, min: int | None, max: int | None
+) -> object:
     del mode
     if not isinstance(size, Sym) or not size.on_data:
         return NotImplemented
@@ -165,16 +186,32 @@ def _masked_select(mode: object, func: object, self: Tensor, mask: Tensor) -> ob
 
 
 @_rule(A._unique2.default)
-def _unique2(mode: object, func: object, self: Tensor, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Tensor, ...]:
+def _unique2(
+    mode: object,
+    func: object,
+    self: Tensor,
+    sorted: bool,
+    return_inverse: bool,
+    return_counts: bool,
+) -> tuple[Tensor, ...]:
     del func, sorted
     n = _size(mode, self._aval.size)
     inverse = _empty(mode, self, self.shape if return_inverse else (0,), _LONG)
-    return _empty(mode, self, (n,)), inverse, _empty(mode, self, (n if return_counts else 0,), _LONG)
+    return (
+        _empty(mode, self, (n,)),
+        inverse,
+        _empty(mode, self, (n if return_counts else 0,), _LONG),
+    )
 
 
 @_rule(A.unique_consecutive.default)
 def _unique_consecutive(
-    mode: object, func: object, self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None
+    mode: object,
+    func: object,
+    self: Tensor,
+    return_inverse: bool,
+    return_counts: bool,
+    dim: int | None,
 ) -> tuple[Tensor, ...]:
     if dim is not None and (dim, self.ndim) != (0, 1):
         return _unique_dim(mode, func, self, dim, True, return_inverse, return_counts)
@@ -183,23 +220,39 @@ def _unique_consecutive(
 
 @_rule(A.unique_dim.default)
 def _unique_dim(
-    mode: Any, func: object, self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
+    mode: Any,
+    func: object,
+    self: Tensor,
+    dim: int,
+    sorted: bool,
+    return_inverse: bool,
+    return_counts: bool,
 ) -> tuple[Tensor, ...]:
     del func, sorted, return_inverse, return_counts  # it gives both, as PyTorch's does
     shape = list(self.shape)
     dim = range(len(shape))[dim]
     m, shape[dim] = shape[dim], _size(mode, self._aval.shape[dim])
-    return _empty(mode, self, shape), _empty(mode, self, (m,), _LONG), _empty(mode, self, (shape[dim],), _LONG)
+    return (
+        _empty(mode, self, shape),
+        _empty(mode, self, (m,), _LONG),
+        _empty(mode, self, (shape[dim],), _LONG),
+    )
 
 
 @_rule(A.repeat_interleave.Tensor)
 def _repeats(mode: object, func: object, repeats: Tensor, *, output_size: object = None) -> object:
     del func
-    return NotImplemented if output_size is not None else _empty(mode, repeats, (_size(mode, None),), _LONG)
+    return (
+        NotImplemented
+        if output_size is not None
+        else _empty(mode, repeats, (_size(mode, None),), _LONG)
+    )
 
 
 @_rule(A.repeat_interleave.self_Tensor)
-def _repeat_interleave(mode: Any, func: object, self: Tensor, repeats: Tensor, dim: int | None, *, output_size: object) -> object:
+def _repeat_interleave(
+    mode: Any, func: object, self: Tensor, repeats: Tensor, dim: int | None, *, output_size: object
+) -> object:
     del func, repeats
     if output_size is not None:
         return NotImplemented
@@ -211,15 +264,32 @@ def _repeat_interleave(mode: Any, func: object, self: Tensor, repeats: Tensor, d
 
 
 @_rule(A.bincount.default)
-def _bincount(mode: Any, func: object, self: Tensor, weights: Tensor | None, minlength: object) -> object:
+def _bincount(
+    mode: Any, func: object, self: Tensor, weights: Tensor | None, minlength: object
+) -> object:
     del func
     n = of(mode.shape_env).number(minlength if type(minlength) is int else 0, size=True)
-    kind = _LONG if weights is None else weights.dtype if str(weights.dtype) == "torch.float32" else BY_NAME["float64"]
+    kind = (
+        _LONG
+        if weights is None
+        else weights.dtype
+        if str(weights.dtype) == "torch.float32"
+        else BY_NAME["float64"]
+    )
     return _empty(mode, self, (n,), kind)
 
 
 @_rule(A.randperm.default)
-def _randperm(mode: object, func: object, n: object, *, dtype: object, layout: object, device: object, pin_memory: object) -> object:
+def _randperm(
+    mode: object,
+    func: object,
+    n: object,
+    *,
+    dtype: object,
+    layout: object,
+    device: object,
+    pin_memory: object,
+) -> object:
     del func, layout, pin_memory
     return _made_of(mode, n, dtype, device) if isinstance(n, Sym) else NotImplemented
 
@@ -238,7 +308,12 @@ def _arange(
     pin_memory: bool | None,
 ) -> object:
     del func, layout, pin_memory
-    if not isinstance(start, Sym) or not all(isinstance(x, (int, Sym)) for x in (end, step)) or type(step) is not int or not step:
+    if (
+        not isinstance(start, Sym)
+        or not all(isinstance(x, (int, Sym)) for x in (end, step))
+        or type(step) is not int
+        or not step
+    ):
         return NotImplemented
     n: Any = (end - start + step - 1) // step if step > 0 else (start - end - step - 1) // -step
     return _made_of(mode, n.__sym_max__(0) if isinstance(n, Sym) else max(n, 0), dtype, device)
@@ -246,7 +321,9 @@ def _arange(
 
 def _made_of(mode: Any, n: object, dtype: object, device: object) -> object:
     with mode:
-        return A.empty.memory_format([n], dtype=dtype if type(dtype) is type(_LONG) else _LONG, device=device)
+        return A.empty.memory_format(
+            [n], dtype=dtype if type(dtype) is type(_LONG) else _LONG, device=device
+        )
 
 
 def _masks(indices: Sequence[object]) -> bool:
@@ -254,7 +331,9 @@ def _masks(indices: Sequence[object]) -> bool:
 
 
 @_rule(A.index.Tensor)
-def _index(mode: Any, func: Callable[..., object], self: Tensor, indices: list[Tensor | None]) -> Any:
+def _index(
+    mode: Any, func: Callable[..., object], self: Tensor, indices: list[Tensor | None]
+) -> Any:
     """Masks as the places where they are true."""
     if not _masks(indices):
         return NotImplemented
@@ -270,7 +349,9 @@ def _index(mode: Any, func: Callable[..., object], self: Tensor, indices: list[T
 
 
 @_rule(A.select.int)
-def _select(mode: Any, func: Callable[..., object], self: Tensor, dim: int, index: Sym | int) -> object:
+def _select(
+    mode: Any, func: Callable[..., object], self: Tensor, dim: int, index: Sym | int
+) -> object:
     if not isinstance(index, Sym) or not index.on_data:
         return NotImplemented
     with mode:
@@ -278,8 +359,11 @@ def _select(mode: Any, func: Callable[..., object], self: Tensor, dim: int, inde
 
 
 @_rule(A.slice.Tensor)
-def _slice(mode: object, func: object, self: Tensor, dim: int, start: object, end: object, step: int) -> object:
-    """Between places that are not known to lie in the dimension there is a number of elements that data decide."""
+def _slice(
+    mode: object, func: object, self: Tensor, dim: int, start: object, end: object, step: int
+) -> object:
+    """Between places that are not known to lie in the dimension there is a number of elements that
+    data decide."""
     del func
     size = self.shape[dim]
     if not any(isinstance(x, Sym) and x.on_data for x in (size, start, end, step)):
@@ -292,7 +376,8 @@ def _slice(mode: object, func: object, self: Tensor, dim: int, start: object, en
 
 
 def _place(x: Any, size: Any) -> Any:
-    """A place in a dimension, counted from the front; None where it is not known whether it lies in it."""
+    """A place in a dimension, counted from the front; None where it is not known whether it lies in
+    it."""
     if type(x) is int and x >= 1 << 62:
         return size
     if statically(x < 0):
@@ -319,15 +404,24 @@ def _view(mode: Any, self: Tensor, dim: int, n: Any, step: Any) -> object:
 
 @_rule(A.index_put_.default, A._index_put_impl_.default)
 def _index_put_(
-    mode: object, func: object, self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool, unsafe: bool = False
+    mode: object,
+    func: object,
+    self: Tensor,
+    indices: list[Tensor],
+    values: Tensor,
+    accumulate: bool,
+    unsafe: bool = False,
 ) -> object:
-    """Where masks decide how many places there are, values are only known to fit where the program runs."""
+    """Where masks decide how many places there are, values are only known to fit where the program
+    runs."""
     del mode, func, values, accumulate, unsafe
     return self if _masks(indices) else NotImplemented
 
 
 @_rule(A.index_put.default)
-def _index_put(mode: Any, func: object, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Any:
+def _index_put(
+    mode: Any, func: object, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool
+) -> Any:
     del func, values, accumulate
     if not _masks(indices):
         return NotImplemented

@@ -1,5 +1,6 @@
-"""Tensors without data that claim to lie on a device: ``FakeTensorMode`` finds shapes, strides, dtypes and devices of results, and nothing
-else. Operators run on the meta device, where kernels are only traced for their shapes; sizes may be symbols (``symbols.py``).
+"""Tensors without data that claim to lie on a device: ``FakeTensorMode`` finds shapes, strides,
+dtypes and devices of results, and nothing else. Operators run on the meta device, where kernels are
+only traced for their shapes; sizes may be symbols (``symbols.py``).
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from ._constants import Constants, leaves, mapped, may_be_known
 from ._wrappers import around_fakes, takes_over
 
 __all__ = [
-    "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor", "FakeTensorConverter",
-    "FakeTensorDeviceMismatchError", "FakeTensorMode",
-    "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
-    "unset_fake_temporarily",
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor",
+    "FakeTensorConverter", "FakeTensorDeviceMismatchError", "FakeTensorMode",
+    "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake",
+    "maybe_get_fake_mode", "unset_fake_temporarily",
 ]  # fmt: skip
 
 
@@ -76,7 +77,11 @@ class FakeTensorDeviceMismatchError(RuntimeError):
 
 def _wrapped(shape: tuple[object, ...]) -> _Size | None:
     """Sizes as programs see them."""
-    return _Size([env_of(n).wrap(n) if type(n) in SYMBOLIC else n for n in shape]) if any_symbolic(shape) else None
+    return (
+        _Size([env_of(n).wrap(n) if type(n) in SYMBOLIC else n for n in shape])
+        if any_symbolic(shape)
+        else None
+    )
 
 
 class FakeTensor(Tensor):
@@ -85,7 +90,8 @@ class FakeTensor(Tensor):
     Attributes:
         fake_mode: the mode that made it.
         fake_device: where it claims to lie; the device need not exist.
-        constant: the tensor that it stands for, where its data is known because the program wrote it down.
+        constant: the tensor that it stands for, where its data is known because the program wrote
+            it down.
 
     Example:
         >>> import jtorch as torch
@@ -113,7 +119,15 @@ class FakeTensor(Tensor):
         """A fake tensor like the meta tensor ``elem``, on ``device``."""
         del real_tensor
         aval = elem._aval
-        return _made(fake_mode, aval.shape, elem._strides, aval.dtype, devices.device(device), elem.storage_offset(), constant)
+        return _made(
+            fake_mode,
+            aval.shape,
+            elem._strides,
+            aval.dtype,
+            devices.device(device),
+            elem.storage_offset(),
+            constant,
+        )
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
@@ -121,7 +135,9 @@ class FakeTensor(Tensor):
         return fake_mode.from_tensor(t)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Tensor:
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Tensor:
         kwargs = kwargs or {}
         mode = _mode_among((args, kwargs))
         if mode is None or takes_over(types, FakeTensor):
@@ -165,7 +181,8 @@ class FakeTensor(Tensor):
         return len(range(self.shape[0])) if self.ndim else super().__len__()
 
     def _settled(self, reason: str) -> bool:
-        """Ends the graph in which this tensor is being recorded, which makes a plain tensor with data of it."""
+        """Ends the graph in which this tensor is being recorded, which makes a plain tensor with
+        data of it."""
         found = recorder()
         if found is not None:
             found.finish(reason)
@@ -213,7 +230,13 @@ class FakeTensor(Tensor):
         found = memo.get(id(self))
         if found is None:
             found = memo[id(self)] = _made(
-                self.fake_mode, self._aval.shape, self._strides, self._aval.dtype, self.device, self.storage_offset(), self.constant
+                self.fake_mode,
+                self._aval.shape,
+                self._strides,
+                self._aval.dtype,
+                self.device,
+                self.storage_offset(),
+                self.constant,
             )
             found._rg = self._rg
             if self.__dict__.get("_is_param"):
@@ -231,7 +254,14 @@ def _default_dtype() -> object:
 
 
 def _made(
-    mode: FakeTensorMode, shape: Any, strides: Any, dtype: Any, device: Any, offset: Any, constant: Any = None, storage: Any = None
+    mode: FakeTensorMode,
+    shape: Any,
+    strides: Any,
+    dtype: Any,
+    device: Any,
+    offset: Any,
+    constant: Any = None,
+    storage: Any = None,
 ) -> FakeTensor:
     """A fake tensor, in memory of its own or in a ``storage`` that others have."""
     try:
@@ -298,13 +328,17 @@ class FakeTensorMode(TorchDispatchMode):
     """A block in which tensors have no data, and the counterparts of real ones.
 
     Args:
-        allow_non_fake_inputs: real tensors among the operands are taken for their counterparts, instead of an error.
-        shape_env: sizes of converted tensors are symbols of this environment, sizes of 0 and 1 excepted.
+        allow_non_fake_inputs: real tensors among the operands are taken for their counterparts,
+            instead of an error.
+        shape_env: sizes of converted tensors are symbols of this environment, sizes of 0 and 1
+            excepted.
         static_shapes: sizes stay numbers all the same.
 
     Raises:
-        DataDependentOutputException: by what needs data (``item``, ``bool``); constants that the program wrote down have some.
-        DynamicOutputShapeException: by operators whose results' shapes depend on data (``nonzero``, ``unique``).
+        DataDependentOutputException: by what needs data (``item``, ``bool``); constants that the
+            program wrote down have some.
+        DynamicOutputShapeException: by operators whose results' shapes depend on data (``nonzero``,
+            ``unique``).
         FakeTensorDeviceMismatchError: for operands on several devices.
 
     Example:
@@ -327,7 +361,11 @@ class FakeTensorMode(TorchDispatchMode):
     ) -> None:
         super().__init__()
         del allow_fallback_kernels  # kernels are always traced, never run on made-up data
-        self.allow_non_fake_inputs, self.shape_env, self.export = allow_non_fake_inputs, shape_env, export
+        self.allow_non_fake_inputs, self.shape_env, self.export = (
+            allow_non_fake_inputs,
+            shape_env,
+            export,
+        )
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self.fake_tensor_converter = FakeTensorConverter()
         self.constants = Constants()
@@ -349,14 +387,22 @@ class FakeTensorMode(TorchDispatchMode):
         """True: programs' own modes come before it."""
         return True
 
-    # ---- converting ------------------------------------------------------------------------------------------------------------
+    # ---- converting ------------------------------------------------------------------------------
 
     def from_tensor(
-        self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None, trace: bool = True
+        self,
+        tensor: Tensor,
+        *,
+        static_shapes: bool | None = None,
+        source: Any = None,
+        symbolic_context: Any = None,
+        trace: bool = True,
     ) -> FakeTensor:
-        """The counterpart of a tensor: the same object whenever it is asked for. A parameter's is one, too.
+        """The counterpart of a tensor: the same object whenever it is asked for. A parameter's is
+        one, too.
 
-        ``symbolic_context`` may be a list with a size for each dimension: a number, or a ``SymInt`` of the mode's environment.
+        ``symbolic_context`` may be a list with a size for each dimension: a number, or a ``SymInt``
+        of the mode's environment.
 
         Raises:
             UnsupportedFakeTensorException: for sparse and nested tensors.
@@ -369,8 +415,14 @@ class FakeTensorMode(TorchDispatchMode):
         found = self.fake_tensor_converter.get(tensor)
         if found is not None or (found := around_fakes(self, tensor, static_shapes)) is not None:
             return found
-        if not isinstance(tensor, Tensor) or str(tensor.layout) != "torch.strided" or getattr(tensor, "is_nested", False):
-            raise UnsupportedFakeTensorException(f"a {type(tensor).__name__} of layout {getattr(tensor, 'layout', None)}")
+        if (
+            not isinstance(tensor, Tensor)
+            or str(tensor.layout) != "torch.strided"
+            or getattr(tensor, "is_nested", False)
+        ):
+            raise UnsupportedFakeTensorException(
+                f"a {type(tensor).__name__} of layout {getattr(tensor, 'layout', None)}"
+            )
         static = self.static_shapes if static_shapes is None else static_shapes
         shape: Any = tuple(tensor.shape)
         strides: Any = tensor.stride()
@@ -383,7 +435,15 @@ class FakeTensorMode(TorchDispatchMode):
         if any_symbolic(sizes) or sizes != shape:
             strides = _strides_like(shape, strides, [exact(n) for n in sizes])
         memory = self.fake_tensor_converter.memory(tensor)
-        fake = _made(self, exact(tuple(sizes)), strides, tensor._aval.dtype, tensor.device, tensor.storage_offset(), storage=memory)
+        fake = _made(
+            self,
+            exact(tuple(sizes)),
+            strides,
+            tensor._aval.dtype,
+            tensor.device,
+            tensor.storage_offset(),
+            storage=memory,
+        )
         fake._rg = tensor.requires_grad
         from ..nn import Parameter
 
@@ -395,16 +455,19 @@ class FakeTensorMode(TorchDispatchMode):
         return fake
 
     def _symbol_for(self, n: int) -> SymInt:
-        """The symbol of a size: one for all sizes that are equal in the example, as PyTorch takes them."""
+        """The symbol of a size: one for all sizes that are equal in the example, as PyTorch takes
+        them."""
         assert self.shape_env is not None
         for name, hint in self.shape_env.hints.items():
             if hint == n:
                 return self.shape_env.symbol(name)
         return self.shape_env.create_symbol(n)
 
-    # ---- operators -------------------------------------------------------------------------------------------------------------
+    # ---- operators -------------------------------------------------------------------------------
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         if takes_over(types, FakeTensor):
             return NotImplemented
         values = func.complete(args, kwargs or {})
@@ -430,7 +493,11 @@ class FakeTensorMode(TorchDispatchMode):
         for i, a in enumerate(schema.arguments):
             if a.name == "device":
                 given[i] = devices.device("meta")
-            elif a.type.rstrip("?") in ("Scalar", "Tensor") and type(given[i]) in SYMBOLIC and a.name not in ("start", "end", "step"):
+            elif (
+                a.type.rstrip("?") in ("Scalar", "Tensor")
+                and type(given[i]) in SYMBOLIC
+                and a.name not in ("start", "end", "step")
+            ):
                 given[i] = 2  # what a number is decides no shape, but for ranges
             elif type(given[i]) is Float:
                 given[i] = given[i].hint if _decides_no_shape(a) else float(given[i])
@@ -459,7 +526,9 @@ class FakeTensorMode(TorchDispatchMode):
                 memory = None if base is None else self._fake(func, base, values)._al.storage
                 place = device if x._aval.device == META else x.device
                 unknown.note_sizes(self.shape_env, x._aval.shape)
-                return _made(self, x._aval.shape, x._strides, x._aval.dtype, place, offset, storage=memory)
+                return _made(
+                    self, x._aval.shape, x._strides, x._aval.dtype, place, offset, storage=memory
+                )
             return env_of(x).wrap(x) if type(x) in SYMBOLIC else x
 
         result = mapped(outcome, out)
@@ -474,19 +543,30 @@ class FakeTensorMode(TorchDispatchMode):
         varying: list[object],
         error: Exception,
     ) -> object:
-        """What an operator gives that failed, with the example's sizes for as few symbols as will do: which becomes guards."""
+        """What an operator gives that failed, with the example's sizes for as few symbols as will
+        do: which becomes guards."""
         names = env.names_in(varying)
         original = dict(stands)
         for chosen in [*[[n] for n in names], names]:
             stands.update(original)
             try:
-                out = self._run(func, [mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x) for x in given])
+                out = self._run(
+                    func,
+                    [
+                        mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x)
+                        for x in given
+                    ],
+                )
             except (DataDependentOutputException, DynamicOutputShapeException):
                 raise
             except Exception:
                 continue
             said = str(error).splitlines()[0]
-            env.specialise(f"{func} needs {', '.join(chosen)} to be known ({said})", chosen, matched="mat1 and mat2" in said)
+            env.specialise(
+                f"{func} needs {', '.join(chosen)} to be known ({said})",
+                chosen,
+                matched="mat1 and mat2" in said,
+            )
             return out
         stands.update(original)
         raise error
@@ -503,22 +583,44 @@ class FakeTensorMode(TorchDispatchMode):
             raise
         except (NotImplementedError, RuntimeError) as error:
             if _wants_data(error):
-                raise (DynamicOutputShapeException if _any_shape(func) else DataDependentOutputException)(func) from None
+                raise (
+                    DynamicOutputShapeException
+                    if _any_shape(func)
+                    else DataDependentOutputException
+                )(func) from None
             raise
 
-    def _of_constants(self, func: object, values: list[Any], tensors: list[Tensor]) -> tuple[object] | None:
-        """The answer where data is known: numbers that the program wrote down, and what is computed from them alone."""
-        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default) and not isinstance(values[0], FakeTensor):
+    def _of_constants(
+        self, func: object, values: list[Any], tensors: list[Tensor]
+    ) -> tuple[object] | None:
+        """The answer where data is known: numbers that the program wrote down, and what is computed
+        from them alone."""
+        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default) and not isinstance(
+            values[0], FakeTensor
+        ):
             real = values[0]
             with Below(), Kernel(), modes_off():
-                return (self._constant(real.clone()) if may_be_known(real) else self.from_tensor(real, static_shapes=True),)
+                return (
+                    self._constant(real.clone())
+                    if may_be_known(real)
+                    else self.from_tensor(real, static_shapes=True),
+                )
         found = self.constants.answer(func, values, tensors, self._constant)
         if found is None:
             self.constants.written(func, values)
         return found
 
     def _constant(self, real: Tensor, memory: Storage | None = None) -> FakeTensor:
-        return _made(self, real._aval.shape, real._strides, real._aval.dtype, real.device, real.storage_offset(), real, memory)
+        return _made(
+            self,
+            real._aval.shape,
+            real._strides,
+            real._aval.dtype,
+            real.device,
+            real.storage_offset(),
+            real,
+            memory,
+        )
 
     def _stand_in(self, func: object, x: Tensor, values: list[object]) -> Tensor:
         t = self._fake(func, x, values)
@@ -527,7 +629,11 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _reduced(self, n: object) -> Any:
         """A size, without the symbols that were said to equal something else."""
-        return n if self.shape_env is None or self.shape_env.data is None else self.shape_env.data.reduced(n)
+        return (
+            n
+            if self.shape_env is None or self.shape_env.data is None
+            else self.shape_env.data.reduced(n)
+        )
 
     def _fake(self, func: Any, x: Tensor, values: list[object]) -> Tensor:
         if isinstance(x, FakeTensor):
@@ -535,10 +641,15 @@ class FakeTensorMode(TorchDispatchMode):
                 raise AssertionError("Mixing fake modes NYI")
             return x
         if not self.allow_non_fake_inputs:
-            shown = mapped(lambda v: _Shown(v) if isinstance(v, Tensor) and not isinstance(v, FakeTensor) else v, func.trimmed(values)[0])
+            shown = mapped(
+                lambda v: (
+                    _Shown(v) if isinstance(v, Tensor) and not isinstance(v, FakeTensor) else v
+                ),
+                func.trimmed(values)[0],
+            )
             raise AssertionError(
-                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
-                f"{func}({', '.join(map(str, shown))})"
+                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
+                f"with 'allow_non_fake_inputs'. Found in {func}({', '.join(map(str, shown))})"
             )
         return self.from_tensor(x, static_shapes=True)
 
@@ -547,9 +658,15 @@ class FakeTensorMode(TorchDispatchMode):
         asked = values[places["device"]] if "device" in places else None
         if asked is not None:
             found = devices.device(asked)
-            return devices.device("cuda", 0) if found.type == "cuda" and found.index is None else found
+            return (
+                devices.device("cuda", 0) if found.type == "cuda" and found.index is None else found
+            )
         if not tensors:
-            return devices.current_default() if hasattr(devices, "current_default") else devices.device("cpu")
+            return (
+                devices.current_default()
+                if hasattr(devices, "current_default")
+                else devices.device("cpu")
+            )
         found = None
         for t in tensors:
             if found is None or t.device == found:
@@ -558,19 +675,31 @@ class FakeTensorMode(TorchDispatchMode):
                 continue
             elif found.type == "cpu" and all(not u.ndim for u in tensors if u.device == found):
                 found = t.device
-            elif func.overloadpacket in (aten.copy_, aten._to_copy, aten.index_put_, aten.index, aten._index_put_impl_):
+            elif func.overloadpacket in (
+                aten.copy_,
+                aten._to_copy,
+                aten.index_put_,
+                aten.index,
+                aten._index_put_impl_,
+            ):
                 continue
             else:
                 raise FakeTensorDeviceMismatchError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {found} and {t.device}!"
+                    "Expected all tensors to be on the same device, but found at least two "
+                    f"devices, {found} and {t.device}!"
                 )
         assert found is not None
         return found
 
 
 def _decides_no_shape(a: Any) -> bool:
-    """Whether the shape of an operator's result is the same whatever number a parameter is given."""
-    return a.type.rstrip("?") in ("Scalar", "Tensor", "float") and a.name not in ("start", "end", "step") and "scales" not in a.name
+    """Whether the shape of an operator's result is the same whatever number a parameter is
+    given."""
+    return (
+        a.type.rstrip("?") in ("Scalar", "Tensor", "float")
+        and a.name not in ("start", "end", "step")
+        and "scales" not in a.name
+    )
 
 
 def _sizes_in(given: list[object]) -> Iterator[object]:
@@ -581,7 +710,9 @@ def _sizes_in(given: list[object]) -> Iterator[object]:
                 yield n
 
 
-def _hinted(x: Tensor | int, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]) -> object:
+def _hinted(
+    x: Tensor | int, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]
+) -> object:
     """An argument with the example's sizes in place of some symbols."""
 
     def size(n: object) -> Any:
@@ -607,13 +738,17 @@ class _Shown:
     """A real tensor in an error message."""
 
     def __init__(self, t: Tensor) -> None:
-        self.text = f"tensor([...], size=({', '.join(map(str, t.shape))}{',' if t.ndim == 1 else ''}))"
+        self.text = (
+            f"tensor([...], size=({', '.join(map(str, t.shape))}{',' if t.ndim == 1 else ''}))"
+        )
 
     def __repr__(self) -> str:
         return self.text
 
 
-def _strides_like(shape: tuple[int, ...], strides: tuple[int, ...], sizes: Any) -> tuple[object, ...]:
+def _strides_like(
+    shape: tuple[int, ...], strides: tuple[int, ...], sizes: Any
+) -> tuple[object, ...]:
     """The strides of a dense tensor for other sizes; those of others stay numbers."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i]))
     found: list[Any] = [0] * len(shape)
@@ -630,7 +765,12 @@ def _strides_like(shape: tuple[int, ...], strides: tuple[int, ...], sizes: Any) 
 
 def _wants_data(error: BaseException) -> bool:
     text = str(error)
-    return "no data" in text or "meta tensor" in text or "Meta tensor" in text or "Cannot copy out of" in text
+    return (
+        "no data" in text
+        or "meta tensor" in text
+        or "Meta tensor" in text
+        or "Cannot copy out of" in text
+    )
 
 
 def _any_shape(func: Any) -> bool:
@@ -638,7 +778,7 @@ def _any_shape(func: Any) -> bool:
     return any(r.type.startswith("Tensor") for r in func._schema.returns)
 
 
-# ---- asking ----------------------------------------------------------------------------------------------------------------------
+# ---- asking --------------------------------------------------------------------------------------
 
 
 def is_fake(x: Any) -> bool:
@@ -681,7 +821,8 @@ def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
 
 
 class FakeCopyMode(TorchFunctionMode):
-    """A block in which copies of tensors, by ``clone`` or ``copy.deepcopy``, are fake ones of a mode.
+    """A block in which copies of tensors, by ``clone`` or ``copy.deepcopy``, are fake ones of a
+    mode.
 
     Example:
         >>> import copy
@@ -695,7 +836,9 @@ class FakeCopyMode(TorchFunctionMode):
     def __init__(self, fake_mode: FakeTensorMode) -> None:
         self.fake_mode = fake_mode
 
-    def __torch_function__(self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         del types
         kwargs = kwargs or {}
         if func is Tensor.clone:

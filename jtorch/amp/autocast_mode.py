@@ -41,13 +41,18 @@ def is_autocast_available(device_type: str) -> bool:
         RuntimeError: if it names no device.
     """
     if not isinstance(device_type, str):
-        raise TypeError(f"_is_autocast_available(): argument 'device_type' (position 1) must be str, not {type_name(device_type)}")
+        raise TypeError(
+            "_is_autocast_available(): argument 'device_type' (position 1) must be str, not "
+            f"{type_name(device_type)}"
+        )
     return torch.device(device_type).type in _KINDS
 
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The lower precision of a device type."""
-    return _state.dtypes.get(device_type, torch.float16 if device_type in ("cuda", "mps", "ipu") else torch.bfloat16)
+    return _state.dtypes.get(
+        device_type, torch.float16 if device_type in ("cuda", "mps", "ipu") else torch.bfloat16
+    )
 
 
 def set_autocast_dtype(device_type: str, dtype: object) -> None:
@@ -67,7 +72,8 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     if any(_state.enabled.values()):
         if _state.mode is None:
             _state.mode = _Casting()
-            push_mode(_state.mode, outermost=RECORDED.recorder is not None)  # what is recorded are the calls as they were written
+            # what is recorded are the calls as they were written
+            push_mode(_state.mode, outermost=RECORDED.recorder is not None)
         _state.mode.refresh()
     elif _state.mode is not None:
         remove_mode(_state.mode)
@@ -95,7 +101,8 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Remembered: a weight that is cast several times in one program is cast once by the compiler."""
+    """Remembered: a weight that is cast several times in one program is cast once by the
+    compiler."""
     _state.cache = enabled
 
 
@@ -179,7 +186,8 @@ def set_autocast_ipu_dtype(dtype: object) -> None:
 
 
 class _Casting(TorchFunctionMode):
-    """The function mode behind ``autocast``: casts the operands of the functions that have a policy."""
+    """The function mode behind ``autocast``: casts the operands of the functions that have a
+    policy."""
 
     def __init__(self) -> None:
         self.acts_on = set()
@@ -188,7 +196,9 @@ class _Casting(TorchFunctionMode):
         """Takes on the functions that have a policy for an enabled device type."""
         self.acts_on = callables(tuple([kind for kind, on in _state.enabled.items() if on]))
 
-    def __torch_function__(self, func: Any, types: tuple[object, ...], args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: tuple[object, ...], args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         kind = _device_of((args, kwargs)) or ""  # no tensors: no policy
         policy = policy_of(func, kind) if _state.enabled.get(kind) else None
@@ -201,10 +211,20 @@ class _Casting(TorchFunctionMode):
             finally:
                 remove_mode(self)
         if policy == "state":
-            at = 2 if len(args) > 2 and isinstance(args[1], torch.Tensor) and args[1].dtype is torch.int64 else 1  # after batch sizes
+            # after batch sizes
+            at = (
+                2
+                if len(args) > 2
+                and isinstance(args[1], torch.Tensor)
+                and args[1].dtype is torch.int64
+                else 1
+            )
             state = args[at] if len(args) > at else kwargs["hx"]
             wanted = next(_tensors(state)).dtype
-            args, kwargs = (_cast(_cast(x, get_autocast_dtype(kind), kind), wanted, kind) for x in (args, kwargs))
+            args, kwargs = (
+                _cast(_cast(x, get_autocast_dtype(kind), kind), wanted, kind)
+                for x in (args, kwargs)
+            )
             if len(args) > at:
                 args = (*args[:at], state, *args[at + 1 :])
             else:
@@ -267,7 +287,8 @@ def _cast(tree: object, target: torch.dtype, kind: str) -> Any:
 
 
 class autocast:
-    """A block (or decorated function) in which matrix products and the like run in ``dtype``, and sensitive functions in float32.
+    """A block (or decorated function) in which matrix products and the like run in ``dtype``, and
+    sensitive functions in float32.
 
     Args:
         device_type: the operands it is for: ``"cpu"``, ``"cuda"``, ...
@@ -276,21 +297,39 @@ class autocast:
         enabled: whether the block changes anything.
     """
 
-    def __init__(self, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self,
+        device_type: str,
+        dtype: torch.dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
         _check_device_type(device_type)
         if device_type not in _KINDS:
             torch.device(device_type)  # its error for what is no type of device at all
-            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+            raise RuntimeError(
+                f"User specified an unsupported autocast device_type '{device_type}'"
+            )
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
         if enabled and device_type == "cuda" and not torch.cuda.is_available():
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
-            enabled = False
-        elif enabled and device_type != "cuda" and self.fast_dtype not in (torch.bfloat16, torch.float16):
             warnings.warn(
-                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2
+            )
+            enabled = False
+        elif (
+            enabled
+            and device_type != "cuda"
+            and self.fast_dtype not in (torch.bfloat16, torch.float16)
+        ):
+            warnings.warn(
+                f"In {device_type.upper()} autocast, but the target dtype is not supported. "
+                "Disabling autocast.\n"
+                f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, "
+                "torch.float16 currently.",
                 stacklevel=2,
             )
             enabled = False
@@ -298,7 +337,13 @@ class autocast:
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        self._before.append((is_autocast_enabled(self.device), get_autocast_dtype(self.device), is_autocast_cache_enabled()))
+        self._before.append(
+            (
+                is_autocast_enabled(self.device),
+                get_autocast_dtype(self.device),
+                is_autocast_cache_enabled(),
+            )
+        )
         set_autocast_dtype(self.device, self.fast_dtype)
         set_autocast_cache_enabled(self._cache_enabled)
         set_autocast_enabled(self.device, self._enabled)
@@ -316,7 +361,10 @@ class autocast:
 
 
 def _enter_autocast(
-    device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    device_type: str,
+    dtype: torch.dtype | None = None,
+    enabled: bool = True,
+    cache_enabled: bool | None = None,
 ) -> autocast:
     """Enters a block, as graphs do that have no blocks; gives what ``_exit_autocast`` leaves."""
     return autocast(device_type, dtype, enabled, cache_enabled).__enter__()
@@ -359,8 +407,14 @@ def _check_device_type(device_type: str) -> None:
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, cast_inputs: torch.dtype | None = None) -> Any:
-    """Decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs`` it runs in that dtype, without autocast."""
+def custom_fwd(
+    fwd: Callable[..., object] | None = None,
+    *,
+    device_type: str,
+    cast_inputs: torch.dtype | None = None,
+) -> Any:
+    """Decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs`` it runs in that
+    dtype, without autocast."""
     _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
@@ -372,7 +426,11 @@ def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, ca
         if cast_inputs is None or not is_autocast_enabled(device_type):
             return fwd(ctx, *args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *_cast(args, cast_inputs, device_type), **_cast(kwargs, cast_inputs, device_type))
+            return fwd(
+                ctx,
+                *_cast(args, cast_inputs, device_type),
+                **_cast(kwargs, cast_inputs, device_type),
+            )
 
     return decorated
 

@@ -42,7 +42,10 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not torch.cuda.is_available():
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=outside())
+            warnings.warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                stacklevel=outside(),
+            )
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:
@@ -50,11 +53,17 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
         self._init_growth_tracker = 0
         self._scale: Any = None
         self._growth_tracker: Any = None
-        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
+        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     def _check_scale_growth_tracker(self, funcname: str) -> tuple[torch.Tensor, torch.Tensor]:
         """Scale and growth tracker.
@@ -65,8 +74,8 @@ class GradScaler:
         for name in ("_scale", "_growth_tracker"):
             if getattr(self, name) is None:
                 raise AssertionError(
-                    f"Attempted {funcname} but {name} is None.  This may indicate your script did not use scaler.scale(loss or "
-                    "outputs) earlier in the iteration."
+                    f"Attempted {funcname} but {name} is None.  This may indicate your script did "
+                    "not use scaler.scale(loss or outputs) earlier in the iteration."
                 )
         return self._scale, self._growth_tracker
 
@@ -74,7 +83,9 @@ class GradScaler:
         if self._growth_tracker is not None:
             raise AssertionError("_growth_tracker initialized before _scale")
         self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=dev)
-        self._growth_tracker = torch.full((), self._init_growth_tracker, dtype=torch.int32, device=dev)
+        self._growth_tracker = torch.full(
+            (), self._init_growth_tracker, dtype=torch.int32, device=dev
+        )
 
     def scale(self, outputs: torch.Tensor | Iterable[torch.Tensor]) -> Any:
         """Tensors, or nested iterables of them, times the scale."""
@@ -92,7 +103,8 @@ class GradScaler:
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: torch.Tensor, found_inf: torch.Tensor, allow_fp16: bool
     ) -> dict[object, torch.Tensor]:
-        """Multiplies all gradients by ``inv_scale``; for each device a number that is not 0 if one was not finite."""
+        """Multiplies all gradients by ``inv_scale``; for each device a number that is not 0 if one
+        was not finite."""
         finite: dict[object, list[torch.Tensor]] = {}
         with torch.no_grad():
             for group in optimizer.param_groups:
@@ -102,23 +114,30 @@ class GradScaler:
                     if not allow_fp16 and p.grad.dtype is torch.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
                     if p.grad.is_sparse:
-                        if p.grad.dtype is torch.float16:  # sums of entries for one place may overflow
+                        # sums of entries for one place may overflow
+                        if p.grad.dtype is torch.float16:
                             p.grad = p.grad.coalesce()
                         grad = p.grad._values()
                     else:
                         grad = p.grad
                     finite.setdefault(grad.device, []).append(torch.isfinite(grad).all())
                     grad.mul_(inv_scale.to(grad.device, non_blocking=True))
-            return {device: torch.maximum(found_inf.to(device), (~torch.stack(all_).all()).float()) for device, all_ in finite.items()}
+            return {
+                device: torch.maximum(found_inf.to(device), (~torch.stack(all_).all()).float())
+                for device, all_ in finite.items()
+            }
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divides the gradients of an optimiser's parameters by the scale, and notes whether all are finite."""
+        """Divides the gradients of an optimiser's parameters by the scale, and notes whether all
+        are finite."""
         if not self._enabled:
             return
         scale, _ = self._check_scale_growth_tracker("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = scale.double().reciprocal().float()
@@ -126,17 +145,24 @@ class GradScaler:
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
         state["stage"] = OptState.UNSCALED
 
-    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: object, **kwargs: object) -> float | None:
+    def _maybe_opt_step(
+        self, optimizer: Any, optimizer_state: dict[str, Any], *args: object, **kwargs: object
+    ) -> float | None:
         if any(v.item() for v in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
 
-    def _step_of_its_own(self, optimizer: Any, state: dict[str, Any], *args: object, **kwargs: object) -> object:
-        """The step of an optimiser that sees to scale and skipping itself: it gets ``grad_scale`` and ``found_inf``, or the scaler."""
+    def _step_of_its_own(
+        self, optimizer: Any, state: dict[str, Any], *args: object, **kwargs: object
+    ) -> object:
+        """The step of an optimiser that sees to scale and skipping itself: it gets ``grad_scale``
+        and ``found_inf``, or the scaler."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
-                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
-                "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                "GradScaler is going to stop passing itself as a keyword argument to the passed "
+                "optimizer. In the near future GradScaler registers `grad_scale: Tensor` and "
+                "`found_inf: Tensor` to the passed optimizer and let the optimizer use them "
+                "directly.",
                 FutureWarning,
                 stacklevel=3,
             )
@@ -148,7 +174,9 @@ class GradScaler:
             optimizer.grad_scale = self._scale * getattr(optimizer, "grad_scale", 1)
         else:
             optimizer.grad_scale = getattr(optimizer, "grad_scale", None)
-        optimizer.found_inf = sum(t.to(self._scale.device) for t in state["found_inf_per_device"].values())
+        optimizer.found_inf = sum(
+            t.to(self._scale.device) for t in state["found_inf_per_device"].values()
+        )
         result = optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         del optimizer.grad_scale, optimizer.found_inf
@@ -157,8 +185,8 @@ class GradScaler:
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(...)`` with unscaled gradients, unless one is not finite.
 
-        An optimiser with ``_step_supports_amp_scaling`` (``fused=True``) is always called, with the tensors ``grad_scale`` and
-        ``found_inf`` set on it.
+        An optimiser with ``_step_supports_amp_scaling`` (``fused=True``) is always called, with the
+        tensors ``grad_scale`` and ``found_inf`` set on it.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -179,21 +207,31 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | torch.Tensor | None = None) -> None:
-        """Lowers the scale if a step was skipped, raises it after ``growth_interval`` that were not; or sets it to ``new_scale``."""
+        """Lowers the scale if a step was skipped, raises it after ``growth_interval`` that were
+        not; or sets it to ``new_scale``."""
         if not self._enabled:
             return
         scale, tracker = self._check_scale_growth_tracker("update")
         if new_scale is not None:
             if isinstance(new_scale, torch.Tensor):
-                if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
+                if (
+                    new_scale.device.type != self._device
+                    or new_scale.numel() != 1
+                    or new_scale.requires_grad
+                ):
                     raise AssertionError(
-                        "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False."
+                        "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
+                        "torch.FloatTensor with requires_grad=False."
                     )
                 scale.copy_(new_scale)
             else:
                 scale.fill_(new_scale)
         else:
-            found = [f for s in self._per_optimizer_states.values() for f in s["found_inf_per_device"].values()]
+            found = [
+                f
+                for s in self._per_optimizer_states.values()
+                for f in s["found_inf_per_device"].values()
+            ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             if any(f.item() for f in found):
@@ -266,11 +304,17 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled "
+                "instance of GradScaler."
+            )
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
             self._scale.fill_(self._init_scale)
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_factor, self._backoff_factor = (
+            state_dict["growth_factor"],
+            state_dict["backoff_factor"],
+        )
         self._growth_interval = state_dict["growth_interval"]
         self._init_growth_tracker = state_dict["_growth_tracker"]
         if self._growth_tracker is not None:
@@ -279,16 +323,24 @@ class GradScaler:
     def _get_growth_tracker(self) -> int:
         if not self._enabled:
             return 0
-        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
+        return (
+            self._init_growth_tracker
+            if self._growth_tracker is None
+            else self._growth_tracker.item()
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         if self._enabled:
             if self._per_optimizer_states:
                 raise AssertionError(
-                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after scaler.update()."
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, "
+                    "or at the end after scaler.update()."
                 )
-            state["_init_scale"], state["_init_growth_tracker"] = self.get_scale(), self._get_growth_tracker()
+            state["_init_scale"], state["_init_growth_tracker"] = (
+                self.get_scale(),
+                self._get_growth_tracker(),
+            )
             state["_scale"] = state["_growth_tracker"] = None
         return state
 
@@ -297,7 +349,10 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer: object) -> dict[object, torch.Tensor]:
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        one, none = torch.full((), 1.0, device=scale.device), torch.full((), 0.0, device=scale.device)
+        one, none = (
+            torch.full((), 1.0, device=scale.device),
+            torch.full((), 0.0, device=scale.device),
+        )
         found = self._unscale_grads_(optimizer, one, none, True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found

@@ -1,6 +1,8 @@
-"""What autocast does to each public function: the policies that declarations state with ``autocast=``.
+"""What autocast does to each public function: the policies that declarations state with
+``autocast=``.
 
-Source of what they state: the tables of PyTorch's documentation of automatic mixed precision, for CPU and CUDA.
+Source of what they state: the tables of PyTorch's documentation of automatic mixed precision, for
+CPU and CUDA.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from .._src.ops._declare import OPS
 
 
 def policy(stated: str, kind: str) -> str:
-    """The policy for a type of device that a declaration states: one for all (``"lower"``), or by device (``"cpu lower, cuda widest"``).
+    """The policy for a type of device that a declaration states: one for all (``"lower"``), or by
+    device (``"cpu lower, cuda widest"``).
 
-    ``lower`` runs in the lower precision, ``float32`` in float32, ``widest`` in that of the widest operand; of the CPU alone are
-    ``matrices`` (lower, but for vectors), ``state`` (lower, but in the state's dtype), ``result`` (float32, with a lower result) and
-    ``edges`` (float32 for what mirrors or repeats edges, but for volumes mirrored). What is stated for CUDA holds for all devices but the
-    CPU.
+    ``lower`` runs in the lower precision, ``float32`` in float32, ``widest`` in that of the widest
+    operand; of the CPU alone are ``matrices`` (lower, but for vectors), ``state`` (lower, but in
+    the state's dtype), ``result`` (float32, with a lower result) and ``edges`` (float32 for what
+    mirrors or repeats edges, but for volumes mirrored). What is stated for CUDA holds for all
+    devices but the CPU.
     """
     parts = [part.split() for part in stated.split(", ")]
     by_device = {part[0]: part[-1] for part in parts if len(part) == 2}
@@ -50,8 +54,14 @@ def _operators(kind: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for record in (*OPS.values(), *COMPOSITES):
         if record.autocast and (word := policy(record.autocast, kind)):
-            name = getattr(record, "through", None) or getattr(record, "aten", None) or flat(record.path)
-            found.update(dict.fromkeys([name.partition(".")[0], *map(flat, paths_of(record))], word))
+            name = (
+                getattr(record, "through", None)
+                or getattr(record, "aten", None)
+                or flat(record.path)
+            )
+            found.update(
+                dict.fromkeys([name.partition(".")[0], *map(flat, paths_of(record))], word)
+            )
     hooks.operator_kernels.get()  # which state the rest
     for name, stated in POLICIES.items():
         found[name] = policy(stated, kind)
@@ -68,7 +78,8 @@ def policy_of(func: object, kind: str) -> str | None:
 
 
 class Callables(set[Any]):
-    """What has a policy for some types of devices: public callables, and operators, which are only looked up when they are called."""
+    """What has a policy for some types of devices: public callables, and operators, which are only
+    looked up when they are called."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self.kinds = kinds
@@ -77,7 +88,9 @@ class Callables(set[Any]):
     def __contains__(self, func: object) -> bool:
         if set.__contains__(self, func):
             return True
-        return isinstance(func, (OpOverload, OpOverloadPacket)) and any(policy_of(func, kind) for kind in self.kinds)
+        return isinstance(func, (OpOverload, OpOverloadPacket)) and any(
+            policy_of(func, kind) for kind in self.kinds
+        )
 
 
 callables = functools.cache(Callables)

@@ -1,4 +1,5 @@
-"""The two operators of a gradient scaler that libraries with a scaler of their own call: unscaling with a check, and the next scale."""
+"""The two operators of a gradient scaler that libraries with a scaler of their own call: unscaling
+with a check, and the next scale."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ def _need_one_float(tensor: Tensor, name: str) -> None:
         raise RuntimeError(f"{name} must be a float tensor.")
 
 
-def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
-    """Multiplies the gradients by ``inv_scale`` in place, and sets ``found_inf`` to one if one of them has an infinity or a NaN.
+def _amp_foreach_non_finite_check_and_unscale_(
+    self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor
+) -> None:
+    """Multiplies the gradients by ``inv_scale`` in place, and sets ``found_inf`` to one if one of
+    them has an infinity or a NaN.
 
     Raises:
         RuntimeError: if ``found_inf`` or ``inv_scale`` is not one float32.
@@ -37,7 +41,10 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     with torch.no_grad():
         for grad in self:
             if not grad.is_floating_point():
-                name = f'"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for {grad.dtype.scalar_name!r}'
+                name = (
+                    '"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for '
+                    f"{grad.dtype.scalar_name!r}"
+                )
                 raise NotImplementedError(name)
             found_inf.masked_fill_(~torch.isfinite(grad).all(), 1.0)
             grad.copy_(grad.float() * inv_scale if grad.dtype.itemsize < 4 else grad * inv_scale)
@@ -51,10 +58,12 @@ def _amp_update_scale_(
     scale_backoff_factor: float,
     growth_interval: int,
 ) -> Tensor:
-    """The next scale, in place: backed off after an infinity, grown after ``growth_interval`` steps without one, if that is finite.
+    """The next scale, in place: backed off after an infinity, grown after ``growth_interval`` steps
+    without one, if that is finite.
 
     Raises:
-        RuntimeError: if ``self`` or ``found_inf`` is not one float32, or ``growth_tracker`` not one int32.
+        RuntimeError: if ``self`` or ``found_inf`` is not one float32, or ``growth_tracker`` not one
+            int32.
     """
     for tensor, name, dtype, what in (
         (growth_tracker, "growth_tracker", torch.int32, "an int"),

@@ -1,6 +1,7 @@
 """Automatic differentiation: the tape, ``backward``, ``grad`` and the modes that switch recording.
 
-What needs floors above the tape is loaded when it is asked for, so that the tape itself stays on its floor.
+What needs floors above the tape is loaded when it is asked for, so that the tape itself stays on
+its floor.
 """
 
 from __future__ import annotations
@@ -37,19 +38,30 @@ if TYPE_CHECKING:  # what ``__getattr__`` finds
     from .variable import Variable as Variable
 
 __all__ = [
-    "Variable", "Function", "NestedIOFunction", "backward", "grad_mode", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",
-    "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Variable", "Function", "NestedIOFunction", "backward", "grad_mode", "detect_anomaly",
+    "enable_grad", "enforce_grad_layout_policy", "grad", "gradcheck", "gradgradcheck",
+    "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
 #: Where each public name that is loaded late lives.
 _LATE = {
-    "backward": "asking", "grad": "asking", "Function": "function", "FunctionCtx": "function", "Variable": "variable",
-    "NestedIOFunction": "function", "SavedTensor": "saved",
+    "backward": "asking", "grad": "asking", "Function": "function", "FunctionCtx": "function",
+    "Variable": "variable", "NestedIOFunction": "function", "SavedTensor": "saved",
     "gradgradcheck": "gradcheck", "DeviceType": "device_types", "GradcheckError": "gradcheck",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
-_SUBMODULES = ("grad_mode", "function", "graph", "functional", "forward_ad", "gradcheck", "variable", "profiler", "anomaly_mode")
+_SUBMODULES = (
+    "grad_mode",
+    "function",
+    "graph",
+    "functional",
+    "forward_ad",
+    "gradcheck",
+    "variable",
+    "profiler",
+    "anomaly_mode",
+)
 
 
 def kineto_available() -> bool:
@@ -71,7 +83,8 @@ def _profiler_enabled() -> bool:
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether checkpoints may be made here: always, as a ``backward`` for certain tensors alone runs them as well."""
+    """Whether checkpoints may be made here: always, as a ``backward`` for certain tensors alone
+    runs them as well."""
     return True
 
 
@@ -87,8 +100,11 @@ def __getattr__(name: str) -> Any:
         return sys.modules["jtorch"]
     if name == "_disable_profiler":
         refusals = importlib.import_module("jtorch._src.refusals.stand_ins")
-        return refusals.make("torch.autograd._disable_profiler", "operations have no times of their own")
-    if name.startswith("_") or name == "engine":  # imports ask for those; the table need not be read
+        return refusals.make(
+            "torch.autograd._disable_profiler", "operations have no times of their own"
+        )
+    # imports ask for those; the table need not be read
+    if name.startswith("_") or name == "engine":
         raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
     return importlib.import_module("jtorch._src.refusals.stand_ins").find("jtorch.autograd", name)
 

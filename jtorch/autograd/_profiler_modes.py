@@ -1,4 +1,5 @@
-"""The modes by which a profiler sees the functions that a program calls, and the operators that these are made of."""
+"""The modes by which a profiler sees the functions that a program calls, and the operators that
+these are made of."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Functions(TorchFunctionMode):
-    """Notes each function or method that calls an operator, under the name of the operator it stands for."""
+    """Notes each function or method that calls an operator, under the name of the operator it
+    stands for."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
@@ -30,8 +32,10 @@ class Functions(TorchFunctionMode):
         kwargs: dict[str, bool | None] | None = None,
     ) -> Any:
         name = getattr(func, "__name__", "")
-        space = getattr(func, "_namespace", "aten")  # that of an operator's library, where one is called as such
-        if name.endswith("__") or name in ("backward", "") or space == "profiler":  # the last open and close what is noted
+        # that of an operator's library, where one is called as such
+        space = getattr(func, "_namespace", "aten")
+        # the last open and close what is noted
+        if name.endswith("__") or name in ("backward", "") or space == "profiler":
             return func(*args, **(kwargs or {}))
         recorder = self.recorder
         event = recorder.begin(f"{space}::{getattr(func, '_opname', name)}", args)
@@ -44,17 +48,23 @@ class Functions(TorchFunctionMode):
 
 
 class Operators(TorchDispatchMode):
-    """Runs each operator, and notes how long it takes, unless the function around it is the same one."""
+    """Runs each operator, and notes how long it takes, unless the function around it is the same
+    one."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
 
     def __torch_dispatch__(
-        self, func: Any, types: tuple[object, ...], args: tuple[object, ...] = (), kwargs: dict[str, device | bool] | None = None
+        self,
+        func: Any,
+        types: tuple[object, ...],
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, device | bool] | None = None,
     ) -> Tensor:
         name = func.name().partition(".")[0]
-        if name == "aten::detach" or func.namespace == "profiler":  # a step of this package where PyTorch has none; a block's end
+        # a step of this package where PyTorch has none; a block's end
+        if name == "aten::detach" or func.namespace == "profiler":
             return func(*args, **(kwargs or {}))
         recorder = self.recorder
         around = recorder.innermost
@@ -71,7 +81,9 @@ class Operators(TorchDispatchMode):
         recorder = self.recorder
         result = recorder.ran(func(*args, **kwargs))
         if recorder.memory:
-            made = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor) and t._base is None]
+            made = [
+                t for t in pytree.tree_leaves(result) if isinstance(t, Tensor) and t._base is None
+            ]
             given = {id(t) for t in pytree.tree_leaves((args, kwargs))}
             event.self_cpu_memory_usage += sum(t.nbytes for t in made if id(t) not in given)
         if recorder.flops:

@@ -1,7 +1,9 @@
-"""What the engine does while a profiler is at work: compiling, kernels run by NumPy, compiled programs, transfers.
+"""What the engine does while a profiler is at work: compiling, kernels run by NumPy, compiled
+programs, transfers.
 
-The engine knows nothing of profilers and pays nothing for them: for as long as one is at work, a few of its functions are replaced by ones
-that look at the clock around them, and JAX is asked to tell how long it compiles. Programs that do not profile run the code as it stands.
+The engine knows nothing of profilers and pays nothing for them: for as long as one is at work, a
+few of its functions are replaced by ones that look at the clock around them, and JAX is asked to
+tell how long it compiles. Programs that do not profile run the code as it stands.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import numpy as np
 
 from .._src.engine import at_once, run, tiers
 
-record = importlib.import_module("jtorch._src.engine.record")  # under this name the package has a function
+# under this name the package has a function
+record = importlib.import_module("jtorch._src.engine.record")
 
 #: The kinds of phases, as traces name their rows.
 COMPILE, HOST, PROGRAM, TRANSFER = "compile", "host", "program", "transfer"
@@ -31,7 +34,8 @@ _COMPILING = {
 
 
 class Phase:
-    """Something that the engine did, from ``start`` to ``end`` (microseconds), without the phases inside of it in ``self_time``."""
+    """Something that the engine did, from ``start`` to ``end`` (microseconds), without the phases
+    inside of it in ``self_time``."""
 
     __slots__ = ("end", "kind", "name", "nbytes", "self_time", "start", "thread")
 
@@ -52,13 +56,15 @@ def now() -> float:
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.open: list[list[float]] = []  # for each phase that has not ended: the time of those inside of it
+        # for each phase that has not ended: the time of those inside of it
+        self.open: list[list[float]] = []
 
 
 class Phases:
     """Notes phases from ``start`` to ``stop``; ``told`` is called with each that has ended."""
 
-    #: Those at work, of which only the innermost notes: phases belong to one recorder, as events do.
+    #: Those at work, of which only the innermost notes: phases belong to one recorder, as events
+    #: do.
     active: list[Phases] = []
     _undo: list[Callable[[], None]] = []
 
@@ -80,8 +86,16 @@ class Phases:
             while self._undo:
                 self._undo.pop()()
 
-    def timed(self, kind: str | None, name: str, function: Callable[..., Any], args: tuple[Any, ...], nbytes: int = 0) -> Any:
-        """``function(*args)``, as a phase. Without a kind, the result tells which it was: what NumPy gave is NumPy's."""
+    def timed(
+        self,
+        kind: str | None,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        nbytes: int = 0,
+    ) -> Any:
+        """``function(*args)``, as a phase. Without a kind, the result tells which it was: what
+        NumPy gave is NumPy's."""
         inside = [0.0]
         self._local.open.append(inside)
         phase = Phase(kind or HOST, name, now())
@@ -145,8 +159,15 @@ def _of_host(result: np.ndarray) -> bool:
     return array is None or type(array) is np.ndarray or isinstance(array, np.generic)
 
 
-def _timed(kind: str | None, name: str, function: Callable[..., object], args: tuple[np.ndarray, ...], nbytes: int = 0) -> Any:
-    for phases in Phases.active[-1:]:  # another thread may come here when the last profiler has just ended
+def _timed(
+    kind: str | None,
+    name: str,
+    function: Callable[..., object],
+    args: tuple[np.ndarray, ...],
+    nbytes: int = 0,
+) -> Any:
+    # another thread may come here when the last profiler has just ended
+    for phases in Phases.active[-1:]:
         return phases.timed(kind, name, function, args, nbytes)
     return function(*args)
 
@@ -167,13 +188,24 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
         before = _set(undo, holder, name, replaced)
 
-    def execute(plan: run.Plan, trace: object, state: Any, values: Any, leaves: list[object], numbers: list[float]) -> None:
+    def execute(
+        plan: run.Plan,
+        trace: object,
+        state: Any,
+        values: Any,
+        leaves: list[object],
+        numbers: list[float],
+    ) -> None:
         def ran() -> list[jax.Array]:
             executed(plan, trace, state, values, leaves, numbers)
             return [values[i].array for i in plan.live]
 
         steps = state.steps()
-        name = steps[0].call.name if len(steps) == 1 else f"{steps[0].call.name} .. {steps[-1].call.name} ({len(steps)} operations)"
+        name = (
+            steps[0].call.name
+            if len(steps) == 1
+            else f"{steps[0].call.name} .. {steps[-1].call.name} ({len(steps)} operations)"
+        )
         _timed(PROGRAM, name, ran, ())
 
     executed = _set(undo, run, "_execute", execute)
@@ -204,7 +236,9 @@ def _replace(undo: list[Callable[[], None]]) -> None:
     timing(record, "immediately", None)
 
     def moved(array: np.ndarray, *rest: Any) -> Any:
-        return _timed(TRANSFER, "to device", moved_before, (array, *rest), getattr(array, "nbytes", 0))
+        return _timed(
+            TRANSFER, "to device", moved_before, (array, *rest), getattr(array, "nbytes", 0)
+        )
 
     moved_before = _set(undo, tiers, "moved", moved)
     for holder in (run, at_once):

@@ -8,14 +8,16 @@ from typing import Any
 from .._src.engine import THREADS
 from .tape import Node, next_seq
 
-#: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is complete.
+#: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is
+#: complete.
 WATCHED: list[bool] = [False]
 #: Held while a gradient is added to a leaf's.
 LOCK = THREADS.new_lock()
 
 
 class AccumulateGrad(Node):
-    """The node that adds a gradient to the ``grad`` of a leaf; the same object for as long as someone refers to it."""
+    """The node that adds a gradient to the ``grad`` of a leaf; the same object for as long as
+    someone refers to it."""
 
     __slots__ = ("variable",)
     _is_shown = True

@@ -14,12 +14,18 @@ from . import tape
 from .function_node import FunctionNode
 from .nodes import shown
 
-__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+__all__ = [
+    "detect_anomaly",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_detect_anomaly",
+]
 
 _state = {"on": False, "nan": True}
 #: What the two kinds of nodes do while the checks are off.
 _plain: dict[type, tuple[Any, Any, Any]] = {}
-#: The nodes whose derivatives are being computed, the innermost last: what they record is induced by them.
+#: The nodes whose derivatives are being computed, the innermost last: what they record is induced
+#: by them.
 _running: list[tape.Node] = []
 
 
@@ -38,7 +44,11 @@ def _set(on: bool, nan: bool) -> None:
     _state["on"], _state["nan"] = on, nan
     if on and not _plain:
         for kind in (tape.Node, FunctionNode):
-            _plain[kind] = init, apply, apply_tracked = kind.__init__, kind.apply, kind.apply_tracked
+            _plain[kind] = init, apply, apply_tracked = (
+                kind.__init__,
+                kind.apply,
+                kind.apply_tracked,
+            )
             kind.__init__ = _remembering(init)
             kind.apply, kind.apply_tracked = _checking(apply), _checking(apply_tracked)
     elif not on:
@@ -78,20 +88,24 @@ def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
                 v = item[0] if type(item) is tuple else item
                 if v is not None and _has_nan(v):
                     _tell(node)
-                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {j}th output.")
+                    raise RuntimeError(
+                        f"Function '{node.name()}' returned nan values in its {j}th output."
+                    )
         return found
 
     return checked
 
 
 def _has_nan(v: Any) -> bool:
-    while isinstance(v, Transformed):  # of a value with a tangent, that value; of one example, all of them
+    # of a value with a tangent, that value; of one example, all of them
+    while isinstance(v, Transformed):
         v = v.apart()[0][0]
     return bool(np.isnan(numbers_of(v)).any())
 
 
 def _tell(node: FunctionNode | tape.Node) -> None:
-    """Warns where a node, and what induced it, was made. Where warnings are errors they are printed, and the error goes on its way."""
+    """Warns where a node, and what induced it, was made. Where warnings are errors they are
+    printed, and the error goes on its way."""
     try:
         _warn_of(node)
     except Warning as warning:
@@ -102,23 +116,29 @@ def _warn_of(node: FunctionNode | tape.Node) -> None:
     stack = node.metadata.get("traceback_")
     if not stack:
         warnings.warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
-            "information.",
+            f"Error detected in {node.name()}. No forward pass information available. Enable "
+            "detect anomaly during forward pass for more information.",
             stacklevel=4,
         )
         return
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=4)
+    warnings.warn(
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+        f"{''.join(stack)}",
+        stacklevel=4,
+    )
     while (parent := node.metadata.get("parent_")) is not None:
         stack = parent.metadata.get("traceback_")
         if not stack:
             warnings.warn(
-                f"\n\nPrevious calculation was induced by {parent.name()}. No forward pass information available. Enable detect anomaly "
-                "during forward pass for more information.",
+                f"\n\nPrevious calculation was induced by {parent.name()}. No forward pass "
+                "information available. Enable detect anomaly during forward pass for more "
+                "information.",
                 stacklevel=4,
             )
             return
         warnings.warn(
-            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the previous calculation:\n"
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call "
+            "that induced the previous calculation:\n"
             f"{''.join(stack)}",
             stacklevel=4,
         )
@@ -126,7 +146,8 @@ def _warn_of(node: FunctionNode | tape.Node) -> None:
 
 
 class detect_anomaly:
-    """A block in which ``backward`` raises at the first operation that gives nan, and shows where that operation was called.
+    """A block in which ``backward`` raises at the first operation that gives nan, and shows where
+    that operation was called.
 
     Raises:
         RuntimeError: in ``backward``, at the first nan.
@@ -149,7 +170,8 @@ class detect_anomaly:
         self.previous = dict(_state)
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
             stacklevel=2,
         )
 

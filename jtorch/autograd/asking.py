@@ -1,4 +1,5 @@
-"""``autograd.grad`` and ``autograd.backward`` as programs call them: handlers of the operands are asked before the walk begins."""
+"""``autograd.grad`` and ``autograd.backward`` as programs call them: handlers of the operands are
+asked before the walk begins."""
 
 from __future__ import annotations
 
@@ -20,29 +21,41 @@ def _several(given: Any) -> tuple[Any, ...]:
 
 
 def _kept(given: Any) -> Any:
-    """What is given, an iterator of operands as a tuple: it is read here and by the engine, and can be read once."""
+    """What is given, an iterator of operands as a tuple: it is read here and by the engine, and can
+    be read once."""
     return tuple(given) if hasattr(given, "__next__") else given
 
 
 def _plain(given: Any) -> bool:
     """Whether nobody among the operands has to be asked."""
-    return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
+    return type(given) in PLAIN or (
+        type(given) in (list, tuple) and PLAIN.issuperset(map(type, given))
+    )
 
 
 def _check_inside(outputs: Tensor, inputs: Tensor, allow_unused: bool) -> None:
-    """Raises torch's errors for gradients inside a function transformation: its graph is only what is made there."""
+    """Raises torch's errors for gradients inside a function transformation: its graph is only what
+    is made there."""
     if MODE.batching:
         _refuse_examples("output", outputs)
         _refuse_examples("input", inputs)
     for i, t in enumerate(_several(outputs)):
         if isinstance(t, Tensor) and MODE.transforms[-1] is None and hasattr(t._read(), "physical"):
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
     for i, t in enumerate(_several(inputs)):
         transform = MODE.transforms[-1]
-        if isinstance(t, Tensor) and transform is not None and t._rg and not allow_unused and not transform.owns(t):
+        if (
+            isinstance(t, Tensor)
+            and transform is not None
+            and t._rg
+            and not allow_unused
+            and not transform.owns(t)
+        ):
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
-                "desired behavior."
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
             )
 
 
@@ -51,9 +64,10 @@ def _refuse_examples(kind: str, given: object) -> None:
     for i, t in enumerate(_several(given)):
         if isinstance(t, Tensor) and hasattr(t._read(), "physical"):
             raise RuntimeError(
-                "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the case where any "
-                f"{kind}s are vmapped tensors ({kind} {i} is being vmapped over). Please call autograd.grad() outside torch.vmap or file a "
-                "bug report with your use case."
+                "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We "
+                f"do not support the case where any {kind}s are vmapped tensors ({kind} {i} is "
+                "being vmapped over). Please call autograd.grad() outside torch.vmap or file a bug "
+                "report with your use case."
             )
 
 
@@ -75,9 +89,17 @@ def backward(
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
         if has_torch_function(operands):
             given = grad_tensors if grad_tensors is not None else grad_variables
-            options = {"grad_tensors": given, "retain_graph": retain_graph, "create_graph": create_graph}
-            return handle_torch_function(backward, operands, roots, **options, inputs=None if inputs is None else targets)
-    return engine.backward(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+            options = {
+                "grad_tensors": given,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+            }
+            return handle_torch_function(
+                backward, operands, roots, **options, inputs=None if inputs is None else targets
+            )
+    return engine.backward(
+        tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
+    )
 
 
 def grad(
@@ -93,13 +115,22 @@ def grad(
 ) -> Any:
     """Asked about, then done by ``engine.grad``, whose documentation this function shows."""
     if type(inputs) is dict:
-        options = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        options = (
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            only_inputs,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
         return dict(zip(inputs, grad(outputs, tuple(inputs.values()), *options), strict=True))
     outputs, inputs = _kept(outputs), _kept(inputs)
     if MODE.transforms:
         _check_inside(outputs, inputs, allow_unused or materialize_grads)
     if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):
-        roots, targets = _several(outputs), _several(inputs)  # generators give what they have but once
+        # generators give what they have but once
+        roots, targets = _several(outputs), _several(inputs)
         outputs, inputs = roots, targets
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
         if has_torch_function(operands):
@@ -117,7 +148,15 @@ def grad(
                 materialize_grads=materialize_grads,
             )
     return engine.grad(
-        outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+        outputs,
+        inputs,
+        grad_outputs,
+        retain_graph,
+        create_graph,
+        only_inputs,
+        allow_unused,
+        is_grads_batched,
+        materialize_grads,
     )
 
 

@@ -1,8 +1,10 @@
 """Values with tangents: forward derivatives, computed along with the values.
 
-A tensor whose value is a ``Dual`` looks like any other; a call on it is recorded once for the values and once for their tangents, so that
-views, in-place writes and composites need nothing of their own. The tape lies above: it records calls on dual values, and where a value and
-its tangent are taken apart, one node takes gradients of both to everything that they depend on, by walking back with dual gradients.
+A tensor whose value is a ``Dual`` looks like any other; a call on it is recorded once for the
+values and once for their tangents, so that views, in-place writes and composites need nothing of
+their own. The tape lies above: it records calls on dual values, and where a value and its tangent
+are taken apart, one node takes gradients of both to everything that they depend on, by walking back
+with dual gradients.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from .items import _add_pairs, _add_values, _item, _tensor
 from .tape import FREED, Node, _Task, next_seq
 
 _new = object.__new__
-#: Levels of all transformations are numbered together: of several, the inner one handles a call first.
+#: Levels of all transformations are numbered together: of several, the inner one handles a call
+#: first.
 orders = itertools.count(1).__next__
 
 
 class _Inner:
-    """What a transformation does with the values that its own are made of: ``aten`` replaces all, as modes and wrappers take part in it."""
+    """What a transformation does with the values that its own are made of: ``aten`` replaces all,
+    as modes and wrappers take part in it."""
 
     #: Runs a call on them.
     record: Callable[[Call, Sequence[Value], tuple[Any, ...]], Any] = staticmethod(record)
@@ -103,9 +107,12 @@ class Dual(Transformed):
         out = INNER.record(call, primals, numbers)
         if not level.alive or not call.extra.differentiable:
             return out
-        if not FORWARD.enabled and not call.view:  # what is written meanwhile leaves the tangent as it was
+        # what is written meanwhile leaves the tangent as it was
+        if not FORWARD.enabled and not call.view:
             into: Any = ins[0]
-            return dual(out, into.tangent, level) if mine[0] and call.extra.op.family == "put" else out
+            return (
+                dual(out, into.tangent, level) if mine[0] and call.extra.op.family == "put" else out
+            )
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
         outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes
         if not any(a.differentiable for a in outs):
@@ -116,7 +123,10 @@ class Dual(Transformed):
         found = iter(INNER.record(jvp_of(call, mine, outs), primals + tangents, numbers))
         if type(shapes) is Aval:
             return dual(out, next(found), level)
-        return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
+        return [
+            dual(v, next(found), level) if a.differentiable else v
+            for v, a in zip(out, outs, strict=True)
+        ]
 
     def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
         """The value and its tangent."""
@@ -131,7 +141,9 @@ class Dual(Transformed):
     def may_replace(self, current: Value) -> bool:
         """Whether the value alone may."""
         inner = self.primal
-        return not isinstance(inner, Lifted) or inner.may_replace(current.primal if type(current) is Dual else current)
+        return not isinstance(inner, Lifted) or inner.may_replace(
+            current.primal if type(current) is Dual else current
+        )
 
     def overwritten(self, new: Value) -> Value:
         """The new value with the tangent that was there."""
@@ -139,12 +151,19 @@ class Dual(Transformed):
             return new
         value = new.primal if type(new) is Dual and new.level is self.level else new
         inner = self.primal
-        return dual(inner.overwritten(value) if isinstance(inner, Lifted) else value, self.tangent, self.level)
+        return dual(
+            inner.overwritten(value) if isinstance(inner, Lifted) else value,
+            self.tangent,
+            self.level,
+        )
 
     def refuse_out(self, name: str) -> None:
         """Raises torch's error: nothing with ``out=`` has a forward derivative."""
         if self.level.alive and FORWARD.enabled:
-            raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
+            raise NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is "
+                "an out= function"
+            )
         if isinstance(self.primal, Lifted):
             self.primal.refuse_out(name)
 
@@ -167,7 +186,7 @@ def zeros_like(v: Value) -> Value:
     return record(call_of(OPS["_C._fill"], (T, "i")), (v,), (0,))
 
 
-# ---- in and out ------------------------------------------------------------------------------------------------------------------
+# ---- in and out ----------------------------------------------------------------------------------
 
 
 def enter(primal: Tensor, tangent: Tensor, level: Level) -> Tensor:
@@ -227,9 +246,10 @@ def with_tangent_of(t: Tensor, made: Tensor) -> Tensor:
 
 #: What torch says of functions that are to get a forward derivative.
 NOT_YET = (
-    "because it has not been implemented yet.\nPlease file an issue to PyTorch at "
-    "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its implementation or submit a "
-    "PR adding the implementation to derivatives.yaml"
+    "because it has not been implemented yet.\n"
+    "Please file an issue to PyTorch at "
+    "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can "
+    "prioritize its implementation or submit a PR adding the implementation to derivatives.yaml"
 )
 
 
@@ -237,13 +257,17 @@ def _without_forward(refusal: Exception) -> NotImplementedError:
     """torch's error for an operation without a derivative, from that of the backward pass."""
     words = str(refusal)
     if isinstance(refusal, NotImplementedError) and "'" in words:
-        return NotImplementedError(f"Trying to use forward AD with {words.split(chr(39))[1]} that does not support it {NOT_YET}")
+        return NotImplementedError(
+            f"Trying to use forward AD with {words.split(chr(39))[1]} that does not support it "
+            f"{NOT_YET}"
+        )
     name = words.removeprefix("derivative for ").removesuffix(" is not implemented")
     return NotImplementedError(f"Trying to use forward AD with {name} that does not support it.")
 
 
 def refuse_tangents(what: str, *tensors: Tensor) -> None:
-    """Raises torch's error for a function without a forward derivative, if one of its operands has a tangent.
+    """Raises torch's error for a function without a forward derivative, if one of its operands has
+    a tangent.
 
     ``what`` names it as the message does: ``aten::binomial that does not support it.``
     """
@@ -276,8 +300,13 @@ class _Entering(Node):
 
 
 def _ends(root: tuple[_Entering | Node | int, ...], level: Level) -> list[object]:
-    """Where the history made at a level ends: what entered, what left before, and leaves and nodes outside. Each once."""
-    return ends_of([root], lambda _: True, lambda n: (type(n) in _BORDERS and n.level is level) or not level.recorded(n))
+    """Where the history made at a level ends: what entered, what left before, and leaves and nodes
+    outside. Each once."""
+    return ends_of(
+        [root],
+        lambda _: True,
+        lambda n: (type(n) in _BORDERS and n.level is level) or not level.recorded(n),
+    )
 
 
 class _DualTask(_Task):
@@ -288,14 +317,24 @@ class _DualTask(_Task):
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         found = super().needed(roots)
         level = self.level
-        return None if found is None else {n for n in found if level.recorded(n) and not (type(n) in _BORDERS and n.level is level)}
+        return (
+            None
+            if found is None
+            else {
+                n
+                for n in found
+                if level.recorded(n) and not (type(n) in _BORDERS and n.level is level)
+            }
+        )
 
 
 class _Leaving(Node):
-    """The node of a value and its tangent, taken apart: a walk back with dual gradients gives the gradients of both.
+    """The node of a value and its tangent, taken apart: a walk back with dual gradients gives the
+    gradients of both.
 
-    For a function f at x with tangent t it gives f(x) and J t. Of cotangents p and q of these two, the gradient of t is Jᵀq, and that of x
-    is Jᵀp plus the derivative of Jᵀq in the direction t: value and tangent of what ``backward`` makes of the dual gradient (q, p).
+    For a function f at x with tangent t it gives f(x) and J t. Of cotangents p and q of these two,
+    the gradient of t is Jᵀq, and that of x is Jᵀp plus the derivative of Jᵀq in the direction t:
+    value and tangent of what ``backward`` makes of the dual gradient (q, p).
     """
 
     __slots__ = ("ends", "level", "places", "root")
@@ -311,7 +350,11 @@ class _Leaving(Node):
         self.level, self.root, self.ends = level, root, list(ends)
         self.edges = []
         for end in ends:
-            entering = end[0] if type(end) is tuple and type(end[0]) is _Entering and end[0].level is level else None
+            entering = (
+                end[0]
+                if type(end) is tuple and type(end[0]) is _Entering and end[0].level is level
+                else None
+            )
             self.edges += [end, None] if entering is None else entering.edges
         self.label = "UnpackDualBackward0"
 
@@ -334,16 +377,23 @@ class _Leaving(Node):
         try:
             with level:
                 p, q = grads
-                # A gradient that is absent is no tangent of zeros: these times an infinite value would be NaN.
+                # A gradient that is absent is no tangent of zeros: these times an infinite value
+                # would be NaN.
                 start = p if q is None else q if p is None else enter(q, p, level)
                 found = []
                 for end, t in zip(self.ends, self._walk(start, create_graph), strict=True):
                     value, tangent = (None, None) if t is None else leave(t, level)
-                    # Without a gradient of the tangent, what came back is the gradient of the value itself.
+                    # Without a gradient of the tangent, what came back is the gradient of the value
+                    # itself.
                     first, second = (value, None) if q is None else (tangent, value)
-                    entered = type(end) is tuple and type(end[0]) is _Entering and end[0].level is level
+                    entered = (
+                        type(end) is tuple and type(end[0]) is _Entering and end[0].level is level
+                    )
                     found += [first, second if entered else None]
-            return [None if t is None or e is None else _item(t, create_graph) for t, e in zip(found, self.edges, strict=True)]
+            return [
+                None if t is None or e is None else _item(t, create_graph)
+                for t, e in zip(found, self.edges, strict=True)
+            ]
         finally:
             MODE.enabled = enabled
 

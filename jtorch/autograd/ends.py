@@ -1,4 +1,5 @@
-"""Where a part of the graph ends: what both forward mode and ``vmap`` need, to hide the part behind one node."""
+"""Where a part of the graph ends: what both forward mode and ``vmap`` need, to hide the part behind
+one node."""
 
 from __future__ import annotations
 
@@ -8,7 +9,11 @@ from typing import Any
 from .tape import Node
 
 
-def ends_of(roots: Iterable[object], ends_at_leaf: Callable[[Any], bool], ends_at_node: Callable[[Node], bool]) -> list[Any]:
+def ends_of(
+    roots: Iterable[object],
+    ends_at_leaf: Callable[[Any], bool],
+    ends_at_node: Callable[[Node], bool],
+) -> list[Any]:
     """The edges at which the history of ``roots`` leaves a part of the graph, each once.
 
     Args:

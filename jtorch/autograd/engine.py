@@ -58,7 +58,9 @@ def _place(given: Tensor) -> tuple[Any, Any]:
     return given._edge(), given._aval
 
 
-def _root_grads(roots: Sequence[Any], grads: Sequence[Any], batched: bool = False) -> list[Tensor | None]:
+def _root_grads(
+    roots: Sequence[Any], grads: Sequence[Any], batched: bool = False
+) -> list[Tensor | None]:
     """The gradients to start with: those given, checked, and ones for scalars."""
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
@@ -72,7 +74,10 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any], batched: bool = Fals
             if aval.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not aval.differentiable or aval.torch_dtype.is_complex:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {aval.torch_dtype}")
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{aval.torch_dtype}"
+                )
             like = root._read() if isinstance(root, Tensor) else _zeros(aval)
             found.append(from_value(record(_call("_ones_like", 1), (like,))))
             continue
@@ -92,17 +97,23 @@ def _check_root_grad(i: int, g: Tensor, aval: Any, batched: bool) -> None:
         its = Size(tuple(its)[1:])
         if tuple(its) != sizes:
             raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
-                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}. If you only want some tensors in "
-                "`grad_output` to be considered batched, consider using vmap."
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                "match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}. If "
+                "you only want some tensors in `grad_output` to be considered batched, consider "
+                "using vmap."
             )
     elif tuple(its) != sizes:
-        raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}.")
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {its} and output[{i}] has a shape "
+            f"of {shape}."
+        )
     if aval.torch_dtype.is_complex != g.dtype.is_complex:
         raise RuntimeError(
-            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[{i}] "
-            f"has a dtype of {g.dtype} and output[{i}] has a dtype of {aval.torch_dtype}."
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
+            f"dtype of {aval.torch_dtype}."
         )
 
 
@@ -112,7 +123,9 @@ def _start(task: _Task, roots: Sequence[Any], grads: Sequence[Tensor | None]) ->
     for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
         edge, _ = _place(root)
         if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
         if g is None:
             continue
         task.give(edge, _item(g, task.create_graph))
@@ -125,13 +138,14 @@ def refuse_inside() -> None:
     """Raises torch's error inside a function transformation."""
     if MODE.batching:
         raise RuntimeError(
-            "backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or instead use "
-            "torch.autograd.grad inside torch.vmap"
+            "backward() called inside torch.vmap. This is not supported, please call backward() "
+            "outside torch.vmap or instead use torch.autograd.grad inside torch.vmap"
         )
     if MODE.transforms:
         raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
-            "call backward() outside of functorch transforms."
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
         )
 
 
@@ -143,7 +157,8 @@ def backward(
     grad_variables: object = None,
     inputs: object = None,
 ) -> None:
-    """Adds the gradients of ``tensors`` (of their products with ``grad_tensors``) to the ``grad`` of the leaves they depend on.
+    """Adds the gradients of ``tensors`` (of their products with ``grad_tensors``) to the ``grad``
+    of the leaves they depend on.
 
     Args:
         tensors: tensors, or gradient edges.
@@ -153,7 +168,8 @@ def backward(
         inputs: only these tensors receive gradients.
 
     Raises:
-        RuntimeError: if a tensor does not require grad, is no scalar and has no gradient given, or the graph was freed.
+        RuntimeError: if a tensor does not require grad, is no scalar and has no gradient given, or
+            the graph was freed.
 
     Example:
         >>> import jtorch as torch
@@ -163,10 +179,15 @@ def backward(
         tensor([ 2., 40.])
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=outside())
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=outside(),
+        )
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
     targets = None if inputs is None else _tensors(inputs)
@@ -212,14 +233,16 @@ def _walking(tensors: tuple[Tensor | None, ...]) -> Any:
 
 
 CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
-    "leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset "
-    "the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )
 
 
 def queue_callback(callback: Any, outermost: bool = False) -> None:
-    """Calls a function when the walk that is going on has come to its end, or the outermost of those that hold each other.
+    """Calls a function when the walk that is going on has come to its end, or the outermost of
+    those that hold each other.
 
     Raises:
         RuntimeError: if none is.
@@ -268,11 +291,16 @@ def walk_now() -> _Task:
 
 
 def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
-    return _Task(create_graph, create_graph if retain_graph is None else retain_graph, _add_pairs if create_graph else _add_values)
+    return _Task(
+        create_graph,
+        create_graph if retain_graph is None else retain_graph,
+        _add_pairs if create_graph else _add_values,
+    )
 
 
 def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
-    """Tells a walk whose gradients are wanted, and kept in ``grad`` where ``keep``; gives the identities of the leaves among them."""
+    """Tells a walk whose gradients are wanted, and kept in ``grad`` where ``keep``; gives the
+    identities of the leaves among them."""
     leaves = task.only_leaves = set()
     task.passes = keep
     for t in targets:
@@ -283,7 +311,8 @@ def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
             continue
         if type(edge) is tuple:
             task.wanted.setdefault(edge[0], set()).add(edge[1])
-            if keep and isinstance(t, Tensor) and not t._retains:  # from now on, also in other walks
+            # from now on, also in other walks
+            if keep and isinstance(t, Tensor) and not t._retains:
                 t._retains = True
                 retain(t)
         else:
@@ -292,10 +321,12 @@ def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
 
 
 def accumulate(leaf: Tensor, grad: object, create_graph: bool) -> None:
-    """Adds a gradient to ``leaf.grad``, between the leaf's hooks and those of its ``AccumulateGrad``."""
+    """Adds a gradient to ``leaf.grad``, between the leaf's hooks and those of its
+    ``AccumulateGrad``."""
     t = _tensor(grad, create_graph)
     if leaf._hooks:
-        # A hook may have kept the tensor that it was given, which later gradients must not be added to.
+        # A hook may have kept the tensor that it was given, which later gradients must not be added
+        # to.
         t = _apart(run_tensor_hooks(leaf._hooks, t))
     rare = hooks_at(leaf)
     if rare is not None and rare.prehooks:
@@ -307,8 +338,13 @@ def accumulate(leaf: Tensor, grad: object, create_graph: bool) -> None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if not leaf._rg:
         pass  # it was told to stop since what was computed with it: hooks run, nothing is kept
-    elif have is not None and ACTIVE.below is not None and (walking := _walking((have, t))) is not None:
-        leaf._grad = walking.added(have, t, create_graph)  # a wrapper's own code runs, so that no lock is held
+    elif (
+        have is not None
+        and ACTIVE.below is not None
+        and (walking := _walking((have, t))) is not None
+    ):
+        # a wrapper's own code runs, so that no lock is held
+        leaf._grad = walking.added(have, t, create_graph)
     else:
         _add_to(leaf, t, create_graph)
     if leaf._post_hooks:
@@ -335,7 +371,8 @@ def _add_to(leaf: Tensor, t: Tensor, create_graph: bool) -> None:
 
 
 def _laid_out_as(leaf: Tensor, t: Tensor) -> Tensor:
-    """A gradient with the strides of its leaf, if the leaf's elements are all that lies in its memory."""
+    """A gradient with the strides of its leaf, if the leaf's elements are all that lies in its
+    memory."""
     if type(t) in LAYOUTS or not is_dense(leaf._aval.shape, leaf._strides):
         return t
     if t._al is not None:
@@ -370,7 +407,7 @@ def _add_in_place(have: Tensor, more: Tensor) -> None:
     assign(have, _add_values(have._v or have._read(), more._v or more._read()), None)
 
 
-# ---- hooks -----------------------------------------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 
 
 def _hook_name(hook: Callable[..., object]) -> str:
@@ -384,7 +421,10 @@ def check_changed(hook: Any, before: Tensor, after: object) -> None:
     if after._aval is before._aval:
         return
     if after.dtype is not before.dtype:
-        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})")
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the type of value (was {before.type()} got "
+            f"{after.type()})"
+        )
     if after.device != before.device:
         raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the device of value")
     if after.shape != before.shape:
@@ -410,8 +450,11 @@ class _Hooks:
         """Runs the hooks of a node's results, as ``Tensor.register_hook`` added them."""
         grads = list(grads)
         for j, hooks in node.rare.tensor_hooks.items():
-            if hooks:  # which are told, too, that no gradient came for this result while one did for another
-                found = run_tensor_hooks(hooks, None if grads[j] is None else _tensor(grads[j], task.create_graph))
+            # which are told, too, that no gradient came for this result while one did for another
+            if hooks:
+                found = run_tensor_hooks(
+                    hooks, None if grads[j] is None else _tensor(grads[j], task.create_graph)
+                )
                 grads[j] = None if found is None else _item(found, task.create_graph)
         return grads
 
@@ -464,7 +507,8 @@ def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list
 
 
 def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
-    """What a node makes of gradients of its results, as ``node(*grads)``; recorded where operations are."""
+    """What a node makes of gradients of its results, as ``node(*grads)``; recorded where operations
+    are."""
     places = [j for j, a in enumerate(node.outs[: node.visible]) if a.differentiable]
     if len(grads) != len(places):
         raise TypeError(f"expected {len(places)} arguments, got {len(grads)} instead")
@@ -480,19 +524,25 @@ def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
         try:
             found = node.apply_tracked(given) if create_graph else node.apply(given)
         except Above as above:
-            raise not_offered(f"calling {node.name()}", "its derivative is made of operators, which a walk alone puts together") from above
+            raise not_offered(
+                f"calling {node.name()}",
+                "its derivative is made of operators, which a walk alone puts together",
+            ) from above
     shown, _ = _as_counted(node, [None if g is None else _tensor(g, create_graph) for g in found])
     return shown[0] if len(shown) == 1 else tuple(shown)
 
 
-def _replaced(hook: Callable[..., object], grads: list[Any], result: tuple[Tensor, ...] | None) -> list[Any]:
+def _replaced(
+    hook: Callable[..., object], grads: list[Any], result: tuple[Tensor, ...] | None
+) -> list[Any]:
     if result is None:
         return grads
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
     if len(result) != len(grads):
         raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(result)}, but expected {len(grads)})"
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got "
+            f"{len(result)}, but expected {len(grads)})"
         )
     for before, after in zip(grads, result, strict=True):
         if before is not None and after is not None:
@@ -504,7 +554,8 @@ _Task.hooks = _Hooks
 
 
 def retain(t: Tensor) -> None:
-    """Makes a walk keep the gradient of a tensor that is no leaf in its ``grad``; called again when an in-place change moved its node."""
+    """Makes a walk keep the gradient of a tensor that is no leaf in its ``grad``; called again when
+    an in-place change moved its node."""
     me = OwnRef(t)
     node, nr = t._node, t._nr
 
@@ -512,7 +563,13 @@ def retain(t: Tensor) -> None:
         t = me()
         if t is not None and t._node is node and t._nr == nr:
             given = _tensor(grad, task.create_graph)
-            t._grad = given if t._grad is None else _tensor(_add_pairs((t._grad._read(), None), (given._read(), given._edge())), True)
+            t._grad = (
+                given
+                if t._grad is None
+                else _tensor(
+                    _add_pairs((t._grad._read(), None), (given._read(), given._edge())), True
+                )
+            )
 
     assert node is not None
     notes = node.notes()
@@ -521,7 +578,7 @@ def retain(t: Tensor) -> None:
     notes.retained[nr] = keep
 
 
-# ---- grad ------------------------------------------------------------------------------------------------------------------------
+# ---- grad ----------------------------------------------------------------------------------------
 
 
 def grad(
@@ -535,20 +592,25 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of ``outputs`` (of their products with ``grad_outputs``) with respect to ``inputs``, as a tuple.
+    """The gradients of ``outputs`` (of their products with ``grad_outputs``) with respect to
+    ``inputs``, as a tuple.
 
     Args:
         outputs, inputs: tensors, or gradient edges.
         only_inputs: deprecated, and without effect.
         allow_unused: None instead of an error for inputs that the outputs do not depend on.
         materialize_grads: zeros instead of None for them.
-        is_grads_batched: the first dimension of each of ``grad_outputs`` counts vectors; so does that of the results.
-        grad_outputs: for each output the gradient of what is wanted with respect to it; 1 for outputs of one element if it is None.
-        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is None.
+        is_grads_batched: the first dimension of each of ``grad_outputs`` counts vectors; so does
+            that of the results.
+        grad_outputs: for each output the gradient of what is wanted with respect to it; 1 for
+            outputs of one element if it is None.
+        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is
+            None.
         create_graph: record the pass itself, for derivatives of higher order.
 
     Raises:
-        RuntimeError: if an input does not require grad or was not used, or an output does not require grad.
+        RuntimeError: if an input does not require grad or was not used, or an output does not
+            require grad.
 
     Example:
         >>> import jtorch as torch
@@ -560,18 +622,28 @@ def grad(
         (tensor(18.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
     if not only_inputs:
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
-            "graph, please use torch.autograd.backward.",
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=outside(),
         )
     outs, targets = _tensors(outputs), _tensors(inputs)
     given = (None,) * len(outs) if grad_outputs is None else _tensors(grad_outputs)
     if LAYOUTS and (special := of_layout((outs, targets, given))) is not None:
-        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        options = (
+            retain_graph,
+            create_graph,
+            only_inputs,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
         return LAYOUTS[type(special)].grad(outs, targets, given, *options)
     allow = materialize_grads or bool(allow_unused)
     if is_grads_batched:
@@ -584,20 +656,31 @@ def grad(
         else:
             found = _walk(outs, targets, given, _task(create_graph, retain_graph), allow)
     if materialize_grads:
-        found = tuple([_nothing(t, create_graph) if g is None else g for g, t in zip(found, targets, strict=True)])
+        found = tuple(
+            [
+                _nothing(t, create_graph) if g is None else g
+                for g, t in zip(found, targets, strict=True)
+            ]
+        )
     return found
 
 
 def _nothing(target: Tensor | GradientEdge, create_graph: bool) -> Tensor:
     """The gradient of what takes no part, which may be asked for its own."""
     if not isinstance(target, Tensor):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
     zeros = _zeros_like(target)
     return requiring(zeros) if create_graph else zeros
 
 
 def _walk(
-    outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: tuple[Tensor | None, ...], task: _Task, allow_unused: bool
+    outs: tuple[Tensor, ...],
+    targets: tuple[Tensor, ...],
+    given: tuple[Tensor | None, ...],
+    task: _Task,
+    allow_unused: bool,
 ) -> tuple[Any, ...]:
     create_graph = task.create_graph
     enabled, MODE.enabled = MODE.enabled, create_graph
@@ -605,7 +688,9 @@ def _walk(
         grads = _root_grads(outs, given)
         edges = [_place(t)[0] for t in targets]
         nodes = _start(task, outs, grads)
-        if None in edges and not all(e is not None or t.requires_grad for e, t in zip(edges, targets, strict=True)):
+        if None in edges and not all(
+            e is not None or t.requires_grad for e, t in zip(edges, targets, strict=True)
+        ):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         _want(task, targets)
         task.gathers = True
@@ -621,8 +706,8 @@ def _walk(
             if item is None:
                 if not allow_unused:
                     raise RuntimeError(
-                        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
-                        "is the desired behavior."
+                        f"The differentiated Tensor at index {i} appears to not have been used in "
+                        "the graph. Set allow_unused=True if this is the desired behavior."
                     )
                 found.append(None)
                 continue
@@ -649,7 +734,12 @@ def _zeros(aval: Any) -> Value:
 
 
 def _batched(
-    outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: Any, retain: bool | None, create_graph: bool, allow_unused: bool
+    outs: tuple[Tensor, ...],
+    targets: tuple[Tensor, ...],
+    given: Any,
+    retain: bool | None,
+    create_graph: bool,
+    allow_unused: bool,
 ) -> tuple[Any, ...]:
     """One walk for a batch of gradients of the outputs, under ``vmap``."""
     enabled, MODE.enabled = MODE.enabled, create_graph
@@ -666,8 +756,8 @@ def _batched(
 
     if any(not g.dim() for g in grads):
         raise ValueError(
-            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
-            "in_dim to satisfy 0 <= in_dim < 0."
+            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a "
+            "Tensor of dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0."
         )
     MODE.batching += 1
     try:

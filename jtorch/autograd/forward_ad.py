@@ -9,7 +9,14 @@ from ..dispatch import handle_torch_function, has_torch_function_variadic
 from . import dual, pairs
 from .grad_mode import FORWARD, _Decorating
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
 
 #: As torch: there is at most one level, numbered 0; -1 if there is none.
 _current_level = -1
@@ -46,7 +53,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level < 0:
         raise RuntimeError("Dual level must be a positive number.")
     if level != _current_level:
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is "
+            "not supported."
+        )
     _levels.pop().__exit__()
     _current_level = -1
 
@@ -54,13 +64,18 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def check_pair(tensor: Tensor, tangent: Tensor) -> None:
     """Raises torch's errors for a value and a tangent that do not fit."""
     if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
-        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
+        )
     if not tangent.dtype.is_floating_point and not tangent.dtype.is_complex:
-        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
     if tensor.shape != tangent.shape:
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
-            f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
         )
 
 
@@ -71,10 +86,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: outside of a level, or if the two do not fit.
         ValueError: if one of them is not of a floating-point or complex dtype.
 
-    Handlers of subclasses are asked as for an operation, so that the result is of the subclass unless they say otherwise.
+    Handlers of subclasses are asked as for an operation, so that the result is of the subclass
+    unless they say otherwise.
 
-    The result shares memory with ``tensor``, and its tangent is ``tangent`` itself where the two have the same strides: what is written
-    into one is seen in the other.
+    The result shares memory with ``tensor``, and its tangent is ``tangent`` itself where the two
+    have the same strides: what is written into one is seen in the other.
 
     Differs from torch:
         If one of the two requires grad, the result has memory of its own.
@@ -89,25 +105,37 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     number = _current_level if level is None else level
     if number < 0 or not _levels:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
     check_pair(tensor, tangent)
     if not FORWARD.enabled:
         return tensor
     v = tensor._read()
     if type(v) is dual.Dual and v.level is _levels[-1]:
         raise RuntimeError(
-            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {number} is not supported."
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            f"same level {number} is not supported."
         )
     t = tangent._read()
     if type(t) is dual.Dual and t.level is _levels[-1]:
-        raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported.")
+        raise RuntimeError(
+            f"Setting a forward grad that itself has a forward gradient at the same level{number} "
+            "is not supported."
+        )
     return entered(tensor, tangent, _levels[-1])
 
 
 def entered(tensor: Tensor, tangent: Tensor, level: dual.Level, apart: bool = False) -> Tensor:
-    """The tensor of a value and its tangent, of the class that operations of the two have; ``apart``: in memory of its own."""
-    if not (type(tensor) is Tensor is type(tangent)) and has_torch_function_variadic(tensor, tangent):
-        return handle_torch_function(_make_dual, (tensor, tangent), tensor, tangent, level=level, apart=apart)
+    """The tensor of a value and its tangent, of the class that operations of the two have;
+    ``apart``: in memory of its own."""
+    if not (type(tensor) is Tensor is type(tangent)) and has_torch_function_variadic(
+        tensor, tangent
+    ):
+        return handle_torch_function(
+            _make_dual, (tensor, tangent), tensor, tangent, level=level, apart=apart
+        )
     return _make_dual(tensor, tangent, level, apart)
 
 
@@ -143,7 +171,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not FORWARD.enabled:
         return UnpackedDualTensor(dual.leave(tensor, _levels[-1])[0], None)
     if type(tensor) is not Tensor and has_torch_function_variadic(tensor):
-        return UnpackedDualTensor(*handle_torch_function(_unpack_dual, (tensor,), tensor, level=_levels[-1]))
+        return UnpackedDualTensor(
+            *handle_torch_function(_unpack_dual, (tensor,), tensor, level=_levels[-1])
+        )
     return UnpackedDualTensor(*_unpack_dual(tensor, _levels[-1]))
 
 
@@ -179,7 +209,8 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 class _set_fwd_grad_enabled(_Decorating):
-    """Sets whether ``make_dual`` and what is computed of its results give tangents, until the end of the block."""
+    """Sets whether ``make_dual`` and what is computed of its results give tangents, until the end
+    of the block."""
 
     def __init__(self, mode: bool) -> None:
         self.mode, self.previous = mode, FORWARD.enabled

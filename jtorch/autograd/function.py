@@ -1,7 +1,8 @@
 """``autograd.Function``: operations whose gradient a program writes itself.
 
-``forward`` runs with recording off; what it returns becomes the result of one node whose ``backward`` is the program's. Both styles are
-offered: ``forward(ctx, *args)``, and ``forward(*args)`` with ``setup_context(ctx, inputs, output)``.
+``forward`` runs with recording off; what it returns becomes the result of one node whose
+``backward`` is the program's. Both styles are offered: ``forward(ctx, *args)``, and
+``forward(*args)`` with ``setup_context(ctx, inputs, output)``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _ContextMethodMixin = FunctionCtx
 
 
 class FunctionMeta(type):
-    """Gives each ``Function`` the class of its contexts, named as torch prints it: ``<Name>Backward``."""
+    """Gives each ``Function`` the class of its contexts, named as torch prints it:
+    ``<Name>Backward``."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         cls._backward_cls = context_class(f"{name}Backward")
@@ -42,10 +44,11 @@ class FunctionMeta(type):
 
 
 class Function(metaclass=FunctionMeta):
-    """Base of operations with a gradient of their own: subclass it, write ``forward`` and ``backward``, call ``apply``.
+    """Base of operations with a gradient of their own: subclass it, write ``forward`` and
+    ``backward``, call ``apply``.
 
-    ``vmap(info, in_dims, *args) -> (output, out_dims)``, or ``generate_vmap_rule = True``, makes it work under ``vmap``; ``jvp`` in forward
-    mode.
+    ``vmap(info, in_dims, *args) -> (output, out_dims)``, or ``generate_vmap_rule =
+    True``, makes it work under ``vmap``; ``jvp`` in forward mode.
 
     Args:
         args: none: the class is not instantiated.
@@ -68,12 +71,14 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
-    _derived_by_jax = False  # whether JAX, where it traces, differentiates ``forward`` and never asks for ``backward``
+    # whether JAX, where it traces, differentiates ``forward`` and never asks for ``backward``
+    _derived_by_jax = False
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         warnings.warn(
-            f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
-            "class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            f"{self.__class__} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -81,14 +86,17 @@ class Function(metaclass=FunctionMeta):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: there is nothing to call on an instance."""
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static "
-            "forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the result; in the first style its first argument is ``ctx``."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -96,24 +104,32 @@ class Function(metaclass=FunctionMeta):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:  # ``kwargs`` lets checkers accept overrides of any number of them
+    # ``kwargs`` lets checkers accept overrides of any number of them
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
         """One gradient for each argument of ``forward``, None where there is none."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
-        """The derivative in forward mode: one tangent for each output, of one (or None) for each argument."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        """The derivative in forward mode: one tangent for each output, of one (or None) for each
+        argument."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
-        """Computes the results for a batch: ``(output, out_dims)`` of arguments whose examples lie along ``in_dims``."""
+        """Computes the results for a batch: ``(output, out_dims)`` of arguments whose examples lie
+        along ``in_dims``."""
         raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
         )
 
     @classmethod
@@ -140,27 +156,35 @@ def overrides(function: type, name: str) -> bool:
     return getattr(function, name) is not getattr(Function, name)
 
 
-def _bound(forward: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Any, ...]:
+def _bound(
+    forward: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[Any, ...]:
     """All arguments by position, defaults filled in."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 
 
-# ---- applying --------------------------------------------------------------------------------------------------------------------
+# ---- applying ------------------------------------------------------------------------------------
 
 
 def _apply(function: type[Function], args: tuple[Any, ...]) -> tuple[object, ...] | Tensor:
     if len(MODE.transforms) > MODE.batching and not overrides(function, "setup_context"):
         raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-            f"setup_context staticmethod. {_VMAP_DOCS}"
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            f"jacrev, ...), it must override the setup_context staticmethod. {_VMAP_DOCS}"
         )
     tensors = [a if isinstance(a, Tensor) else None for a in args]
     for t in tensors:
-        if t is not None and type(t) is not Tensor and (own := getattr(type(t), "_apply_function", None)) is not None:
+        if (
+            t is not None
+            and type(t) is not Tensor
+            and (own := getattr(type(t), "_apply_function", None)) is not None
+        ):
             return own(function, args)
-    lifted = [v for v in [None if t is None else t._read() for t in tensors] if isinstance(v, Lifted)]
+    lifted = [
+        v for v in [None if t is None else t._read() for t in tensors] if isinstance(v, Lifted)
+    ]
     if MODE.transforms and not lifted:  # a rule for ``vmap`` hears of tensors in containers, too
         lifted = [v for v in [t._read() for t in _held(args)] if hasattr(v, "physical")]
     if lifted:
@@ -172,8 +196,14 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> tuple[object, ...
                 return _forward_mode(function, args, inner.level)[0]
         elif hasattr(inner, "physical") and _has_own_rule(function):
             over_examples = functools.partial(hooks.own_rule, function.vmap, args, inner.level)
-            if MODE.enabled and any(_needs(tensors)) and MODE.transforms and MODE.transforms[-1] is not None:
-                return _run(function, args, tensors, forward=over_examples)[0]  # the gradient is asked for inside, of each example
+            if (
+                MODE.enabled
+                and any(_needs(tensors))
+                and MODE.transforms
+                and MODE.transforms[-1] is not None
+            ):
+                # the gradient is asked for inside, of each example
+                return _run(function, args, tensors, forward=over_examples)[0]
             return over_examples()
     if traced_function.takes(tensors) and not function._derived_by_jax:
         return traced_function.apply(function, _run, args, tensors)
@@ -183,7 +213,11 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> tuple[object, ...
 def _held(given: object) -> list[Tensor]:
     """The tensors in arguments, and in the lists, tuples and dicts among them."""
     if isinstance(given, (list, tuple, dict)):
-        return [t for part in (given.values() if isinstance(given, dict) else given) for t in _held(part)]
+        return [
+            t
+            for part in (given.values() if isinstance(given, dict) else given)
+            for t in _held(part)
+        ]
     return [given] if isinstance(given, Tensor) else []
 
 
@@ -198,10 +232,11 @@ def _run(
     shown: tuple[bool, ...] | None = None,
     forward: Callable[[], Any] | None = None,
 ) -> tuple[Any, Any, tuple[Any, Any]]:
-    """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not differentiable.
+    """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not
+    differentiable.
 
-    ``shown`` is what the context says of the arguments that need gradients, if that is not told by the tensors themselves; ``forward`` is
-    called for what the function's own would give.
+    ``shown`` is what the context says of the arguments that need gradients, if that is not told by
+    the tensors themselves; ``forward`` is called for what the function's own would give.
     """
     ctx = function._backward_cls()
     needs = _needs(tensors)
@@ -228,7 +263,8 @@ def _run(
 
 
 def _plain(o: Tensor, ctx: FunctionCtx, tensors: Sequence[Any]) -> Tensor:
-    """An output without history: an input returned as it is becomes a view of itself, and what was written stays what it was."""
+    """An output without history: an input returned as it is becomes a view of itself, and what was
+    written stays what it was."""
     if any(o is d for d in ctx._dirty):
         return o
     if isinstance(o, Tensor) and any(o is t for t in tensors):
@@ -256,21 +292,25 @@ def _seen_by_class(o: Tensor) -> Tensor | None:
     return made
 
 
-def _check_dirty(ctx: FunctionCtx, outputs: list[object], inputs: Sequence[object], tracked: bool) -> None:
+def _check_dirty(
+    ctx: FunctionCtx, outputs: list[object], inputs: Sequence[object], tracked: bool
+) -> None:
     for t in ctx._dirty:
         if not any(o is t for o in outputs):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
-                "inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
             )
         if not any(t is x for x in inputs):
             warnings.warn(
-                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-                "ctx.mark_dirty().",
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+                "have been mutated should be passed to ctx.mark_dirty().",
                 stacklevel=outside(),
             )
         elif MODE.enabled and t._rg and t._node is None:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation."
+            )
         if not (tracked and _is_view(t)):
             bump(t)
             continue
@@ -280,11 +320,12 @@ def _check_dirty(ctx: FunctionCtx, outputs: list[object], inputs: Sequence[objec
 
 
 SEVERAL = (
-    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This "
-    "is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or "
-    "make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
-    "Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
-    "this change."
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+    "cannot return more than one Tensor. This is not supported by the current autograd engine. You "
+    "should either make sure the input is not a view (using .clone() for example) or make your "
+    "Function only return one Tensor (potentially splitting it into two Functions: one doing the "
+    "inplace that returns a single Tensor and a second one that does the other operations). You "
+    "can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
 )
 
 
@@ -295,13 +336,21 @@ def _is_view(t: Tensor) -> bool:
 
 def _shares(t: Tensor | None, storage: object) -> bool:
     """Whether an operand lies in a storage; those of other layouts lie in none."""
-    return t is not None and type(t) not in LAYOUTS and t._al is not None and t._al.storage is storage
+    return (
+        t is not None and type(t) not in LAYOUTS and t._al is not None and t._al.storage is storage
+    )
 
 
 def _record(
-    function: type[Function], ctx: FunctionCtx, args: tuple[object, ...], tensors: Sequence[Any], outputs: list[object]
+    function: type[Function],
+    ctx: FunctionCtx,
+    args: tuple[object, ...],
+    tensors: Sequence[Any],
+    outputs: list[object],
 ) -> list[object]:
-    edges = [None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors]
+    edges = [
+        None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors
+    ]
     node = FunctionNode(function, ctx, edges, tensors, outputs)
     made: list[Any] = []
     for j, o in enumerate(outputs):
@@ -321,7 +370,8 @@ def _record(
                 source = next((t for t in tensors if _shares(t, o._al.storage)), None)
                 o = detached(o) if source is None else same_memory(o, source, "function")
         if dirty and _is_view(o):
-            assign(o, o._read(), None if quiet else (node, j))  # the base's history goes through the function as well
+            # the base's history goes through the function as well
+            assign(o, o._read(), None if quiet else (node, j))
         elif not quiet:
             o._node, o._nr, o._rg = node, j, True
         made.append(o)
@@ -329,16 +379,22 @@ def _record(
     return made
 
 
-# ---- under transformations -------------------------------------------------------------------------------------------------------
+# ---- under transformations -----------------------------------------------------------------------
 
 
 def _differentiated_inside(tensors: Sequence[Any]) -> bool:
-    """Whether the gradients that a call with tangents is recorded for are asked for while the tangents are computed."""
-    return bool(MODE.transforms and MODE.transforms[-1] is not None) or any(t is not None and t._rg and t._node is None for t in tensors)
+    """Whether the gradients that a call with tangents is recorded for are asked for while the
+    tangents are computed."""
+    return bool(MODE.transforms and MODE.transforms[-1] is not None) or any(
+        t is not None and t._rg and t._node is None for t in tensors
+    )
 
 
-def _recorded_with_tangents(function: type[Function], args: tuple[Tensor, ...], tensors: Sequence[Any], level: Level) -> Any:
-    """One node on values with tangents: what ``backward`` finds saved has those of arguments and results, and so has what it gives."""
+def _recorded_with_tangents(
+    function: type[Function], args: tuple[Tensor, ...], tensors: Sequence[Any], level: Level
+) -> Any:
+    """One node on values with tangents: what ``backward`` finds saved has those of arguments and
+    results, and so has what it gives."""
     enabled, MODE.enabled = MODE.enabled, False
     try:
         output, ctx, pairs = _forward_mode(function, args, level, _needs(tensors))
@@ -347,7 +403,10 @@ def _recorded_with_tangents(function: type[Function], args: tuple[Tensor, ...], 
     several = isinstance(output, tuple)
     outputs = list(output) if several else [output]
     if ctx._dirty:
-        raise NotImplementedError(f"{function.__name__}: gradients, inside of forward mode, of a Function that writes to its arguments")
+        raise NotImplementedError(
+            f"{function.__name__}: gradients, inside of forward mode, of a Function that writes to "
+            "its arguments"
+        )
     whole = {id(value): pair for value, pair in pairs if isinstance(value, Tensor)}
     ctx._to_save = tuple([whole.get(id(t), t) for t in ctx._to_save])
     made = _record(function, ctx, args, tensors, outputs)
@@ -355,20 +414,31 @@ def _recorded_with_tangents(function: type[Function], args: tuple[Tensor, ...], 
 
 
 def _forward_mode(
-    function: type[Function], args: tuple[Any, ...], level: Level, shown: tuple[bool, ...] | None = None
+    function: type[Function],
+    args: tuple[Any, ...],
+    level: Level,
+    shown: tuple[bool, ...] | None = None,
 ) -> tuple[Any, Any, list[tuple[Any, Any]]]:
     """Runs ``forward`` on values, and ``jvp`` on their tangents.
 
-    Returns: the result, the context, and each value among arguments and results with what has its tangent too.
+    Returns: the result, the context, and each value among arguments and results with what has its
+    tangent too.
     """
     pairs = [leave(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
     values = tuple([p for p, _ in pairs])
-    output, ctx, (dirty, quiet) = _run(function, values, [v if isinstance(v, Tensor) else None for v in values], shown)
+    output, ctx, (dirty, quiet) = _run(
+        function, values, [v if isinstance(v, Tensor) else None for v in values], shown
+    )
     if not overrides(function, "jvp"):
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
     given = []
     for v, t in pairs:
-        missing = t is None and isinstance(v, Tensor) and v._aval.differentiable and ctx._materialize
+        missing = (
+            t is None and isinstance(v, Tensor) and v._aval.differentiable and ctx._materialize
+        )
         given.append(from_value(zeros_like(v._read())) if missing else t)
     ctx._for_jvp = ctx._forward_saved
     try:
@@ -384,19 +454,22 @@ def _forward_mode(
             continue
         if not o._aval.differentiable or any(o is n for n in quiet):
             raise RuntimeError(
-                f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
-                "You should return None at that position instead."
+                f"Function's jvp returned a gradient at position {i}, but  the corresponding "
+                "forward output is not a differentiable Tensor.You should return None at that "
+                "position instead."
             )
         if tuple(t.shape) != o._aval.shape:
             raise RuntimeError(
-                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-                f"Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}."
+                "Trying to set a forward gradient that has a different size than that of the "
+                f"original Tensor, this is not supported. Tensor is of size {list(o.shape)} while "
+                f"the given forward gradient is of size {list(t.shape)}."
             )
         if any(o is d for d in dirty):  # written in place: the tensor itself gets the tangent
             if not any(t is g for g in given):
                 raise RuntimeError(
-                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
-                    "inplace, then the jvp function must modify the corresponding gradient inplace."
+                    "An inplace custom Function is not modifying the forward mode gradients "
+                    "inplace. If the forward is modifying an input inplace, then the jvp function "
+                    "must modify the corresponding gradient inplace."
                 )
             target = next(a for a, (v, _) in zip(args, pairs, strict=True) if v is o)
             pair = enter(o, t, level)
@@ -405,7 +478,11 @@ def _forward_mode(
             made.append(target)
         else:
             made.append(enter(o, t, level))
-    return (tuple(made) if several else made[0]), ctx, [*zip(values, args, strict=True), *zip(outputs, made, strict=False)]
+    return (
+        (tuple(made) if several else made[0]),
+        ctx,
+        [*zip(values, args, strict=True), *zip(outputs, made, strict=False)],
+    )
 
 
 def _tangents(given: tuple[Tensor, ...] | Tensor, count: int) -> tuple[Tensor] | tuple[Tensor, ...]:
@@ -417,9 +494,14 @@ def _tangents(given: tuple[Tensor, ...] | Tensor, count: int) -> tuple[Tensor] |
     found = given if isinstance(given, tuple) else (given,)
     for i, t in enumerate(found):
         if t is not None and not isinstance(t, Tensor):
-            raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+            raise RuntimeError(
+                f"expected Variable or None (got {type(t).__name__}) for grad output {i}."
+            )
     if len(found) != count:
-        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {count} but got {len(found)})")
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {count} but "
+            f"got {len(found)})"
+        )
     return found
 
 
@@ -427,7 +509,8 @@ _VMAP_DOCS = "For more details, please see https://pytorch.org/docs/main/notes/e
 
 
 def _has_own_rule(function: type[Function]) -> bool:
-    """Whether a function has a rule of its own for ``vmap``; else it runs on examples like other code.
+    """Whether a function has a rule of its own for ``vmap``; else it runs on examples like other
+    code.
 
     Raises:
         RuntimeError: if it says neither, or both.
@@ -437,19 +520,20 @@ def _has_own_rule(function: type[Function]) -> bool:
     if function.generate_vmap_rule:
         if own:
             raise RuntimeError(
-                f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
-                f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. {_VMAP_DOCS}"
+                f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
+                "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+                f"overridden vmap staticmethod to avoid ambiguity. {_VMAP_DOCS}"
             )
         return False
     if not own:
         raise RuntimeError(
-            f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
-            f"generate_vmap_rule=True. {_VMAP_DOCS}"
+            f"You tried to vmap over {name}, but it does not have vmap support. Please override "
+            f"and implement the vmap staticmethod or set generate_vmap_rule=True. {_VMAP_DOCS}"
         )
     return True
 
 
-# ---- once ------------------------------------------------------------------------------------------------------------------------
+# ---- once ----------------------------------------------------------------------------------------
 
 
 def once_differentiable(fn: Callable[..., object]) -> Callable[..., Any]:
@@ -486,7 +570,10 @@ def once_differentiable(fn: Callable[..., object]) -> Callable[..., Any]:
             MODE.enabled = enabled
         if not wanted:
             return found
-        marked = [_twice(o) if isinstance(o, Tensor) else o for o in (found if isinstance(found, tuple) else (found,))]
+        marked = [
+            _twice(o) if isinstance(o, Tensor) else o
+            for o in (found if isinstance(found, tuple) else (found,))
+        ]
         return tuple(marked) if isinstance(found, tuple) else marked[0]
 
     return run
@@ -498,7 +585,9 @@ class _Twice(FunctionNode):
     __slots__ = ()
 
     def run_on_tensors(self, grads: list[object], create_graph: bool) -> list[object]:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
 
 
 def _twice(t: Tensor) -> Tensor:
@@ -521,4 +610,7 @@ class NestedIOFunction(Function):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Raises."""
-        raise NotImplementedError("NestedIOFunction is not offered by jtorch: it is the old form of Function, with non-static methods")
+        raise NotImplementedError(
+            "NestedIOFunction is not offered by jtorch: it is the old form of Function, with "
+            "non-static methods"
+        )

@@ -1,4 +1,5 @@
-"""The context that ``forward`` and ``backward`` of a ``Function`` share, and the node that one application leaves in the graph."""
+"""The context that ``forward`` and ``backward`` of a ``Function`` share, and the node that one
+application leaves in the graph."""
 
 from __future__ import annotations
 
@@ -51,7 +52,10 @@ class FunctionCtx:
         """
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type(t).__name__}"
+                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -59,7 +63,8 @@ class FunctionCtx:
         for t in tensors:
             if not isinstance(t, Tensor) and t is not None:
                 raise AssertionError(
-                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                    "save_for_forward expects all arguments to be tensors; you should save "
+                    "non-tensors as attributes on ctx."
                 )
         self._forward_saved = tensors
 
@@ -94,7 +99,9 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of ``saved_tensors``."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
         return self.saved_tensors
 
     @property
@@ -122,12 +129,24 @@ class FunctionCtx:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
-_SHARED = frozenset(("name", "next_functions", "metadata", "register_hook", "register_prehook", "_sequence_nr", "requires_grad"))
+_SHARED = frozenset(
+    (
+        "name",
+        "next_functions",
+        "metadata",
+        "register_hook",
+        "register_prehook",
+        "_sequence_nr",
+        "requires_grad",
+    )
+)
 
 
 def context_class(name: str) -> type[FunctionCtx]:
     """The class of the contexts of one ``Function``."""
-    return type(name, (FunctionCtx,), {"__module__": "torch.autograd.function", "__qualname__": name})
+    return type(
+        name, (FunctionCtx,), {"__module__": "torch.autograd.function", "__qualname__": name}
+    )
 
 
 class FunctionView(Shown):
@@ -181,9 +200,27 @@ def _laid(tensors: Sequence[Any]) -> dict[int, Any]:
 class FunctionNode(Node):
     """The node of one application of a ``Function``."""
 
-    __slots__ = ("ctx", "freed", "function", "laid_inputs", "laid_outputs", "materialize", "non_differentiable", "stored", "view", "wraps")
+    __slots__ = (
+        "ctx",
+        "freed",
+        "function",
+        "laid_inputs",
+        "laid_outputs",
+        "materialize",
+        "non_differentiable",
+        "stored",
+        "view",
+        "wraps",
+    )
 
-    def __init__(self, function: Any, ctx: FunctionCtx, edges: Sequence[Edge], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        function: Any,
+        ctx: FunctionCtx,
+        edges: Sequence[Edge],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+    ) -> None:
         self.call = None
         self.saved, self.hooked, self.rare = [], None, None
         self.avals = tuple([None if t is None else t._aval for t in inputs])
@@ -199,8 +236,12 @@ class FunctionNode(Node):
         self.non_differentiable: frozenset[int] = frozenset()
         self.view: Any = None
         #: Whether a wrapper takes part, so that gradients are tensors of its class.
-        self.wraps = any(type(t) is not Tensor and isinstance(t, Tensor) and _handles(type(t)) for t in (*inputs, *outputs))
-        #: Inputs and outputs in another layout, whose gradients have it for ``backward`` and not in the graph.
+        self.wraps = any(
+            type(t) is not Tensor and isinstance(t, Tensor) and _handles(type(t))
+            for t in (*inputs, *outputs)
+        )
+        #: Inputs and outputs in another layout, whose gradients have it for ``backward`` and not in
+        #: the graph.
         self.laid_inputs, self.laid_outputs = _laid(inputs), _laid(outputs)
 
     def shown(self) -> FunctionView:
@@ -210,7 +251,11 @@ class FunctionNode(Node):
             name = self.name()
             kind = _views.get(name)
             if kind is None:
-                kind = _views[name] = type(name, (FunctionView,), {"__slots__": (), "__module__": "torch.autograd.function"})
+                kind = _views[name] = type(
+                    name,
+                    (FunctionView,),
+                    {"__slots__": (), "__module__": "torch.autograd.function"},
+                )
             found = kind(self)
             self.view = weakref.ref(found)
         return found
@@ -219,11 +264,19 @@ class FunctionNode(Node):
         return [(e, a is not None, True) for e, a in zip(self.edges, self.avals, strict=True)]
 
     def keep(self, saved: Sequence[Any], outputs: Sequence[Any], made: Sequence[Any]) -> None:
-        """Takes what was saved: inputs as the objects themselves, outputs by number, so that the node does not refer to itself."""
+        """Takes what was saved: inputs as the objects themselves, outputs by number, so that the
+        node does not refer to itself."""
         kept: list[Any] = []
         hooks = SAVING.hooks[-1] if SAVING.hooks else None
         for t in saved:
-            place = next((j for j, (o, m) in enumerate(zip(outputs, made, strict=True)) if t is not None and (o is t or m is t)), None)
+            place = next(
+                (
+                    j
+                    for j, (o, m) in enumerate(zip(outputs, made, strict=True))
+                    if t is not None and (o is t or m is t)
+                ),
+                None,
+            )
             if t is None:
                 kept.append((None, 0, None, None))
                 continue
@@ -238,7 +291,14 @@ class FunctionNode(Node):
                 finally:
                     SAVING.hooks = inner
             else:
-                kept.append((t if place is None else t.detach() if type(t) in LAYOUTS else detached(t), version, place, None))
+                kept.append(
+                    (
+                        t if place is None else t.detach() if type(t) in LAYOUTS else detached(t),
+                        version,
+                        place,
+                        None,
+                    )
+                )
         self.stored = tuple(kept)
         self.ctx._node = weakref.ref(self)
         self.ctx._to_save = self.ctx._dirty = self.ctx._non_differentiable = ()
@@ -256,7 +316,11 @@ class FunctionNode(Node):
                 if type(t) in LAYOUTS:
                     r = t.detach()
                 else:
-                    r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())
+                    r = (
+                        detached(t)
+                        if t._al is not None and t._al.storage.detach is not None
+                        else from_value(t._read())
+                    )
                 if place not in self.non_differentiable and r._aval.differentiable:
                     r._node, r._nr, r._rg = self, place, True
                 found.append(r)
@@ -268,16 +332,22 @@ class FunctionNode(Node):
         if place is not None:
             made = f", which is output {place} of {plain_name(self.name())},"
         else:
-            made = f", which is output {t._nr} of {plain_name(t._node.name())}," if t._node is not None else ""
+            made = (
+                f", which is output {t._nr} of {plain_name(t._node.name())},"
+                if t._node is not None
+                else ""
+            )
         raise RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{t.type()} {list(t.shape)}]{made} is at version {t._writes}; expected version {version} instead. Hint: enable anomaly "
-            "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{t.type()} {list(t.shape)}]{made} is at version {t._writes}; expected "
+            f"version {version} instead. Hint: enable anomaly detection to find the operation that "
+            "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
             "check_nan=False)."
         )
 
     def release(self) -> None:
-        """Lets go of what was saved; going through this node once more is an error if there was anything."""
+        """Lets go of what was saved; going through this node once more is an error if there was
+        anything."""
         if self.stored:
             self.saved = None
             self.freed = True
@@ -291,16 +361,23 @@ class FunctionNode(Node):
         return self._items([None if g is None else from_value(g) for g in grads], False)
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
-        """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be differentiated again."""
+        """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be
+        differentiated again."""
         if self.wraps:
             raise Above
         return self._items([None if g is None else _tensor(g, True) for g in grads], True)
 
     def _items(self, grads: list[Tensor | None], create_graph: bool) -> list[Any]:
-        return [None if g is None else _item(g, create_graph) for g in self.run_on_tensors(grads, create_graph)]
+        return [
+            None if g is None else _item(g, create_graph)
+            for g in self.run_on_tensors(grads, create_graph)
+        ]
 
-    def run_on_tensors(self, grads: list[Any], create_graph: bool, zeros: Callable[[Any], Any] | None = None) -> list[Any]:
-        """The inputs' gradients, from tensors of any class. ``zeros`` makes those that are absent."""
+    def run_on_tensors(
+        self, grads: list[Any], create_graph: bool, zeros: Callable[[Any], Any] | None = None
+    ) -> list[Any]:
+        """The inputs' gradients, from tensors of any class. ``zeros`` makes those that are
+        absent."""
         if self.freed:
             raise RuntimeError(FREED)
         for j, o in self.laid_outputs.items():
@@ -308,9 +385,15 @@ class FunctionNode(Node):
                 grads[j] = LAYOUTS[type(o)].laid(o, grads[j])
         if self.materialize:
             without = () if self.ctx._materialize_non_diff_grads else self.non_differentiable
-            absent = [g is None and a is not None and j not in without for j, (g, a) in enumerate(zip(grads, self.outs, strict=True))]
+            absent = [
+                g is None and a is not None and j not in without
+                for j, (g, a) in enumerate(zip(grads, self.outs, strict=True))
+            ]
             zeros = zeros or _zeros
-            grads = [zeros(a) if missing else g for missing, g, a in zip(absent, grads, self.outs, strict=True)]
+            grads = [
+                zeros(a) if missing else g
+                for missing, g, a in zip(absent, grads, self.outs, strict=True)
+            ]
         backward = _backward_of(self.function)
         enabled, MODE.enabled = MODE.enabled, create_graph
         try:
@@ -324,7 +407,10 @@ class FunctionNode(Node):
         if len(found) > expected and all(g is None for g in found[expected:]):
             found = found[:expected]
         if len(found) != expected:
-            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {expected}, got {len(found)})")
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {expected}, "
+                f"got {len(found)})"
+            )
         result = []
         for i, (g, edge, aval) in enumerate(zip(found, self.edges, self.avals, strict=True)):
             if g is not None and not isinstance(g, Tensor):
@@ -332,8 +418,8 @@ class FunctionNode(Node):
             if aval is None:
                 if g is not None:
                     raise RuntimeError(
-                        f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward "
-                        "input was not a Variable"
+                        f"function {name} returned a gradient different than None at position "
+                        f"{i + 1}, but the corresponding forward input was not a Variable"
                     )
                 result.append(None)
                 continue
@@ -342,13 +428,22 @@ class FunctionNode(Node):
                 continue
             g = _fitted(name, i, g, aval)
             t = self.laid_inputs.get(i)
-            result.append(g if t is None else LAYOUTS[type(t)].fitted(t, g, f"Function {name} returned an invalid gradient at index {i}"))
+            result.append(
+                g
+                if t is None
+                else LAYOUTS[type(t)].fitted(
+                    t, g, f"Function {name} returned an invalid gradient at index {i}"
+                )
+            )
         return result
 
 
 def _handles(cls: type) -> bool:
     """Whether a class takes part in ``__torch_dispatch__``."""
-    return getattr(cls, "__torch_dispatch__", disabled_torch_dispatch_impl) is not disabled_torch_dispatch_impl
+    return (
+        getattr(cls, "__torch_dispatch__", disabled_torch_dispatch_impl)
+        is not disabled_torch_dispatch_impl
+    )
 
 
 def _with_history(t: Tensor, edge: Edge) -> Tensor:
@@ -366,10 +461,13 @@ def _with_history(t: Tensor, edge: Edge) -> Tensor:
 def _backward_of(function: type) -> Any:
     """``backward`` of a ``Function``, or ``vjp`` in its place."""
     base = function_class.get()
-    backward, vjp = (getattr(function, name) is not getattr(base, name) for name in ("backward", "vjp"))
+    backward, vjp = (
+        getattr(function, name) is not getattr(base, name) for name in ("backward", "vjp")
+    )
     if backward and vjp:
         raise RuntimeError(
-            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+            "should only implement one of them."
         )
     return function.vjp if vjp else function.backward if backward else base.backward
 
@@ -384,10 +482,13 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
         fits = lead >= 0 and all(n in (1, m) for n, m in zip(wanted, shape[lead:], strict=True))
         if not fits:
             raise RuntimeError(
-                f"Function {name} returned an invalid gradient at index {i} - got {list(shape)} but expected shape compatible with "
-                f"{list(wanted)}"
+                f"Function {name} returned an invalid gradient at index {i} - got {list(shape)} "
+                f"but expected shape compatible with {list(wanted)}"
             )
-        axes = [*range(lead), *[k + lead for k, n in enumerate(wanted) if n == 1 and shape[k + lead] != 1]]
+        axes = [
+            *range(lead),
+            *[k + lead for k, n in enumerate(wanted) if n == 1 and shape[k + lead] != 1],
+        ]
         g = g.sum(axes).reshape(wanted)
     if g._aval.torch_dtype is not aval.torch_dtype:
         g = g.to(aval.torch_dtype) if type(g) in LAYOUTS else converted(g, aval.torch_dtype)

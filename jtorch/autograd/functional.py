@@ -18,7 +18,9 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _as_tuple(
-    given: tuple[Tensor | int, ...] | Tensor, argument: str | None = None, function: str | None = None
+    given: tuple[Tensor | int, ...] | Tensor,
+    argument: str | None = None,
+    function: str | None = None,
 ) -> tuple[bool, tuple[Any, ...]]:
     """Whether several tensors were given, and a tuple of them.
 
@@ -32,19 +34,27 @@ def _as_tuple(
         if not isinstance(t, Tensor):
             if several:
                 raise TypeError(
-                    f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
-                    f"{type(t)}."
+                    f"The {argument} given to {function} must be either a Tensor or a tuple of "
+                    f"Tensors but the value at index {i} has type {type(t)}."
                 )
             raise TypeError(
-                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has "
-                f"type {type(t)}."
+                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors "
+                f"but the given {argument} has type {type(t)}."
             )
     return several, given
 
 
 def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
-    """Inputs of our own: views of the caller's where a graph is to reach these, else without history."""
-    return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])
+    """Inputs of our own: views of the caller's where a graph is to reach these, else without
+    history."""
+    return tuple(
+        [
+            t.view_as(t)
+            if create_graph and t.requires_grad
+            else t.detach().requires_grad_(need_graph)
+            for t in inputs
+        ]
+    )
 
 
 def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
@@ -56,7 +66,8 @@ def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
 
 
 def _tuple_postprocess(res: Any, to_unpack: bool) -> object:
-    """The results as the caller gave what they belong to: one by itself. Two answers tell so of the rows and of what is in them."""
+    """The results as the caller gave what they belong to: one by itself. Two answers tell so of the
+    rows and of what is in them."""
     if not isinstance(to_unpack, tuple):
         return _one_or_all(res, to_unpack)
     rows, columns = to_unpack
@@ -70,29 +81,46 @@ def _one_or_all(found: tuple[object, ...], several: bool) -> object:
 def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) -> tuple[Any, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            what = "user-provided function returns" if function == "vjp" else "input to the user-provided function is"
-            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
+            what = (
+                "user-provided function returns"
+                if function == "vjp"
+                else "input to the user-provided function is"
+            )
+            raise RuntimeError(
+                f"The vector v can only be None if the {what} a single Tensor with a single "
+                "element."
+            )
         return (jtorch.ones_like(like[0]),)
     _, found = _as_tuple(v, "v", function)
     if len(found) != len(like):
         if several:
-            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}."
+            )
         raise RuntimeError("The given v should contain a single Tensor.")
     for i, (a, b) in enumerate(zip(found, like, strict=True)):
         if a.shape != b.shape:
             prefix = f"Entry {i} in " if several else ""
-            raise RuntimeError(f"{prefix}v has invalid size: should be {b.shape} but got {a.shape}.")
+            raise RuntimeError(
+                f"{prefix}v has invalid size: should be {b.shape} but got {a.shape}."
+            )
     return tuple([t.detach() if not t.requires_grad else t for t in found])
 
 
-def _grad(outputs: Sequence[Any], inputs: Sequence[object], vectors: Any, create_graph: bool) -> tuple[Any, ...]:
+def _grad(
+    outputs: Sequence[Any], inputs: Sequence[object], vectors: Any, create_graph: bool
+) -> tuple[Any, ...]:
     """``grad`` that gives None where an output has no history."""
     vectors = [None] * len(outputs) if vectors is None else vectors
-    there = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
+    there = [
+        (o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad
+    ]
     if not there:
         return (None,) * len(inputs)
     outs, given = [o for o, _ in there], [v for _, v in there]
-    return tape_grad(outs, list(inputs), given, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return tape_grad(
+        outs, list(inputs), given, retain_graph=True, create_graph=create_graph, allow_unused=True
+    )
 
 
 def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
@@ -102,17 +130,26 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
         if not o.requires_grad:
             if what == "jacobian":
                 raise RuntimeError(
-                    f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
-                    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
-                    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example)."
+                    "While computing the hessian, found that the jacobian of the user-provided "
+                    f"function with respect to input {i} is independent of the input. This is not "
+                    "allowed in strict mode. You should ensure that your function is twice "
+                    "differentiable and that the jacobian depends on the inputs (this would be "
+                    "violated by a linear function for example)."
                 )
             raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable "
-                "manner from the input when running in strict mode."
+                f"Output {i} of the user-provided function does not require gradients. The outputs "
+                "must be computed in a differentiable manner from the input when running in strict "
+                "mode."
             )
 
 
-def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str, create_graph: bool = False) -> tuple[Tensor, ...]:
+def _filled(
+    grads: Sequence[Any],
+    refs: Sequence[Tensor],
+    strict: bool,
+    stage: str,
+    create_graph: bool = False,
+) -> tuple[Tensor, ...]:
     """Zeros for missing gradients.
 
     Raises:
@@ -124,29 +161,38 @@ def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: s
             if strict:
                 if stage == "double_back_trick":
                     raise RuntimeError(
-                        f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
-                        "backward trick to compute forward mode gradients. This is not allowed in strict mode."
+                        f"The gradient with respect to the input is independent of entry {i} in "
+                        "the grad_outputs when using the double backward trick to compute forward "
+                        "mode gradients. This is not allowed in strict mode."
                     )
                 if stage == "double_back":
                     raise RuntimeError(
-                        f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+                        f"The jacobian of the user-provided function is independent of input {i}. "
+                        "This is not allowed in strict mode."
                     )
                 raise RuntimeError(
-                    f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+                    f"The output of the user-provided function is independent of input {i}. This "
+                    "is not allowed in strict mode."
                 )
             g = jtorch.zeros_like(r)
         elif strict and create_graph and not g.requires_grad:
             what = "hessian" if "double" in stage and stage != "double_back_trick" else "jacobian"
             raise RuntimeError(
-                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
-                "create_graph=True."
+                f"The {what} of the user-provided function is independent of input {i}. This is "
+                "not allowed in strict mode when create_graph=True."
             )
         found.append(g)
     return tuple(found)
 
 
 @apart("torch.autograd.functional.vjp")
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of ``v`` with its Jacobian.
 
     Example:
@@ -158,17 +204,30 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         several, given = _as_tuple(inputs, "inputs", "vjp")
         own = _owned(given, create_graph, True)
-        outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "vjp")
+        outs_several, outputs = _as_tuple(
+            func(*own), "outputs of the user-provided function", "vjp"
+        )
         _need_history(outputs, "outputs", strict)
         vectors = _directions(v, outputs, outs_several, "vjp")
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
-        found = _filled(_grad(outputs, own, vectors, create_graph), own, strict, "back", create_graph)
-    return _one_or_all(_grad_postprocess(outputs, create_graph), outs_several), _one_or_all(_grad_postprocess(found, create_graph), several)
+        found = _filled(
+            _grad(outputs, own, vectors, create_graph), own, strict, "back", create_graph
+        )
+    return _one_or_all(_grad_postprocess(outputs, create_graph), outs_several), _one_or_all(
+        _grad_postprocess(found, create_graph), several
+    )
 
 
 @apart("torch.autograd.functional.jvp")
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in its vector.
+def jvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in
+    its vector.
 
     Example:
         >>> import jtorch as torch
@@ -180,13 +239,21 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several, given = _as_tuple(inputs, "inputs", "jvp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "jvp")
-        outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "jvp")
+        outs_several, outputs = _as_tuple(
+            func(*own), "outputs of the user-provided function", "jvp"
+        )
         _need_history(outputs, "outputs", strict)
         slots = [jtorch.zeros_like(o, requires_grad=True) for o in outputs]
         back = _filled(_grad(outputs, own, slots, True), own, strict, "back")
         _need_history(back, "outputs", strict)
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
-        found = _filled(_grad(back, slots, vectors, create_graph), outputs, strict, "double_back_trick", create_graph)
+        found = _filled(
+            _grad(back, slots, vectors, create_graph),
+            outputs,
+            strict,
+            "double_back_trick",
+            create_graph,
+        )
     outputs, found = (_grad_postprocess(tree, create_graph) for tree in (outputs, found))
     return _one_or_all(outputs, outs_several), _one_or_all(found, outs_several)
 
@@ -200,10 +267,12 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of ``func``: a tensor of the output's shape followed by the input's, or tuples of them, outputs first.
+    """The Jacobian of ``func``: a tensor of the output's shape followed by the input's, or tuples
+    of them, outputs first.
 
     Args:
-        vectorize: walk back (or forward) once with all directions, by ``vmap``, instead of once for each.
+        vectorize: walk back (or forward) once with all directions, by ``vmap``, instead of once for
+            each.
         strategy: ``"reverse-mode"``, or ``"forward-mode"``, which needs ``vectorize``.
 
     Raises:
@@ -218,39 +287,50 @@ def jacobian(
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
-            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
+            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
+            'Otherwise, prefer to use "reverse-mode".'
         )
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
-                'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+                "torch.autograd.functional.jacobian: `create_graph=True` and "
+                '`strategy="forward-mode"` are not supported together (yet). Please either set '
+                '`create_graph=False` or `strategy="reverse-mode"`.'
             )
         if strict:
             raise RuntimeError(
-                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
-                'Please either set `strict=False` or `strategy="reverse-mode"`.'
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` '
+                "are not supported together (yet). Please either set `strict=False` or "
+                '`strategy="reverse-mode"`.'
             )
         if not vectorize:
             raise NotImplementedError(
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
+                "implemented for `vectorize=True`."
             )
     with enable_grad():
         several, given = _as_tuple(inputs, "inputs", "jacobian")
         own = _owned(given, create_graph, True)
         if vectorize and strict:
-            _need_history(_as_tuple(func(*own), "outputs of the user-provided function", "jacobian")[1], "outputs", strict)
-            raise RuntimeError(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-                "`strict=False` or `vectorize=False`."
+            _need_history(
+                _as_tuple(func(*own), "outputs of the user-provided function", "jacobian")[1],
+                "outputs",
+                strict,
             )
-        # Transformations give the function plain tensors, so one of subclasses gets these themselves, and the way back is batched.
-        # What one operator after the other sees cannot be batched underneath: wrappers are walked to row by row.
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+                "supported together. Please either set `strict=False` or `vectorize=False`."
+            )
+        # Transformations give the function plain tensors, so one of subclasses gets these
+        # themselves, and the way back is batched. What one operator after the other sees cannot be
+        # batched underneath: wrappers are walked to row by row.
         if vectorize and all(type(x) is Tensor or x.layout is not jtorch.strided for x in own):
             found, outs_several = _vectorized(func, own, create_graph, strategy)
         else:
-            outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "jacobian")
+            outs_several, outputs = _as_tuple(
+                func(*own), "outputs of the user-provided function", "jacobian"
+            )
             _need_history(outputs, "outputs", strict)
             batched = vectorize and not any(keeps_elsewhere(x) for x in own)
             rows = _batched_rows if batched else _rows
@@ -260,8 +340,11 @@ def jacobian(
     return _one_or_all(picked, outs_several)
 
 
-def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
-    """For each tensor of ``tensor_numels`` elements the columns of the identity matrix over the elements of all that are its own."""
+def _construct_standard_basis_for(
+    tensors: Sequence[Tensor], tensor_numels: Sequence[int]
+) -> tuple[Tensor, ...]:
+    """For each tensor of ``tensor_numels`` elements the columns of the identity matrix over the
+    elements of all that are its own."""
     total = sum(tensor_numels)
     found = []
     at = 0
@@ -273,7 +356,9 @@ def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequ
     return tuple(found)
 
 
-def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
+def _rows(
+    output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool
+) -> tuple[Tensor, ...]:
     """The Jacobian of one output, element by element."""
     columns: list[list[Any]] = [[] for _ in own]
     flat = output.reshape(-1)
@@ -283,13 +368,14 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
             if g is None:
                 if strict:
                     raise RuntimeError(
-                        f"Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode."
+                        f"Output {i} of the user-provided function is independent of input {k}. "
+                        "This is not allowed in strict mode."
                     )
                 g = jtorch.zeros_like(x)
             elif strict and create_graph and not g.requires_grad:
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {k}. This is not allowed in strict mode when "
-                    "create_graph=True."
+                    f"The jacobian of the user-provided function is independent of input {k}. This "
+                    "is not allowed in strict mode when create_graph=True."
                 )
             columns[k].append(g)
     made = []
@@ -299,33 +385,44 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
     return tuple(made)
 
 
-def _batched_rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[object, ...]:
+def _batched_rows(
+    output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool
+) -> tuple[object, ...]:
     """The Jacobian of one output, all elements at once; strict mode never comes here."""
     grads: Sequence[Any] = (None,) * len(own)
     if output.requires_grad and output.numel():
         flat = output.reshape(-1).as_subclass(Tensor)
         directions = jtorch.eye(flat.numel(), dtype=flat.dtype, device=flat.device)
-        grads = tape_grad((flat,), own, directions, True, create_graph, is_grads_batched=True, allow_unused=True)
+        grads = tape_grad(
+            (flat,), own, directions, True, create_graph, is_grads_batched=True, allow_unused=True
+        )
     return tuple(
         [
-            (x.new_zeros((output.numel(), *x.shape)) if g is None else g).reshape((*output.shape, *x.shape))
+            (x.new_zeros((output.numel(), *x.shape)) if g is None else g).reshape(
+                (*output.shape, *x.shape)
+            )
             for g, x in zip(grads, own, strict=True)
         ]
     )
 
 
-def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool, strategy: str) -> tuple[Any, bool]:
+def _vectorized(
+    func: Callable[..., Any], own: Sequence[Any], create_graph: bool, strategy: str
+) -> tuple[Any, bool]:
     from ..func import jacfwd, jacrev
 
     outs: list[bool] = []
 
     def as_tuple(*xs: Tensor) -> tuple[object, ...]:
-        MODE.starts.append(0)  # torch has no transformation here, and lets the function write into what it captured
+        # torch has no transformation here, and lets the function write into what it captured
+        MODE.starts.append(0)
         try:
             if strategy == "forward-mode":
                 several, found = _as_tuple(func(*xs), "outputs", "None")
             else:
-                several, found = _as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+                several, found = _as_tuple(
+                    func(*xs), "outputs of the user-provided function", "jacobian"
+                )
         finally:
             MODE.starts.pop()
         outs.append(several)
@@ -346,7 +443,8 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The Hessian of a scalar function: a tensor of the input's shape twice, or a tuple of tuples of them.
+    """The Hessian of a scalar function: a tensor of the input's shape twice, or a tuple of tuples
+    of them.
 
     Example:
         >>> import jtorch as torch
@@ -371,7 +469,14 @@ def hessian(
         _need_history(found, "jacobian", strict)
         return found
 
-    found = jacobian(gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy)
+    found = jacobian(
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
+    )
     return found if several else found[0][0]
 
 
@@ -385,12 +490,21 @@ def _scalar(out: Tensor, function: str) -> Tensor:
     if several:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
     if found[0].numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {function} should contain a single "
+            "element"
+        )
     return found[0]
 
 
 @apart("torch.autograd.functional.vhp")
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
     """``func(*inputs)``, a scalar, and the product of ``v`` with its Hessian.
 
     Example:
@@ -408,11 +522,19 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         first = _filled(_grad((output,), own, None, True), own, strict, "back")
         _need_history(first, "jacobian", strict)
         found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
-    return _grad_postprocess(output, create_graph), _one_or_all(_grad_postprocess(found, create_graph), several)
+    return _grad_postprocess(output, create_graph), _one_or_all(
+        _grad_postprocess(found, create_graph), several
+    )
 
 
 @apart("torch.autograd.functional.hvp")
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
     """``func(*inputs)``, a scalar, and the product of its Hessian with ``v``.
 
     Example:
@@ -431,4 +553,6 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         _need_history(first, "jacobian", strict)
         # The Hessian is symmetric, so that its product with v from either side is the same.
         found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
-    return _grad_postprocess(output, create_graph), _one_or_all(_grad_postprocess(found, create_graph), several)
+    return _grad_postprocess(output, create_graph), _one_or_all(
+        _grad_postprocess(found, create_graph), several
+    )

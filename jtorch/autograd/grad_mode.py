@@ -1,4 +1,5 @@
-"""Whether operations are recorded for differentiation: ``no_grad`` and its relatives. The mode belongs to the thread."""
+"""Whether operations are recorded for differentiation: ``no_grad`` and its relatives. The mode
+belongs to the thread."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from ..dispatch import set_marking
 class _Mode(threading.local):
     """The thread's gradient mode.
 
-    ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode, nothing is recorded, and programs see
-    and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: what
-    is told of leaves made inside (``adopt``) and tells what is differentiated by (``differentiates_by``), or None. ``starts`` has the
-    births (``core.born``) since which tensors are a derivative's own, and ``given`` for some of them the older tensors into which the
-    function may write all the same.
+    ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode,
+    nothing is recorded, and programs see and set ``shown`` instead. ``transforms`` has an item for
+    each function transformation (of ``func``) that is running a function: what is told of leaves
+    made inside (``adopt``) and tells what is differentiated by (``differentiates_by``), or None.
+    ``starts`` has the births (``core.born``) since which tensors are a derivative's own, and
+    ``given`` for some of them the older tensors into which the function may write all the same.
     """
 
     def __init__(self) -> None:
@@ -48,7 +50,8 @@ class _Mode(threading.local):
             STOPPING.within = None if enabled else here()
 
     def state(self) -> tuple[bool, Any]:
-        """What ``back`` takes to make everything as it is now: the mode, and where derivatives of JAX's end (``engine/stopping.py``)."""
+        """What ``back`` takes to make everything as it is now: the mode, and where derivatives of
+        JAX's end (``engine/stopping.py``)."""
         return self.get(), STOPPING.within
 
     def back(self, state: tuple[bool, Any]) -> None:
@@ -86,7 +89,8 @@ _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
 class _Decorating(contextlib.ContextDecorator):
-    """A context manager that also decorates functions, generators and classes, entering anew for each call or resumption."""
+    """A context manager that also decorates functions, generators and classes, entering anew for
+    each call or resumption."""
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""
@@ -98,8 +102,10 @@ class _Decorating(contextlib.ContextDecorator):
     def _decorated(self, func: Callable[..., object] | type) -> Any:
         if inspect.isclass(func):
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
-                "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
                 FutureWarning,
                 stacklevel=outside(),
             )
@@ -142,10 +148,12 @@ class _Decorating(contextlib.ContextDecorator):
 
 
 class no_grad(_Decorating):
-    """Turns recording off inside: results do not require grad. Also a decorator of functions and generators.
+    """Turns recording off inside: results do not require grad. Also a decorator of functions and
+    generators.
 
     Args:
-        orig_func: a function, where the class itself is written as its decorator (``@torch.no_grad``).
+        orig_func: a function, where the class itself is written as its decorator
+            (``@torch.no_grad``).
 
     Example:
         >>> import jtorch as torch
@@ -170,7 +178,8 @@ class no_grad(_Decorating):
         return super().__new__(cls)
 
     def __enter__(self) -> None:
-        mode, stopping = MODE, STOPPING  # ``state`` and ``set`` in one: programs that evaluate come here for every batch
+        # ``state`` and ``set`` in one: programs that evaluate come here for every batch
+        mode, stopping = MODE, STOPPING
         if mode.below or mode.inference:
             self.previous = mode.shown, stopping.within
             mode.shown = False
@@ -208,7 +217,8 @@ class enable_grad(no_grad):
 
 
 class recording(enable_grad):
-    """As ``enable_grad``, for the tape of a transformation: derivatives that JAX takes around it end where they did."""
+    """As ``enable_grad``, for the tape of a transformation: derivatives that JAX takes around it
+    end where they did."""
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -216,7 +226,8 @@ class recording(enable_grad):
 
 
 class unrecorded(no_grad):
-    """As ``no_grad``, for what this package does in operations of its own: JAX differentiates that as if it were not there."""
+    """As ``no_grad``, for what this package does in operations of its own: JAX differentiates that
+    as if it were not there."""
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -224,7 +235,8 @@ class unrecorded(no_grad):
 
 
 class set_grad_enabled(_Decorating):
-    """Sets recording on or off: at once when called, and until the end of the block when used as a context manager.
+    """Sets recording on or off: at once when called, and until the end of the block when used as a
+    context manager.
 
     Raises:
         TypeError: if ``mode`` is no bool.
@@ -240,7 +252,10 @@ class set_grad_enabled(_Decorating):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+            raise TypeError(
+                "set_grad_enabled(): argument 'mode' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
         self.previous = MODE.state()
         self.mode = mode
         MODE.set(mode)
@@ -265,7 +280,8 @@ class set_grad_enabled(_Decorating):
 
 
 def marked(result: object, arguments: Iterable[Any]) -> Any:
-    """Marks the tensors among a call's results that are neither arguments nor views of them as made in inference mode.
+    """Marks the tensors among a call's results that are neither arguments nor views of them as made
+    in inference mode.
 
     Set by the floor that knows tensors.
     """
@@ -273,13 +289,15 @@ def marked(result: object, arguments: Iterable[Any]) -> Any:
 
 
 class inference_mode(_Decorating):
-    """Turns recording off inside, like ``no_grad``, for good: tensors made inside cannot be saved for ``backward`` later.
+    """Turns recording off inside, like ``no_grad``, for good: tensors made inside cannot be saved
+    for ``backward`` later.
 
-    Nor can they be changed in place, or told to require grad, outside; a ``clone`` can. With ``mode=False``, a block inside such a one in
-    which tensors are ordinary and recording is on.
+    Nor can they be changed in place, or told to require grad, outside; a ``clone`` can. With
+    ``mode=False``, a block inside such a one in which tensors are ordinary and recording is on.
 
     Args:
-        mode: whether the mode is on; or a function, where the class itself is written as its decorator.
+        mode: whether the mode is on; or a function, where the class itself is written as its
+            decorator.
 
     Example:
         >>> import jtorch as torch

@@ -14,7 +14,15 @@ from jtorch import Tensor
 from . import forward_ad
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
-from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
+from .jacobians import (
+    Differences,
+    Part,
+    analytical,
+    forward,
+    parts_of_inputs,
+    parts_of_outputs,
+    tuple_of,
+)
 from .sparse_inputs import dense, dimensions, is_sparse, values, whole
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -49,10 +57,14 @@ If the test
 - is a Module test (e.g., in common_nn.py), then modify the corresponding
   module_test entry to have `gradcheck_nondet_tol=<tol>`
 """
-UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+UNDEFINED = (
+    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+)
 MAY_BREAK = (
-    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers of "
-    'this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature'
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+    "default, but it may break existing callers of "
+    "this function. If this is true for you, you can call this function with "
+    '"check_undefined_grad=False" to disable the feature'
 )
 
 
@@ -74,7 +86,8 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of ``func`` at ``inputs`` agree with central differences, for every input that requires grad.
+    """Whether the gradients of ``func`` at ``inputs`` agree with central differences, for every
+    input that requires grad.
 
     Args:
         eps: how far inputs are moved for the differences.
@@ -97,11 +110,17 @@ def gradcheck(
         True
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     if check_batched_grad and not check_backward_ad:
-        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
     if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+        )
     check = _Check(func, tuple_of(inputs), eps, atol, rtol, nondet_tol, bool(masked))
     try:
         with enable_grad():
@@ -132,7 +151,8 @@ def gradcheck(
     return True
 
 
-#: A kernel that comes to be compiled between two walks differs once: so often they are compared again.
+#: A kernel that comes to be compiled between two walks differs once: so often they are compared
+#: again.
 AGAIN = 3
 
 
@@ -140,7 +160,14 @@ class _Check:
     """One call of ``gradcheck``: the function, its inputs, and its finite differences."""
 
     def __init__(
-        self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float, masked: bool
+        self,
+        func: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        eps: float,
+        atol: float,
+        rtol: float,
+        nondet_tol: float,
+        masked: bool,
     ) -> None:
         self.func, self.inputs = func, inputs
         self.atol, self.rtol, self.nondet_tol = atol, rtol, nondet_tol
@@ -156,19 +183,27 @@ class _Check:
                 continue
             if x.dtype not in (jtorch.float64, jtorch.complex128):
                 warnings.warn(
-                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if "
-                    "all the inputs are not of double precision floating point or complex. ",
+                    f"Input #{i} requires gradient and is not a double precision floating point or "
+                    "complex. This check will likely fail if all the inputs are not of double "
+                    "precision floating point or complex. ",
                     stacklevel=4,
                 )
             content = values(x)
-            if not all(s > 0 or n <= 1 for s, n in zip(content.stride(), content.shape, strict=True)):
+            if not all(
+                s > 0 or n <= 1 for s, n in zip(content.stride(), content.shape, strict=True)
+            ):
                 raise RuntimeError(
-                    f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
-                    "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+                    f"The {i}th input has a dimension with stride 0. gradcheck only supports "
+                    "inputs that are non-overlapping to be able to compute the numerical gradients "
+                    "correctly. You should call .contiguous on the input before passing it to "
+                    "gradcheck."
                 )
             x.retain_grad()
         if not self.checked:
-            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+            raise ValueError(
+                "gradcheck expects at least one input tensor to require gradient, but none of them "
+                "have requires_grad=True."
+            )
 
     def outputs_fit(self) -> None:
         """Raises torch's error for outputs in other layouts."""
@@ -176,7 +211,10 @@ class _Check:
             if isinstance(o, Tensor) and o.layout is not jtorch.strided:
                 kind = "MKLDNN" if o.layout is jtorch._mkldnn else "Sparse"
                 way = f"{Tensor.to_dense.__name__}(masked_grad=...)"
-                raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call {way} on the output of fn for gradcheck.")
+                raise ValueError(
+                    f"{kind} output is not supported at gradcheck yet. Please call {way} on the "
+                    "output of fn for gradcheck."
+                )
 
     def every_output(self) -> tuple[Tensor, ...]:
         """All outputs, computed anew."""
@@ -205,7 +243,7 @@ class _Check:
         """Where the differentiable outputs stand among all."""
         return [j for j, o in enumerate(self.every_output()) if o.requires_grad]
 
-    # ---- backward ------------------------------------------------------------------------------------------------------------------
+    # ---- backward --------------------------------------------------------------------------------
 
     def gradients(self, output: Tensor, direction: Tensor) -> tuple[Tensor, ...]:
         """Gradients of the checked inputs; None where there is none."""
@@ -230,7 +268,8 @@ class _Check:
         Raises:
             GradcheckError: if a second time gives others, or gradients do not fit their inputs.
         """
-        with jtorch.execution("immediate"):  # what is compiled as a whole the second time may round otherwise
+        # what is compiled as a whole the second time may round otherwise
+        with jtorch.execution("immediate"):
             first, types_fit, sizes_fit = analytical(self.gradients, output, self.checked, part)
             second, _, _ = analytical(self.gradients, output, self.checked, part)
             for _ in range(AGAIN):
@@ -247,7 +286,10 @@ class _Check:
     def _differ(self, first: Sequence[Any], second: Sequence[Any]) -> bool:
         """Whether two walks back differ by more than may be."""
         return any(
-            a is not None and b is not None and a.numel() and float((dense(a) - dense(b)).abs().max()) > self.nondet_tol
+            a is not None
+            and b is not None
+            and a.numel()
+            and float((dense(a) - dense(b)).abs().max()) > self.nondet_tol
             for a, b in zip(first, second, strict=True)
         )
 
@@ -255,9 +297,10 @@ class _Check:
         """Raises torch's error if two walks back differ by more than may be."""
         if self._differ(first, second):
             raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
-                f"{self.nondet_tol}." + NONDETERMINISTIC
+                "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                "multiple times gives different values, although analytical gradient matches "
+                f"numerical gradient.The tolerance for nondeterminism was {self.nondet_tol}."
+                + NONDETERMINISTIC
             )
 
     def _close(self, a: Tensor, n: Tensor, atol: float) -> bool:
@@ -265,13 +308,33 @@ class _Check:
         return bool(jtorch.allclose(a.to(both), n.to(both), self.rtol, atol))
 
     @staticmethod
-    def _mismatch(i: int, j: int, part: Part, n: object, a: object, is_complex: bool, forward_mode: bool = False) -> str:
-        prefix = f"While considering the {part.name} part of complex {'inputs' if forward_mode else 'outputs'} only, " if is_complex else ""
+    def _mismatch(
+        i: int,
+        j: int,
+        part: Part,
+        n: object,
+        a: object,
+        is_complex: bool,
+        forward_mode: bool = False,
+    ) -> str:
+        prefix = (
+            (
+                f"While considering the {part.name} part of complex "
+                f"{'inputs' if forward_mode else 'outputs'} only, "
+            )
+            if is_complex
+            else ""
+        )
         mode = "computed with forward mode " if forward_mode else ""
-        return f"{prefix}Jacobian {mode}mismatch for output {i} with respect to input {j},\nnumerical:{n}\nanalytical:{a}\n"
+        return (
+            f"{prefix}Jacobian {mode}mismatch for output {i} with respect to input {j},\n"
+            f"numerical:{n}\n"
+            f"analytical:{a}\n"
+        )
 
     def _vectors(self, outputs: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """Random directions of the inputs (pairs for complex ones) and of the outputs, the same in every run."""
+        """Random directions of the inputs (pairs for complex ones) and of the outputs, the same in
+        every run."""
         generator = jtorch.Generator()
 
         def unit(t: Tensor, dtype: jtorch.dtype) -> Tensor:
@@ -284,9 +347,14 @@ class _Check:
             us.append((unit(x, real), unit(x, real)) if x.dtype.is_complex else unit(x, real))
         return us, [unit(o, o.dtype.to_real()) for o in outputs]
 
-    def _backward_fast(self, part: Part, outputs: Sequence[Tensor], places: Sequence[int], check_dtypes: bool) -> None:
+    def _backward_fast(
+        self, part: Part, outputs: Sequence[Tensor], places: Sequence[int], check_dtypes: bool
+    ) -> None:
         us, vs = self._vectors(outputs)
-        starts = [(v * part.unit(o)).to(o.dtype).reshape(o.shape) for o, v in zip(outputs, vs, strict=True)]
+        starts = [
+            (v * part.unit(o)).to(o.dtype).reshape(o.shape)
+            for o, v in zip(outputs, vs, strict=True)
+        ]
         with jtorch.execution("immediate"):
             walks = [self.gradients(o, start) for o, start in zip(outputs, starts, strict=True)]
             for o, start, walk in zip(outputs, starts, walks, strict=True):
@@ -296,7 +364,9 @@ class _Check:
                 g = walks[i][j]
                 if g is not None and check_dtypes and g.dtype is not x.dtype:
                     raise GradcheckError("Gradient has dtype mismatch")
-                flat = self.differences.taken(x, (jtorch.zeros(x.shape, dtype=x.dtype) if g is None else dense(g)).reshape(-1))
+                flat = self.differences.taken(
+                    x, (jtorch.zeros(x.shape, dtype=x.dtype) if g is None else dense(g)).reshape(-1)
+                )
                 n = (self.differences.along(x, u, place, output, part) * v).sum()
                 if isinstance(u, tuple):
                     a = (flat.real * u[0]).sum() + 1j * (flat.imag * u[1]).sum()
@@ -304,25 +374,45 @@ class _Check:
                 else:
                     a, scale = (flat * u).sum(), float(u.sum())
                 if not self._close(a, n, self.atol * scale * float(v.sum())):
-                    message = self._mismatch(i, j, part, n.item(), a.item(), output.dtype.is_complex)
+                    message = self._mismatch(
+                        i, j, part, n.item(), a.item(), output.dtype.is_complex
+                    )
                     slow = self._consistent(output, part, False)[j]
-                    raise GradcheckError(message + self._in_slow_mode(slow, self.differences.jacobian(x, place, output, part)))
+                    raise GradcheckError(
+                        message
+                        + self._in_slow_mode(
+                            slow, self.differences.jacobian(x, place, output, part)
+                        )
+                    )
 
     def _in_slow_mode(self, a: Tensor, n: Tensor) -> str:
         text = (
             "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
-            "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
-            "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
-            f"Numerical:\n {n}\nAnalytical:\n{a}\n\nThe max per-element difference (slow mode) is: {(n - a).abs().max()}.\n"
+            "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more "
+            "background \n"
+            "about fast mode. Below, we recompute numerical and analytical jacobians in slow "
+            "mode:\n"
+            "\n"
+            "Numerical:\n"
+            f" {n}\n"
+            "Analytical:\n"
+            f"{a}\n"
+            f"\nThe max per-element difference (slow mode) is: {(n - a).abs().max()}.\n"
         )
         if self._close(a, n, self.atol):
-            text += "Fast gradcheck failed but element-wise differences are small. This means that the\ntest might've passed in slow_mode!"
+            text += (
+                "Fast gradcheck failed but element-wise differences are small. This means that "
+                "the\n"
+                "test might've passed in slow_mode!"
+            )
         return text
 
     def multiplies_by_gradient(self) -> None:
         """A gradient of zero must give zero, of the input's shape and dtype."""
         outputs = self.outputs()
-        found = tape_grad(outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True)
+        found = tape_grad(
+            outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True
+        )
         for g, x in zip(found, self.checked, strict=True):
             if g is None:
                 continue
@@ -338,7 +428,8 @@ class _Check:
 
     @staticmethod
     def _laid_like(g: Tensor, x: Tensor) -> None:
-        """Raises torch's errors for a sparse gradient of another layout or other dimensions than its input."""
+        """Raises torch's errors for a sparse gradient of another layout or other dimensions than
+        its input."""
         if not is_sparse(g):
             return
         if g.layout is not x.layout:
@@ -346,22 +437,34 @@ class _Check:
         kind = str(g.layout).removeprefix("torch.").replace("_coo", "")
         for name, got, want in zip(("sparse", "dense"), dimensions(g), dimensions(x), strict=True):
             if got != want:
-                raise GradcheckError(f"grad is {kind} tensor, but has incorrect {name}_dim {got}, expected {want}")
+                raise GradcheckError(
+                    f"grad is {kind} tensor, but has incorrect {name}_dim {got}, expected {want}"
+                )
 
     def undefined_gradients(self) -> None:
         """Missing gradients, of all outputs and of one at a time, must count as zeros."""
         count = len(self.outputs())
         for missing in [set(range(count)), *({i} for i in range(count if count > 1 else 0))]:
-            outputs = [_without_gradient(o) if i in missing else o for i, o in enumerate(self.outputs())]
+            outputs = [
+                _without_gradient(o) if i in missing else o for i, o in enumerate(self.outputs())
+            ]
             try:
-                found = tape_grad(outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True)
+                found = tape_grad(
+                    outputs,
+                    self.checked,
+                    [jtorch.zeros_like(o) for o in outputs],
+                    allow_unused=True,
+                )
             except RuntimeError as error:
                 warnings.warn(MAY_BREAK, stacklevel=4)
-                raise GradcheckError(f"Expected backward function to handle undefined output grads. {UNDEFINED}") from error
+                raise GradcheckError(
+                    f"Expected backward function to handle undefined output grads. {UNDEFINED}"
+                ) from error
             if any(g is not None and not dense(g).eq(0).all() for g in found):
                 warnings.warn(MAY_BREAK, stacklevel=4)
                 raise GradcheckError(
-                    f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {UNDEFINED}"
+                    "Expected all input grads to be undefined or zero when all output grads are "
+                    f"undefined or zero. {UNDEFINED}"
                 )
 
     def batched(self) -> None:
@@ -371,37 +474,59 @@ class _Check:
 
             def walk(v: Tensor, output: Tensor = output) -> tuple[Tensor, ...]:
                 found = self.gradients(output, v)
-                return tuple([jtorch.zeros_like(x) if g is None else g for g, x in zip(found, self.checked, strict=True)])
+                return tuple(
+                    [
+                        jtorch.zeros_like(x) if g is None else g
+                        for g, x in zip(found, self.checked, strict=True)
+                    ]
+                )
 
             try:
                 found = _batched(walk, vectors)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
-            expected = [jtorch.stack(column) for column in zip(*[walk(v) for v in vectors], strict=True)]
+            expected = [
+                jtorch.stack(column) for column in zip(*[walk(v) for v in vectors], strict=True)
+            ]
             self._same_batched(found, expected, i, False)
 
-    def _same_batched(self, found: Sequence[Tensor], expected: Sequence[Tensor], i: int, forward_mode: bool) -> None:
+    def _same_batched(
+        self, found: Sequence[Tensor], expected: Sequence[Tensor], i: int, forward_mode: bool
+    ) -> None:
         for j, (got, want) in enumerate(zip(found, expected, strict=True)):
             if not jtorch.allclose(got, want):
                 raise GradcheckError(
-                    f"\nFor output {j if forward_mode else i} and input {j}:\n\nwalking {'forward' if forward_mode else 'back'} under vmap "
-                    f"gives other gradients than walking once for each vector.\n\nGot:\n{got}\n\nExpected:\n{want}\n"
+                    f"\nFor output {j if forward_mode else i} and input {j}:\n"
+                    f"\nwalking {'forward' if forward_mode else 'back'} under vmap gives other "
+                    "gradients than walking once for each vector.\n"
+                    "\nGot:\n"
+                    f"{got}\n"
+                    "\nExpected:\n"
+                    f"{want}\n"
                 )
 
-    # ---- forward -------------------------------------------------------------------------------------------------------------------
+    # ---- forward ---------------------------------------------------------------------------------
 
     def forward(self, part: Part, check_dtypes: bool, fast: bool) -> None:
         """Compares the Jacobians by forward derivatives."""
         us = self._vectors(())[0] if fast else [None] * len(self.checked)
         outputs, places = self.outputs(), self.places()
         for j, (x, u) in enumerate(zip(self.checked, us, strict=True)):
-            found = forward(self.func, self.inputs, x, places, part, None if u is None else part.of(u))
+            found = forward(
+                self.func, self.inputs, x, places, part, None if u is None else part.of(u)
+            )
             for i, (output, place, a) in enumerate(zip(outputs, places, found, strict=True)):
                 if check_dtypes and a.dtype is not jtorch.promote_types(output.dtype, output.dtype):
                     raise GradcheckError("Forward AD gradient has dtype mismatch.")
-                n = self.differences.forward(x, place, output, part, None if u is None else part.of(u))
-                if a.numel() and not self._close(a, n, self.atol if u is None else self.atol * float(part.of(u).sum())):
-                    raise GradcheckError(self._mismatch(i, j, part, n, a, x.dtype.is_complex, forward_mode=True))
+                n = self.differences.forward(
+                    x, place, output, part, None if u is None else part.of(u)
+                )
+                if a.numel() and not self._close(
+                    a, n, self.atol if u is None else self.atol * float(part.of(u).sum())
+                ):
+                    raise GradcheckError(
+                        self._mismatch(i, j, part, n, a, x.dtype.is_complex, forward_mode=True)
+                    )
 
     def batched_forward(self) -> None:
         """The same forward derivatives under ``vmap``."""
@@ -411,15 +536,24 @@ class _Check:
             def push(t: Tensor, x: Tensor = x) -> tuple[Tensor, ...]:
                 with forward_ad.dual_level():
                     own = forward_ad.make_dual(x.detach(), t)
-                    inputs = [own if y is x else y.detach() if isinstance(y, Tensor) else y for y in self.inputs]
-                    pairs = [forward_ad.unpack_dual(o) for o in tuple_of(self.func(*inputs)) if o is not None]
+                    inputs = [
+                        own if y is x else y.detach() if isinstance(y, Tensor) else y
+                        for y in self.inputs
+                    ]
+                    pairs = [
+                        forward_ad.unpack_dual(o)
+                        for o in tuple_of(self.func(*inputs))
+                        if o is not None
+                    ]
                     return tuple([jtorch.zeros_like(p) if d is None else d for p, d in pairs])
 
             try:
                 found = _batched(push, vectors)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
-            expected = [jtorch.stack(column) for column in zip(*[push(v) for v in vectors], strict=True)]
+            expected = [
+                jtorch.stack(column) for column in zip(*[push(v) for v in vectors], strict=True)
+            ]
             self._same_batched(found, expected, 0, True)
 
     def undefined_tangents(self) -> None:
@@ -430,20 +564,31 @@ class _Check:
                 own, j = [], 0
                 for x in self.inputs:
                     if any(x is c for c in self.checked):
-                        t = jtorch.zeros_like(x.detach()) if j == zeros else jtorch.ones_like(x.detach())
-                        own.append(x.detach() if j == left_out else forward_ad.make_dual(x.detach(), t))
+                        t = (
+                            jtorch.zeros_like(x.detach())
+                            if j == zeros
+                            else jtorch.ones_like(x.detach())
+                        )
+                        own.append(
+                            x.detach() if j == left_out else forward_ad.make_dual(x.detach(), t)
+                        )
                         j += 1
                     else:
                         own.append(x)
-                outs = [o for o in tuple_of(self.func(*own)) if isinstance(o, Tensor) and o._aval.differentiable]
+                outs = [
+                    o
+                    for o in tuple_of(self.func(*own))
+                    if isinstance(o, Tensor) and o._aval.differentiable
+                ]
                 return [forward_ad.unpack_dual(o).tangent for o in outs]
 
         for j in range(len(self.checked)):
             for i, (a, b) in enumerate(zip(tangents(None, j), tangents(j, j), strict=True)):
                 if a is not None and b is not None and not jtorch.allclose(a, b):
                     raise GradcheckError(
-                        f"Mismatch in tangent values for output with index: {i} when input: {self.checked[j]} has an undefined tangent "
-                        f"value.  Got: {a} but expected: {b}"
+                        f"Mismatch in tangent values for output with index: {i} when input: "
+                        f"{self.checked[j]} has an undefined tangent value.  Got: {a} but "
+                        f"expected: {b}"
                     )
 
 
@@ -483,11 +628,14 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the second derivatives of ``func`` agree with central differences of its gradients; arguments as those of ``gradcheck``.
+    """Whether the second derivatives of ``func`` agree with central differences of its gradients;
+    arguments as those of ``gradcheck``.
 
     Args:
-        grad_outputs: gradients of the outputs to start with; random ones by default, not contiguous with ``gen_non_contig_grad_outputs``.
-        check_fwd_over_rev, check_rev_over_rev: whether to differentiate the gradients forward, or backward.
+        grad_outputs: gradients of the outputs to start with; random ones by default, not contiguous
+            with ``gen_non_contig_grad_outputs``.
+        check_fwd_over_rev, check_rev_over_rev: whether to differentiate the gradients forward, or
+            backward.
 
     Example:
         >>> import jtorch as torch
@@ -496,11 +644,17 @@ def gradgradcheck(
         True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+        )
     if check_undefined_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_undefined_grad=True requires check_rev_over_rev to be True"
+        )
     if check_batched_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_rev_over_rev to be True"
+        )
     given = tuple_of(inputs)
     if grad_outputs is None:
         with enable_grad():
@@ -513,9 +667,18 @@ def gradgradcheck(
 
     @enable_grad()
     def gradients(*args: Tensor) -> tuple[Tensor, ...]:
-        own = [x.requires_grad_() if i in wanted and not x.requires_grad else x for i, x in enumerate(args[:count])]
+        own = [
+            x.requires_grad_() if i in wanted and not x.requires_grad else x
+            for i, x in enumerate(args[:count])
+        ]
         outputs = [o for o in tuple_of(func(*own)) if o.requires_grad]
-        got = tape_grad(outputs, [own[i] for i in wanted], list(args[count:]), create_graph=True, allow_unused=True)
+        got = tape_grad(
+            outputs,
+            [own[i] for i in wanted],
+            list(args[count:]),
+            create_graph=True,
+            allow_unused=True,
+        )
         return tuple([g for g in got if g is not None])
 
     return gradcheck(
@@ -537,17 +700,25 @@ def gradgradcheck(
 
 
 def _random_like(t: Tensor, non_contiguous: bool) -> Tensor:
-    """Numbers between -1 and 1, drawn as torch draws them: the program goes on with the same random numbers."""
+    """Numbers between -1 and 1, drawn as torch draws them: the program goes on with the same random
+    numbers."""
     dtype = t.dtype if t.is_floating_point() or t.is_complex() else jtorch.double
     return jtorch.testing.make_tensor(
-        t.shape, dtype=dtype, device=t.device, low=-1, high=1, requires_grad=True, noncontiguous=non_contiguous
+        t.shape,
+        dtype=dtype,
+        device=t.device,
+        low=-1,
+        high=1,
+        requires_grad=True,
+        noncontiguous=non_contiguous,
     )
 
 
 class _Callable(types.ModuleType):
     """The module as a function too.
 
-    In torch ``autograd.gradcheck`` is the function, and the name of this module. Importing the module binds that name to it, so it is both.
+    In torch ``autograd.gradcheck`` is the function, and the name of this module. Importing the
+    module binds that name to it, so it is both.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:

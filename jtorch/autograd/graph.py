@@ -1,4 +1,5 @@
-"""The graph as programs see it: nodes, gradient edges, hooks on several gradients, and hooks on what is saved for ``backward``."""
+"""The graph as programs see it: nodes, gradient edges, hooks on several gradients, and hooks on
+what is saved for ``backward``."""
 
 from __future__ import annotations
 
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-    "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "region_activation_memory_budget",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
 
 class _Nodes(type):
-    """The class of :class:`Node`, which has nodes as its instances, and the contexts of custom functions, which are nodes in PyTorch."""
+    """The class of :class:`Node`, which has nodes as its instances, and the contexts of custom
+    functions, which are nodes in PyTorch."""
 
     def __instancecheck__(cls, instance: FunctionCtx | Node | type | None) -> bool:
         return isinstance(instance, (Shown, FunctionCtx))
@@ -50,7 +53,8 @@ class Node(metaclass=_Nodes):
 
 
 def _node_of(tensor: Tensor) -> Any:
-    """The node that computes the gradient of a tensor: its own, or that of a leaf; None if there is none."""
+    """The node that computes the gradient of a tensor: its own, or that of a leaf; None if there is
+    none."""
     if not tensor.requires_grad:
         return None
     node = tensor.grad_fn
@@ -72,7 +76,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         (tensor(6.),)
     """
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
     return GradientEdge(_node_of(tensor), tensor.output_nr)
 
 
@@ -90,7 +97,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         bump(t)
 
 
-# ---- several gradients -----------------------------------------------------------------------------------------------------------
+# ---- several gradients ---------------------------------------------------------------------------
 
 
 class _Multi:
@@ -102,7 +109,8 @@ class _Multi:
             raise AssertionError("Expected gradient function to be set")
         self.fn, self.mode = fn, mode
         self.lock = threading.Lock()
-        self.walks: dict[int, list[Any]] = {}  # id(walk) -> [walk, gradients, how many are still to come]
+        # id(walk) -> [walk, gradients, how many are still to come]
+        self.walks: dict[int, list[Any]] = {}
 
     def hook(self, i: int) -> Callable[[Tensor], None]:
         """The hook of one of the tensors."""
@@ -113,7 +121,9 @@ class _Multi:
                 state = self.walks.get(id(walk))
                 if state is None:
                     self.walks = {k: s for k, s in self.walks.items() if not s[0].done}
-                    expected = 1 if self.mode == "any" else sum(walk.will_reach(n) for n in self.nodes)
+                    expected = (
+                        1 if self.mode == "any" else sum(walk.will_reach(n) for n in self.nodes)
+                    )
                     state = self.walks[id(walk)] = [walk, [None] * len(self.nodes), expected]
                 state[1][i] = grad
                 state[2] -= 1
@@ -143,9 +153,13 @@ class _Handles:
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable[[Sequence[Tensor | None]], None] | Callable[[Tensor], None], *, mode: str = "all"
+    tensors: Sequence[Tensor],
+    fn: Callable[[Sequence[Tensor | None]], None] | Callable[[Tensor], None],
+    *,
+    mode: str = "all",
 ) -> Any:
-    """Calls ``fn`` once in a walk: with all gradients of ``tensors`` (None where a walk has none), or in mode ``"any"`` with the first.
+    """Calls ``fn`` once in a walk: with all gradients of ``tensors`` (None where a walk has none),
+    or in mode ``"any"`` with the first.
 
     Raises:
         ValueError: for another mode.
@@ -154,7 +168,9 @@ def register_multi_grad_hook(
     Example:
         >>> import jtorch as torch
         >>> x, y = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
-        >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: print(grads))
+        >>> handle = torch.autograd.graph.register_multi_grad_hook(
+        ...     (x, y), lambda grads: print(grads)
+        ... )
         >>> (x * y).backward()
         [tensor(2.), tensor(1.)]
     """
@@ -164,11 +180,12 @@ def register_multi_grad_hook(
     return _Handles(tuple([t.register_hook(multi.hook(i)) for i, t in enumerate(tensors)]))
 
 
-# ---- saved tensors ---------------------------------------------------------------------------------------------------------------
+# ---- saved tensors -------------------------------------------------------------------------------
 
 
 class saved_tensors_hooks:
-    """A block in which what operations save for ``backward`` passes through ``pack_hook`` now and ``unpack_hook`` then.
+    """A block in which what operations save for ``backward`` passes through ``pack_hook`` now and
+    ``unpack_hook`` then.
 
     Example:
         >>> import jtorch as torch
@@ -181,7 +198,9 @@ class saved_tensors_hooks:
         kept 2.0
     """
 
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
@@ -250,7 +269,8 @@ class _AllowMutationOnSavedContext:
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
-    """A block in which tensors that were saved for ``backward`` may be changed in place: what was saved is what they were.
+    """A block in which tensors that were saved for ``backward`` may be changed in place: what was
+    saved is what they were.
 
     Raises:
         RuntimeError: if blocks are nested.
@@ -275,7 +295,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
         SAVING.lenient = False
 
 
-# ---- not for JAX -----------------------------------------------------------------------------------------------------------------
+# ---- not for JAX ---------------------------------------------------------------------------------
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
@@ -290,4 +310,7 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
 
 def region_activation_memory_budget(budget: float) -> Any:
     """Not offered: what a compiled program keeps for ``backward`` is XLA's choice."""
-    raise not_offered("region_activation_memory_budget()", "XLA chooses itself what to keep and what to compute again; use checkpoint()")
+    raise not_offered(
+        "region_activation_memory_budget()",
+        "XLA chooses itself what to keep and what to compute again; use checkpoint()",
+    )

@@ -1,4 +1,5 @@
-"""What a backward pass works on: values, or pairs of a value and its history where derivatives are recorded."""
+"""What a backward pass works on: values, or pairs of a value and its history where derivatives are
+recorded."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def _tensor(pair: Any, create_graph: bool) -> Tensor:
     t = from_value(v)
     if type(edge) is tuple:
         t._node, t._nr, t._rg = edge[0], edge[1], True
-    elif edge is not None:  # the value of a leaf itself: it needs a node of its own to be another tensor
+    # the value of a leaf itself: it needs a node of its own to be another tensor
+    elif edge is not None:
         t = _alias_node(v, edge)
     return t
 

@@ -1,7 +1,9 @@
-"""Jacobians for ``gradcheck``: by differences, by walking back, and by forward derivatives. As tensors [elements of input, of output].
+"""Jacobians for ``gradcheck``: by differences, by walking back, and by forward derivatives. As
+tensors [elements of input, of output].
 
-The derivative of a real number by a complex one z = x + iy is taken as d/dx + i d/dy, as gradients are in torch. A complex output is two
-real ones, its real and its imaginary part; in forward mode so is a complex input.
+The derivative of a real number by a complex one z = x + iy is taken as d/dx + i d/dy, as gradients
+are in torch. A complex output is two real ones, its real and its imaginary part; in forward mode so
+is a complex input.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ def tuple_of(found: object) -> tuple[Any, ...]:
 
 
 class Part:
-    """Which part of complex numbers is looked at: ``"real"`` or ``"imaginary"``; None where there are no complex numbers."""
+    """Which part of complex numbers is looked at: ``"real"`` or ``"imaginary"``; None where there
+    are no complex numbers."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
@@ -42,19 +45,24 @@ class Part:
 
     def of(self, pair: Any) -> Any:
         """The member of a pair (real, imaginary) that belongs to this part."""
-        return (pair[1] if self.name == "imaginary" else pair[0]) if isinstance(pair, tuple) else pair
+        return (
+            (pair[1] if self.name == "imaginary" else pair[0]) if isinstance(pair, tuple) else pair
+        )
 
 
 def parts_of_outputs(outputs: Sequence[Any]) -> list[Part]:
     """The parts to check one after the other."""
-    return [Part("imaginary"), Part("real")] if any(o.dtype.is_complex for o in outputs) else [Part()]
+    return (
+        [Part("imaginary"), Part("real")] if any(o.dtype.is_complex for o in outputs) else [Part()]
+    )
 
 
 parts_of_inputs = parts_of_outputs
 
 
 def keeps_elsewhere(t: Tensor) -> bool:
-    """Whether a tensor's class has ``__torch_dispatch__``: its elements are read one by one, by operators."""
+    """Whether a tensor's class has ``__torch_dispatch__``: its elements are read one by one, by
+    operators."""
     if type(t) is Tensor or ACTIVE.below is None:
         return False
     from .._src.aten.calling import handles
@@ -83,7 +91,9 @@ class Differences:
     Of a sparse input the specified elements move; those of its twin, where it has one.
     """
 
-    def __init__(self, outputs: Callable[[], tuple[Any, ...]], eps: float, twins: dict[int, Tensor]) -> None:
+    def __init__(
+        self, outputs: Callable[[], tuple[Any, ...]], eps: float, twins: dict[int, Tensor]
+    ) -> None:
         self.outputs, self.eps, self.twins = outputs, eps, twins
         self.known: dict[tuple[int, bool], list[list[np.ndarray]]] = {}
 
@@ -103,8 +113,13 @@ class Differences:
         found = []
         for sign in (1, -1):
             with jtorch.no_grad():
-                data.copy_(jtorch.from_numpy((before + sign * self.eps * step).astype(before.dtype).reshape(shape)))
-            outputs = self.outputs()  # recorded, as when it is called otherwise: it may put hooks on what it computes
+                data.copy_(
+                    jtorch.from_numpy(
+                        (before + sign * self.eps * step).astype(before.dtype).reshape(shape)
+                    )
+                )
+            # recorded, as when it is called otherwise: it may put hooks on what it computes
+            outputs = self.outputs()
             with jtorch.no_grad():
                 found.append([o.clone() if isinstance(o, Tensor) else o for o in outputs])
         with jtorch.no_grad():
@@ -113,11 +128,15 @@ class Differences:
             for what in ("shape", "dtype"):
                 if getattr(a, what) != getattr(b, what):
                     raise AssertionError(
-                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed by {self.eps}, but got: {what}s "
-                        f"{getattr(a, what)} and {getattr(b, what)}."
+                        f"Expected `func` to return outputs with the same {what} when inputs are "
+                        f"perturbed by {self.eps}, but got: {what}s {getattr(a, what)} and "
+                        f"{getattr(b, what)}."
                     )
         return [
-            (array(a) - array(b)) / (2 * self.eps) if a._aval.differentiable else np.zeros(a.numel()) for a, b in zip(*found, strict=True)
+            (array(a) - array(b)) / (2 * self.eps)
+            if a._aval.differentiable
+            else np.zeros(a.numel())
+            for a, b in zip(*found, strict=True)
         ]
 
     def columns(self, x: Tensor, imaginary: bool) -> list[list[np.ndarray]]:
@@ -137,24 +156,38 @@ class Differences:
         """The Jacobian of one part of an output by an input."""
         rows = [part.take(c[place]) for c in self.columns(x, False)]
         if x.dtype.is_complex:
-            rows = [dx + 1j * part.take(c[place]) for dx, c in zip(rows, self.columns(x, True), strict=True)]
+            rows = [
+                dx + 1j * part.take(c[place])
+                for dx, c in zip(rows, self.columns(x, True), strict=True)
+            ]
         if not is_sparse(x):
             return _matrix(rows, x.numel(), output, x.dtype.is_complex)
         found = _matrix(rows, len(rows), output, x.dtype.is_complex)
-        return found.new_zeros(x.numel(), output.numel()).index_copy(0, places(self.twins.get(id(x), x)), found)
+        return found.new_zeros(x.numel(), output.numel()).index_copy(
+            0, places(self.twins.get(id(x), x)), found
+        )
 
-    def forward(self, x: Tensor, place: int, output: Tensor, part: Part, u: Tensor | None) -> Tensor:
+    def forward(
+        self, x: Tensor, place: int, output: Tensor, part: Part, u: Tensor | None
+    ) -> Tensor:
         """The derivative of an output by one part of an input: whole, or along ``u``."""
         if u is None:
-            rows = [c[place] for c in self.columns(x, part.name == "imaginary" and x.dtype.is_complex)]
+            rows = [
+                c[place] for c in self.columns(x, part.name == "imaginary" and x.dtype.is_complex)
+            ]
             return _matrix(rows, x.numel(), output, output.dtype.is_complex)
-        return _matrix([self.moved(x, array(u) * part.unit(x))[place]], 1, output, output.dtype.is_complex)[0]
+        return _matrix(
+            [self.moved(x, array(u) * part.unit(x))[place]], 1, output, output.dtype.is_complex
+        )[0]
 
     def along(self, x: Tensor, u: Any, place: int, output: Tensor, part: Part) -> Tensor:
         """The derivative of one part of an output along ``u``."""
         if not isinstance(u, tuple):
             return _matrix([part.take(self.moved(x, array(u))[place])], 1, output, False)[0]
-        dx, dy = part.take(self.moved(x, array(u[0]))[place]), part.take(self.moved(x, 1j * array(u[1]))[place])
+        dx, dy = (
+            part.take(self.moved(x, array(u[0]))[place]),
+            part.take(self.moved(x, 1j * array(u[1]))[place]),
+        )
         return _matrix([dx + 1j * dy], 1, output, True)[0]
 
 
@@ -166,9 +199,13 @@ def _matrix(rows: Sequence[np.ndarray], count: int, output: Tensor, is_complex: 
 
 
 def analytical(
-    gradients: Callable[[Tensor, Tensor], tuple[Any, ...]], output: Tensor, inputs: Sequence[Tensor], part: Part
+    gradients: Callable[[Tensor, Tensor], tuple[Any, ...]],
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    part: Part,
 ) -> tuple[list[Tensor], bool, bool]:
-    """The Jacobians of one part of an output by walks back; whether all gradients had the dtype and the shape of their input."""
+    """The Jacobians of one part of an output by walks back; whether all gradients had the dtype and
+    the shape of their input."""
     columns: list[list[Tensor]] = [[] for _ in inputs]
     types_fit = sizes_fit = True
     for direction in directions(output, part.unit(output)):
@@ -181,12 +218,16 @@ def analytical(
             elif g.dtype is not x.dtype:
                 types_fit = False
             column.append(dense(g).detach().reshape(-1).to(x.dtype))
-    made = [jtorch.stack(c, 1) if c else jtorch.zeros(x.numel(), 0, dtype=x.dtype) for c, x in zip(columns, inputs, strict=True)]
+    made = [
+        jtorch.stack(c, 1) if c else jtorch.zeros(x.numel(), 0, dtype=x.dtype)
+        for c, x in zip(columns, inputs, strict=True)
+    ]
     return made, types_fit, sizes_fit
 
 
 def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[Any]:
-    """The inputs without history: ``moved`` with that tangent, others that are differentiated with zeros, or as they are."""
+    """The inputs without history: ``moved`` with that tangent, others that are differentiated with
+    zeros, or as they are."""
     found = []
     for x in inputs:
         if not isinstance(x, Tensor) or not x.requires_grad:
@@ -198,9 +239,15 @@ def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[Any]
 
 
 def forward(
-    func: Callable[..., object], inputs: Sequence[object], x: Tensor, places: Sequence[int], part: Part, u: Tensor | None
+    func: Callable[..., object],
+    inputs: Sequence[object],
+    x: Tensor,
+    places: Sequence[int],
+    part: Part,
+    u: Tensor | None,
 ) -> list[Tensor]:
-    """The derivatives of several outputs by one part of an input in forward mode: whole, or along ``u``."""
+    """The derivatives of several outputs by one part of an input in forward mode: whole, or along
+    ``u``."""
     unit = part.unit(x)
     steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]
     rows: list[list[Tensor]] = [[] for _ in places]
@@ -209,7 +256,11 @@ def forward(
             outputs = tuple_of(func(*duals(inputs, x, step)))
             for place, column in zip(places, rows, strict=True):
                 primal, tangent = forward_ad.unpack_dual(outputs[place])
-                column.append((jtorch.zeros_like(primal.detach()) if tangent is None else tangent.detach()).reshape(-1))
+                column.append(
+                    (
+                        jtorch.zeros_like(primal.detach()) if tangent is None else tangent.detach()
+                    ).reshape(-1)
+                )
     if u is not None:
         return [column[0] for column in rows]
     if x.numel():

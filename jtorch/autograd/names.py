@@ -1,4 +1,5 @@
-"""What torch calls the nodes of its graph: ``MulBackward0``. The ops say it themselves where it is not their name in capitals."""
+"""What torch calls the nodes of its graph: ``MulBackward0``. The ops say it themselves where it is
+not their name in capitals."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def name_of(node: Any) -> str:
 
 
 def named(result: object, name: str) -> Any:
-    """A result whose node is called ``name``: that of a function which this package composes of others. Each of several, too."""
+    """A result whose node is called ``name``: that of a function which this package composes of
+    others. Each of several, too."""
     for t in result if isinstance(result, (tuple, list)) else (result,):
         node = getattr(t, "_node", None)
         if node is not None:
@@ -48,7 +50,8 @@ def named(result: object, name: str) -> Any:
 
 
 def written(t: Tensor, name: str) -> Tensor:
-    """A tensor after an in-place change that torch calls ``name``. What was written through a view is the base's, under another name."""
+    """A tensor after an in-place change that torch calls ``name``. What was written through a view
+    is the base's, under another name."""
     return named(t, name) if t._al is None or t._al.base is None else t
 
 

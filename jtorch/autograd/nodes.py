@@ -1,4 +1,5 @@
-"""Nodes of the graph as programs see them: names, what comes next, hooks, notes, saved tensors. Knows the tape by its attributes only."""
+"""Nodes of the graph as programs see them: names, what comes next, hooks, notes, saved tensors.
+Knows the tape by its attributes only."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def shown(node: Any) -> Any:
     name = node.name().rpartition("::")[2]
     made = _classes.get((kind, name))
     if made is None:
-        made = _classes[kind, name] = type(name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": "builtins"})
+        made = _classes[kind, name] = type(
+            name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": "builtins"}
+        )
     node.__class__ = made
     return node
 
@@ -34,7 +37,19 @@ def handle(hooks: OrderedDict[int, Any], hook: object) -> Any:
 
 
 #: Operands that torch's derivatives do not count, where they hold indices or truth values.
-_UNCOUNTED = frozenset(("index", "indices", "condition", "mask", "target", "offsets", "boundaries", "repeats", "source_index"))
+_UNCOUNTED = frozenset(
+    (
+        "index",
+        "indices",
+        "condition",
+        "mask",
+        "target",
+        "offsets",
+        "boundaries",
+        "repeats",
+        "source_index",
+    )
+)
 
 
 class Shown:
@@ -53,7 +68,8 @@ class Shown:
         return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
-        """The gradients of the operands, from those of the results: one, or a tuple; None where there is none.
+        """The gradients of the operands, from those of the results: one, or a tuple; None where
+        there is none.
 
         Raises:
             TypeError: for too many or too few gradients, or what is no tensor.
@@ -76,7 +92,8 @@ class Shown:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that gradients go to, each with its output number; leaves appear as ``AccumulateGrad``."""
+        """The nodes that gradients go to, each with its output number; leaves appear as
+        ``AccumulateGrad``."""
         found: list[tuple[Any, int]] = []
         for i, (e, counted, _) in enumerate(self._operands()):
             if not counted:
@@ -94,7 +111,8 @@ class Shown:
         return tuple(found)
 
     def _operands(self) -> list[tuple[Any, bool, bool]]:
-        """The edge of each operand, whether torch counts it, and whether it is one here: numbers in place of tensors count in torch."""
+        """The edge of each operand, whether torch counts it, and whether it is one here: numbers in
+        place of tensors count in torch."""
         call = self.call
         info = getattr(call, "extra", None)
         if info is None or not info.layout or len(info.layout) != len(info.op.params):
@@ -104,7 +122,11 @@ class Shown:
         edges, avals = iter(self.edges), iter(self.avals)
         for p, entry in zip(op.params, info.layout, strict=True):
             if p.kind == TENSOR_LIST:
-                found += [(next(edges), next(avals).differentiable, True) for present in entry or () if present]
+                found += [
+                    (next(edges), next(avals).differentiable, True)
+                    for present in entry or ()
+                    if present
+                ]
             elif type(entry) is not str:
                 continue
             elif entry == "T":
@@ -115,14 +137,16 @@ class Shown:
         return found
 
     def register_hook(self, fn: Any) -> Any:
-        """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it returns replaces ``grad_inputs``."""
+        """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it
+        returns replaces ``grad_inputs``."""
         notes = self.notes()
         if notes.hooks is None:
             notes.hooks = OrderedDict()
         return handle(notes.hooks, fn)
 
     def register_prehook(self, fn: Any) -> Any:
-        """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns replaces ``grad_outputs``."""
+        """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns
+        replaces ``grad_outputs``."""
         notes = self.notes()
         if notes.prehooks is None:
             notes.prehooks = OrderedDict()

@@ -1,4 +1,5 @@
-"""The memory of dual tensors: that of the value that a tangent was given to, and that of the tangent."""
+"""The memory of dual tensors: that of the value that a tangent was given to, and that of the
+tangent."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Paired(Storage):
     """A storage whose value is a dual one, read from two other storages and written into both.
 
     Attributes:
-        of: the tensor that was given a tangent, while it lives; None where a tensor got its tangent by being written.
+        of: the tensor that was given a tangent, while it lives; None where a tensor got its tangent
+            by being written.
         primal: a tensor without history on its memory.
         tangent: the tensor that holds the tangent.
         pair: what was read last, made of ``read``; ``n`` counts how often it was another one.
@@ -41,7 +43,12 @@ class Paired(Storage):
         al = alias_of(self.primal)
         self.host = self.moved = self.seen = self.within = None
         self.apart = False
-        self.strides, self.aval, self.counter, self.birth = primal._strides, al.aval, al.counter, al.storage.birth
+        self.strides, self.aval, self.counter, self.birth = (
+            primal._strides,
+            al.aval,
+            al.counter,
+            al.storage.birth,
+        )
         self.address = al.storage.address + al.offset * al.aval.dtype.itemsize
 
     @property
@@ -67,16 +74,27 @@ class Paired(Storage):
         """Writes the value, and the tangent: zeros if there is none, as after ``fill_``."""
         if MODE.enabled and (of := self.of()) is not None and of._rg:
             if of._node is None:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-            raise not_offered("a write into a dual tensor whose value has come to require grad since", "the two share no history")
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place "
+                    "operation."
+                )
+            raise not_offered(
+                "a write into a dual tensor whose value has come to require grad since",
+                "the two share no history",
+            )
         if alias.chain:
             value = put_through(self.value, writable(alias, alias.chain), value)
         value, tangent = _split(value, self.level)
         _put(self.primal, value)
         if tangent is not None:
             held = self.tangent._read()
-            if self.within is not None and isinstance(tangent, Lifted) and not tangent.may_replace(held):
-                self.tangent = from_value(tangent)  # of each example, where there were zeros for all
+            if (
+                self.within is not None
+                and isinstance(tangent, Lifted)
+                and not tangent.may_replace(held)
+            ):
+                # of each example, where there were zeros for all
+                self.tangent = from_value(tangent)
                 self.tangent._strides = self.strides
             elif tangent is not held:
                 assign(self.tangent, tangent, None)
@@ -93,21 +111,33 @@ class Paired(Storage):
         return alias_of(self.primal)
 
     def plain(self, t: Tensor) -> Tensor:
-        """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy may share."""
+        """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy
+        may share."""
         return _part(self.primal, t._al, t, _split(t._read(), self.level)[0])
 
     def give_up(self, root: Tensor | None) -> None:
-        """Has a tensor look at the memory of its values alone again, which its views find out when they are read."""
+        """Has a tensor look at the memory of its values alone again, which its views find out when
+        they are read."""
         if root is not None and (al := root._al) is not None and al.storage is self:
             root._al = back = Alias(self, al.chain, None, None, al.gen, al.offset)
-            back.origin, back.aval, back.strides, back.counter = al.origin, al.aval, al.strides, al.counter
+            back.origin, back.aval, back.strides, back.counter = (
+                al.origin,
+                al.aval,
+                al.strides,
+                al.counter,
+            )
             look_below(back)
             self.touched()
 
 
 def _joined(p: Value, t: Value, level: dual.Level) -> Value:
     """The value and the tangent as one; those of examples, example by example."""
-    if isinstance(p, Transformed) and p.order > level.order and type(p) is type(t) is not dual.Dual and p.level is t.level:
+    if (
+        isinstance(p, Transformed)
+        and p.order > level.order
+        and type(p) is type(t) is not dual.Dual
+        and p.level is t.level
+    ):
         return p.over(_joined(p.physical, t.physical, level))
     return dual.dual(p, t, level)
 
@@ -125,19 +155,22 @@ def _split(v: Any, level: dual.Level) -> tuple[Value, Value | None]:
 
 
 class _Held(Alias):
-    """How a dual tensor looks at its storage, which it shares with two others even if no tensor but itself looks at it."""
+    """How a dual tensor looks at its storage, which it shares with two others even if no tensor but
+    itself looks at it."""
 
     __slots__ = ("keeps",)
 
 
 def _put(t: Tensor, v: Value) -> None:
-    """Writes into the value's memory; the dual tensor's change, which shares the counter, has been counted."""
+    """Writes into the value's memory; the dual tensor's change, which shares the counter, has been
+    counted."""
     alias_of(t).counter.n -= 1
     assign(t, v, None)
 
 
 def make(primal: Tensor, tangent: Tensor, level: dual.Level) -> Tensor:
-    """The tensor of a value and its tangent, on the memory of both; of a copy of the tangent where that has another layout.
+    """The tensor of a value and its tangent, on the memory of both; of a copy of the tangent where
+    that has another layout.
 
     Where one of them has a history that is recorded, the result has memory of its own.
     """
@@ -157,8 +190,8 @@ def make(primal: Tensor, tangent: Tensor, level: dual.Level) -> Tensor:
 
 
 def set_apart(t: Tensor, v: Transformed) -> None:
-    """Where detached tensors look at the memory of a tensor that is about to get its first tangent, gives that and its views other memory
-    for tangents: the others are to see the numbers alone."""
+    """Where detached tensors look at the memory of a tensor that is about to get its first tangent,
+    gives that and its views other memory for tangents: the others are to see the numbers alone."""
     if not FORWARD.enabled:
         return
     root = t if (al := t._al).base is None else al.base
@@ -167,7 +200,10 @@ def set_apart(t: Tensor, v: Transformed) -> None:
         return
     level = max(missing, key=lambda found: found.order)
     storage, cut = al.storage, any(step.stops for step in al.chain)
-    if not (cut or storage.apart or storage.host is not None or storage.primal is not None) or not storage.aval.differentiable:
+    if (
+        not (cut or storage.apart or storage.host is not None or storage.primal is not None)
+        or not storage.aval.differentiable
+    ):
         return
     if not cut and type(storage) is Paired and storage.level.order >= level.order:
         return  # an outer level's tangent, for its value
@@ -177,7 +213,13 @@ def set_apart(t: Tensor, v: Transformed) -> None:
     paired = Paired(whole, zeros, level)
     paired.within = storage
     held = _Held(storage, al.chain, None, None, al.gen, al.offset)
-    held.origin, held.aval, held.strides, held.counter, held.keeps = al.origin, al.aval, al.strides, al.counter, paired
+    held.origin, held.aval, held.strides, held.counter, held.keeps = (
+        al.origin,
+        al.aval,
+        al.strides,
+        al.counter,
+        paired,
+    )
     look_from(held, paired)
     root._al = held
     storage.touched()  # so that views find out when they are read
@@ -215,12 +257,18 @@ def _without_memory(t: Tensor) -> bool:
 
 def _alike(primal: Tensor, tangent: Tensor) -> bool:
     """Whether the two lie in their memories alike."""
-    if tangent._aval.dtype != primal._aval.dtype or tangent._strides != primal._strides or lazy_bits(tangent) != lazy_bits(primal):
+    if (
+        tangent._aval.dtype != primal._aval.dtype
+        or tangent._strides != primal._strides
+        or lazy_bits(tangent) != lazy_bits(primal)
+    ):
         return False
     if any(hasattr(t._read(), "physical") for t in (primal, tangent)):
         return True  # one of them is an example of a vmap, whose memory has gaps
     one, two = alias_of(primal), alias_of(tangent)
-    return (one.offset == two.offset or not primal._aval.size) and one.storage.aval.size == two.storage.aval.size
+    return (
+        one.offset == two.offset or not primal._aval.size
+    ) and one.storage.aval.size == two.storage.aval.size
 
 
 def _copied(primal: Tensor, tangent: Tensor) -> Tensor:
@@ -231,14 +279,22 @@ def _copied(primal: Tensor, tangent: Tensor) -> Tensor:
 
 
 def unpack(t: Tensor, level: dual.Level) -> tuple[Tensor, Tensor] | None:
-    """A dual tensor's value and tangent, or those of a part of it, on the memory of each; None where it has other memory, or a history."""
+    """A dual tensor's value and tangent, or those of a part of it, on the memory of each; None
+    where it has other memory, or a history."""
     al = t._al
-    if al is None or type(storage := al.storage) is not Paired or storage.level is not level or (MODE.enabled and t._rg):
+    if (
+        al is None
+        or type(storage := al.storage) is not Paired
+        or storage.level is not level
+        or (MODE.enabled and t._rg)
+    ):
         return None
     value, tangent = _split(t._read(), level)
     if tangent is None:
         return None
-    return _part(storage.primal, al, t, value), _part(storage.tangent, al, t, tangent) if al.chain else storage.tangent
+    return _part(storage.primal, al, t, value), _part(
+        storage.tangent, al, t, tangent
+    ) if al.chain else storage.tangent
 
 
 def _part(whole: Tensor, of: Alias, t: Tensor, value: Value) -> Tensor:

@@ -1,4 +1,5 @@
-"""Names of ``torch.autograd.profiler``: in a block of ``profile`` operators run, and are timed, one by one."""
+"""Names of ``torch.autograd.profiler``: in a block of ``profile`` operators run, and are timed, one
+by one."""
 
 from __future__ import annotations
 
@@ -35,8 +36,21 @@ _RECORDING: list[Recorder] = []
 class Recorder:
     """Notes the calls of functions and operators while it is at work."""
 
-    def __init__(self, shapes: bool, memory: bool = False, stacks: bool = False, flops: bool = False, programs: bool = False) -> None:
-        self.shapes, self.memory, self.stacks, self.flops, self.programs = shapes, memory, stacks, flops, programs
+    def __init__(
+        self,
+        shapes: bool,
+        memory: bool = False,
+        stacks: bool = False,
+        flops: bool = False,
+        programs: bool = False,
+    ) -> None:
+        self.shapes, self.memory, self.stacks, self.flops, self.programs = (
+            shapes,
+            memory,
+            stacks,
+            flops,
+            programs,
+        )
         self.on_device = jax.default_backend() != "cpu"
         self.events: list[FunctionEvent] = []
         self.phases: list[Any] = []
@@ -47,7 +61,8 @@ class Recorder:
         self._crossed = False
 
     def start(self) -> None:
-        """Begins: from now on, operators run one by one, unless the programs that they are part of are looked at."""
+        """Begins: from now on, operators run one by one, unless the programs that they are part of
+        are looked at."""
         modes = hooks.profiler_modes.get()
         flush()  # what is pending is none of the block's
         self._modes = [] if self.programs else [modes.Functions(self), modes.Operators(self)]
@@ -73,7 +88,10 @@ class Recorder:
             event = self.begin(f"{phase.kind}: {phase.name}")
             event.is_phase, event.self_phases = True, {phase.kind: phase.self_time}
             self.end(event)
-            event.time_range.start, event.time_range.end = phase.start, phase.start + phase.self_time
+            event.time_range.start, event.time_range.end = (
+                phase.start,
+                phase.start + phase.self_time,
+            )
         elif self._open and phase.thread == self.thread:
             spent = self._open[-1].self_phases
             spent[phase.kind] = spent.get(phase.kind, 0.0) + phase.self_time
@@ -83,7 +101,16 @@ class Recorder:
         shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
         now = time.perf_counter_ns() / 1e3
         known = _STEP + "*" if annotation and name.startswith(_STEP + "#") else name
-        event = FunctionEvent(len(self.events), known, 1, now, now, input_shapes=shapes, is_user_annotation=annotation, trace_name=name)
+        event = FunctionEvent(
+            len(self.events),
+            known,
+            1,
+            now,
+            now,
+            input_shapes=shapes,
+            is_user_annotation=annotation,
+            trace_name=name,
+        )
         event.on_device = self.on_device
         if self.stacks:
             event.stack = _stack()
@@ -101,7 +128,8 @@ class Recorder:
         return result
 
     def end(self, event: FunctionEvent) -> None:
-        """It has ended; what began later may go on, as blocks need not end in the order in which they began."""
+        """It has ended; what began later may go on, as blocks need not end in the order in which
+        they began."""
         event.time_range.end = time.perf_counter_ns() / 1e3
         if event is not self.innermost:
             self._crossed = True
@@ -109,7 +137,8 @@ class Recorder:
             self._open.remove(event)
 
     def measured(self) -> EventList:
-        """The events. Where blocks crossed, calls belong to those that they ran inside of from beginning to end."""
+        """The events. Where blocks crossed, calls belong to those that they ran inside of from
+        beginning to end."""
         found = EventList(self.events, phases=self.phases, memory=self.memory, flops=self.flops)
         if self._crossed:
             for event in found:
@@ -130,7 +159,8 @@ class Recorder:
 
 
 def _stack() -> list[str]:
-    """The lines of the program that led here, the innermost first, without those of this package."""
+    """The lines of the program that led here, the innermost first, without those of this
+    package."""
     found = []
     frame = sys._getframe(2)
     while frame is not None:
@@ -142,7 +172,8 @@ def _stack() -> list[str]:
 
 
 class record_function:
-    """A block (or decorated function) that shows under ``name`` in what ``profile`` measures and in traces of JAX's profiler."""
+    """A block (or decorated function) that shows under ``name`` in what ``profile`` measures and in
+    traces of JAX's profiler."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args = name, args
@@ -177,23 +208,28 @@ class record_function:
 class profile:
     """A block whose operators run one by one, each timed.
 
-    Outside of such blocks operators are fused into programs, which are faster than the sum of their parts. ``programs=True`` leaves it at
-    that: nothing runs otherwise than outside, and the events are kernels, programs and what else the engine did.
+    Outside of such blocks operators are fused into programs, which are faster than the sum of their
+    parts. ``programs=True`` leaves it at that: nothing runs otherwise than outside, and the events
+    are kernels, programs and what else the engine did.
 
-    Each event says how long the engine compiled for it, ran kernels by NumPy, ran compiled programs (until their results were there) and
-    moved arrays: ``self_compile_time_total``, ``self_host_time_total``, ``self_program_time_total``, ``self_transfer_time_total``.
+    Each event says how long the engine compiled for it, ran kernels by NumPy, ran compiled programs
+    (until their results were there) and moved arrays: ``self_compile_time_total``,
+    ``self_host_time_total``, ``self_program_time_total``, ``self_transfer_time_total``.
 
     Args:
         enabled: whether anything is measured.
         record_shapes: whether events have the shapes of operands (``input_shapes``).
-        profile_memory: whether events have the bytes of the results they made (``cpu_memory_usage``), and tables show them.
+        profile_memory: whether events have the bytes of the results they made
+            (``cpu_memory_usage``), and tables show them.
         with_stack: whether events have the lines of the program that led to them (``stack``).
         with_flops: whether operators of matrices have their floating-point operations (``flops``).
         programs: whether operators are left to be fused.
-        options: ``use_cpu``, ``use_cuda``, ``use_device``, ``use_kineto`` and others of PyTorch's, which choose between its own backends.
+        options: ``use_cpu``, ``use_cuda``, ``use_device``, ``use_kineto`` and others of PyTorch's,
+            which choose between its own backends.
 
-    Differs from torch: memory is that of results when they are made; what is freed is not counted. The time of another device is that of
-    compiled programs, not of single kernels of theirs, which ``jax.profiler.trace`` shows.
+    Differs from torch: memory is that of results when they are made; what is freed is not counted.
+    The time of another device is that of compiled programs, not of single kernels of theirs, which
+    ``jax.profiler.trace`` shows.
 
     Example:
         >>> import jtorch as torch
@@ -215,7 +251,12 @@ class profile:
         **options: Any,
     ) -> None:
         self.enabled, self.record_shapes, self.options = enabled, record_shapes, options
-        self.profile_memory, self.with_stack, self.with_flops, self.programs = profile_memory, with_stack, with_flops, programs
+        self.profile_memory, self.with_stack, self.with_flops, self.programs = (
+            profile_memory,
+            with_stack,
+            with_flops,
+            programs,
+        )
         self.entered = False
         self._recorder: Recorder | None = None
         self._events: EventList | None = None
@@ -230,7 +271,9 @@ class profile:
         return self
 
     def _record(self) -> None:
-        self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops, self.programs)
+        self._recorder = Recorder(
+            self.record_shapes, self.profile_memory, self.with_stack, self.with_flops, self.programs
+        )
         self._recorder.start()
 
     def _finish(self) -> None:
@@ -264,13 +307,17 @@ class profile:
         return self._measured().self_cpu_time_total
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList:
         """The averages of the events of each name (and shapes of operands)."""
         return self._measured().key_averages(group_by_input_shape, group_by_stack_n)
 
     def phase_times(self) -> dict[str, float]:
-        """How long, in microseconds, the engine compiled, ran kernels by NumPy (``host``) and compiled programs, and moved arrays.
+        """How long, in microseconds, the engine compiled, ran kernels by NumPy (``host``) and
+        compiled programs, and moved arrays.
 
         An addition to PyTorch's.
         """
@@ -289,14 +336,17 @@ class profile:
         self._measured().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes the time of each place in the program, for tools that draw flame graphs; needs ``with_stack=True``."""
+        """Writes the time of each place in the program, for tools that draw flame graphs; needs
+        ``with_stack=True``."""
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True.")
         self._measured().export_stacks(path, metric)
 
 
 def _not_per_op(name: str) -> NotImplementedError:
-    return not_offered(name, "operations are fused, so that single ones have no times; use jax.profiler.trace")
+    return not_offered(
+        name, "operations are fused, so that single ones have no times; use jax.profiler.trace"
+    )
 
 
 class emit_nvtx:

@@ -1,4 +1,5 @@
-"""What a profiler measured: events, their averages by name, and the tables and traces made of them."""
+"""What a profiler measured: events, their averages by name, and the tables and traces made of
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 #: What the engine did, as events and tables call it: the attribute of its time, and the column.
 PHASES = {"compile": "Compile", "host": "Host tier", "program": "Programs", "transfer": "Transfers"}
 
-_COLUMNS = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+_COLUMNS = (
+    "Name",
+    "Self CPU %",
+    "Self CPU",
+    "CPU total %",
+    "CPU total",
+    "CPU time avg",
+    "# of Calls",
+)
 
 
 def _format_time(us: float) -> str:
@@ -54,7 +63,8 @@ class _Times:
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    #: By kind of phase (``PHASES``), the time that the engine spent for this itself, and with the calls it made; in microseconds.
+    #: By kind of phase (``PHASES``), the time that the engine spent for this itself, and with the
+    #: calls it made; in microseconds.
     self_phases: dict[str, float]
     phases: dict[str, float]
     #: Of results of its own; those of what it called included without ``self``.
@@ -139,7 +149,8 @@ class FunctionEvent(_Times):
 
     Args:
         id, name, thread: what it is, and where it ran.
-        trace_name: what traces call it, where that is not ``name``: all steps are called ``ProfilerStep*`` but in traces.
+        trace_name: what traces call it, where that is not ``name``: all steps are called
+            ``ProfilerStep*`` but in traces.
         start_us, end_us: when, in microseconds.
         cpu_memory_usage: the bytes of its results, without those of the calls it made.
         is_async: whether it ends in another thread, so that it belongs to no other call.
@@ -149,13 +160,24 @@ class FunctionEvent(_Times):
     count = 1
 
     def __init__(
-        self, id: int, name: str, thread: int, start_us: float, end_us: float, *, input_shapes: Any = None, stack: Any = None,
-        scope: int = 0, cpu_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1,
-        node_id: int = -1, flops: int | None = None, is_user_annotation: bool = False, trace_name: str | None = None,
+        self, id: int, name: str, thread: int, start_us: float, end_us: float, *,
+        input_shapes: Any = None, stack: Any = None, scope: int = 0, cpu_memory_usage: int = 0,
+        is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1,
+        flops: int | None = None, is_user_annotation: bool = False, trace_name: str | None = None,
     ) -> None:  # fmt: skip
         self.trace_name = trace_name
-        self.id, self.name, self.input_shapes, self.is_user_annotation = id, name, input_shapes or [], is_user_annotation
-        self.thread, self.scope, self.sequence_nr, self.node_id = thread, scope, sequence_nr, node_id
+        self.id, self.name, self.input_shapes, self.is_user_annotation = (
+            id,
+            name,
+            input_shapes or [],
+            is_user_annotation,
+        )
+        self.thread, self.scope, self.sequence_nr, self.node_id = (
+            thread,
+            scope,
+            sequence_nr,
+            node_id,
+        )
         self.is_async, self.is_remote = is_async, is_remote
         self.time_range = Interval(start_us, end_us)
         self.cpu_parent: FunctionEvent | None = None
@@ -185,7 +207,9 @@ class FunctionEvent(_Times):
     @property
     def cpu_memory_usage(self) -> int:
         """The bytes of results, with those of the calls it made."""
-        return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
+        return self.self_cpu_memory_usage + sum(
+            child.cpu_memory_usage for child in self.cpu_children
+        )
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -199,8 +223,9 @@ class FunctionEvent(_Times):
 
     def __repr__(self) -> str:
         return (
-            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} cpu_start_us={self.time_range.start} "
-            f"cpu_end_us={self.time_range.end} thread={self.thread} input_shapes={self.input_shapes} is_async=False>"
+            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} "
+            f"cpu_start_us={self.time_range.start} cpu_end_us={self.time_range.end} "
+            f"thread={self.thread} input_shapes={self.input_shapes} is_async=False>"
         )
 
 
@@ -222,7 +247,11 @@ class FunctionEventAvg(_Times):
     def add(self, other: Any) -> FunctionEventAvg:
         """Takes in an event or another average."""
         if self.key is None:
-            self.key, self.input_shapes, self.is_user_annotation = other.key, other.input_shapes, other.is_user_annotation
+            self.key, self.input_shapes, self.is_user_annotation = (
+                other.key,
+                other.input_shapes,
+                other.is_user_annotation,
+            )
             self.cpu_parent, self.cpu_children = other.cpu_parent, other.cpu_children
             self.stack, self.on_device = other.stack, other.on_device
         for mine, theirs in ((self.self_phases, other.self_phases), (self.phases, other.phases)):
@@ -240,9 +269,12 @@ class FunctionEventAvg(_Times):
 
     def __repr__(self) -> str:
         return (
-            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str}  "
-            f"self_cuda_time={_format_time(self.self_device_time_total)} cuda_time={_format_time(self.device_time)} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage={self.device_memory_usage}>"
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  "
+            f"self_cuda_time={_format_time(self.self_device_time_total)} "
+            f"cuda_time={_format_time(self.device_time)} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} "
+            f"cuda_memory_usage={self.device_memory_usage}>"
         )
 
 
@@ -261,7 +293,13 @@ class EventList(list[Any]):
         flops: bool = False,
     ) -> None:
         super().__init__(events)
-        self._by_shape, self._by_stack, self._total, self._memory, self._flops = by_shape, by_stack, total, memory, flops
+        self._by_shape, self._by_stack, self._total, self._memory, self._flops = (
+            by_shape,
+            by_stack,
+            total,
+            memory,
+            flops,
+        )
         #: What the engine did meanwhile, in the order in which it ended.
         self.phases = list(phases)
 
@@ -272,7 +310,9 @@ class EventList(list[Any]):
             around: list[Any] = []
             for event in sorted(calls, key=lambda e: (e.time_range.start, -e.time_range.end)):
                 span = event.time_range
-                while around and (span.start >= around[-1].time_range.end or span.end > around[-1].time_range.end):
+                while around and (
+                    span.start >= around[-1].time_range.end or span.end > around[-1].time_range.end
+                ):
                     around.pop()
                 if around:
                     around[-1].cpu_children.append(event)
@@ -285,9 +325,13 @@ class EventList(list[Any]):
         return sum(e.self_cpu_time_total for e in self)
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList:
-        """The averages of events of the same name (and shapes of operands, and innermost lines of the stack). Overloads are not noted."""
+        """The averages of events of the same name (and shapes of operands, and innermost lines of
+        the stack). Overloads are not noted."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
             lines = tuple(event.stack[:group_by_stack_n]) if group_by_stack_n else ()
@@ -356,56 +400,105 @@ class EventList(list[Any]):
             name = str(e.key)
             if max_name_column_width and len(name) > max_name_column_width:
                 name = name[: max_name_column_width - 3] + "..."
-            share, total = _format_share(e.self_cpu_time_total, whole), _format_share(e.cpu_time_total, whole)
-            row = [name, share, e.self_cpu_time_total_str, total, e.cpu_time_total_str, e.cpu_time_str, str(e.count)]
+            share, total = (
+                _format_share(e.self_cpu_time_total, whole),
+                _format_share(e.cpu_time_total, whole),
+            )
+            row = [
+                name,
+                share,
+                e.self_cpu_time_total_str,
+                total,
+                e.cpu_time_total_str,
+                e.cpu_time_str,
+                str(e.count),
+            ]
             row += [_format_time(e.self_phases.get(kind, 0.0)) for kind in shown]
-            row += [_format_memory(e.cpu_memory_usage), _format_memory(e.self_cpu_memory_usage)] if self._memory else []
+            row += (
+                [_format_memory(e.cpu_memory_usage), _format_memory(e.self_cpu_memory_usage)]
+                if self._memory
+                else []
+            )
             row += [str(e.flops) if e.flops else "--"] if self._flops else []
             row += [str(e.input_shapes)[:max_shapes_column_width]] if self._by_shape else []
-            row += [(e.stack[0] if e.stack else "")[-max_src_column_width:]] if self._by_stack else []
+            row += (
+                [(e.stack[0] if e.stack else "")[-max_src_column_width:]] if self._by_stack else []
+            )
             rows.append(row)
         widths = [max(12, len(c), *(len(r[i]) for r in rows)) + 2 for i, c in enumerate(columns)]
         rule = "  ".join("-" * w for w in widths) + "  "
-        lines = [rule, *("  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) + "  " for row in (columns, *rows)), rule]
+        lines = [
+            rule,
+            *(
+                "  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) + "  "
+                for row in (columns, *rows)
+            ),
+            rule,
+        ]
         lines[1:3] = [lines[1], rule, lines[2]] if rows else [lines[1], rule]
         if header is not None:
             lines = ["=" * len(rule), header, *lines]
         text = "\n".join(lines) + f"\nSelf CPU time total: {_format_time(whole)}\n"
         spent = {kind: time for kind, time in self.phase_times().items() if time}
-        return text + "".join(f"{PHASES[kind]} time total: {_format_time(time)}\n" for kind, time in spent.items())
+        return text + "".join(
+            f"{PHASES[kind]} time total: {_format_time(time)}\n" for kind, time in spent.items()
+        )
 
     def __str__(self) -> str:
         return self.table()
 
     def export_chrome_trace(self, path: Any, metadata: dict[str, Any] | None = None) -> None:
-        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``; compressed if it is named ``.gz``.
+        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``;
+        compressed if it is named ``.gz``.
 
-        What the engine did has rows of its own below those of the program: compiling, the host tier, compiled programs, transfers.
+        What the engine did has rows of its own below those of the program: compiling, the host
+        tier, compiled programs, transfers.
         """
         import gzip
 
         process = os.getpid()
         rows = {kind: 1001 + i for i, kind in enumerate(PHASES)}
         events: list[dict[str, Any]] = [_named(process, None, "process_name", "python")]
-        events += [_named(process, thread, "thread_name", f"thread {thread}") for thread in sorted({e.thread for e in self})]
+        events += [
+            _named(process, thread, "thread_name", f"thread {thread}")
+            for thread in sorted({e.thread for e in self})
+        ]
         events += [_named(process, row, "thread_name", PHASES[kind]) for kind, row in rows.items()]
         for e in self:
             if e.is_phase:
                 continue
-            about = {"Input Dims": e.input_shapes} | ({"Call stack": ";".join(e.stack)} if e.stack else {})
+            about = {"Input Dims": e.input_shapes} | (
+                {"Call stack": ";".join(e.stack)} if e.stack else {}
+            )
             about |= {f"{PHASES[kind]} (us)": time for kind, time in e.self_phases.items()}
             category = "user_annotation" if e.is_user_annotation else "cpu_op"
-            events.append(_span(e.trace_name or e.name, category, process, e.thread, e.time_range.start, e.cpu_time_total, about))
+            events.append(
+                _span(
+                    e.trace_name or e.name,
+                    category,
+                    process,
+                    e.thread,
+                    e.time_range.start,
+                    e.cpu_time_total,
+                    about,
+                )
+            )
         for p in self.phases:
             about = {"Bytes": p.nbytes} if p.nbytes else {}
-            events.append(_span(p.name, p.kind, process, rows[p.kind], p.start, p.end - p.start, about))
+            events.append(
+                _span(p.name, p.kind, process, rows[p.kind], p.start, p.end - p.start, about)
+            )
         made = 0
         for e in sorted(self, key=lambda e: e.time_range.end):
             if self._memory and e.self_cpu_memory_usage:
                 made += e.self_cpu_memory_usage
                 at = {"pid": process, "ts": e.time_range.end}
-                events.append({"name": "memory of results", "ph": "C", **at, "args": {"bytes made": made}})
-        text = json.dumps({"schemaVersion": 1, "displayTimeUnit": "ms", **(metadata or {}), "traceEvents": events})
+                events.append(
+                    {"name": "memory of results", "ph": "C", **at, "args": {"bytes made": made}}
+                )
+        text = json.dumps(
+            {"schemaVersion": 1, "displayTimeUnit": "ms", **(metadata or {}), "traceEvents": events}
+        )
         if str(path).endswith(".gz"):
             with gzip.open(path, "wt") as file:
                 file.write(text)
@@ -413,28 +506,61 @@ class EventList(list[Any]):
             Path(path).write_text(text)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes a line ``outermost;...;innermost microseconds`` for each place in the program, which tools for flame graphs read.
+        """Writes a line ``outermost;...;innermost microseconds`` for each place in the program,
+        which tools for flame graphs read.
 
         Raises:
-            ValueError: for another ``metric`` than ``self_cpu_time_total`` and ``self_cuda_time_total``.
+            ValueError: for another ``metric`` than ``self_cpu_time_total`` and
+                ``self_cuda_time_total``.
         """
-        if metric not in ("self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"):
-            raise ValueError("metric should be one of: " + str(["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total"]))
+        if metric not in (
+            "self_cpu_time_total",
+            "self_cuda_time_total",
+            "self_xpu_time_total",
+            "self_privateuse1_time_total",
+        ):
+            raise ValueError(
+                "metric should be one of: "
+                + str(["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total"])
+            )
         by = metric if metric == "self_cpu_time_total" else "self_device_time_total"
         found: dict[str, int] = {}
         for e in self:
             if e.stack and int(getattr(e, by)) > 0:
-                line = ";".join(entry.replace(" ", "_").replace(";", "_") for entry in reversed(e.stack))
+                line = ";".join(
+                    entry.replace(" ", "_").replace(";", "_") for entry in reversed(e.stack)
+                )
                 found[line] = found.get(line, 0) + int(getattr(e, by))
         Path(path).write_text("".join(f"{line} {time}\n" for line, time in found.items()))
 
 
-def _span(name: str, category: str, process: int, row: int, start: float, taken: float, about: dict[str, Any]) -> dict[str, object]:
-    return {"name": name, "ph": "X", "cat": category, "pid": process, "tid": row, "ts": start, "dur": taken, "args": about}
+def _span(
+    name: str,
+    category: str,
+    process: int,
+    row: int,
+    start: float,
+    taken: float,
+    about: dict[str, Any],
+) -> dict[str, object]:
+    return {
+        "name": name,
+        "ph": "X",
+        "cat": category,
+        "pid": process,
+        "tid": row,
+        "ts": start,
+        "dur": taken,
+        "args": about,
+    }
 
 
-def _named(process: int, row: int | None, kind: str, name: str) -> dict[str, int | str | dict[str, str]]:
-    return {"name": kind, "ph": "M", "pid": process, "args": {"name": name}} | ({} if row is None else {"tid": row})
+def _named(
+    process: int, row: int | None, kind: str, name: str
+) -> dict[str, int | str | dict[str, str]]:
+    return {"name": kind, "ph": "M", "pid": process, "args": {"name": name}} | (
+        {} if row is None else {"tid": row}
+    )
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -1,4 +1,5 @@
-"""The node of a result whose gradient nobody knows: a backward pass that comes to it raises instead of losing the gradient."""
+"""The node of a result whose gradient nobody knows: a backward pass that comes to it raises instead
+of losing the gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ class Refusing(Node):
 
     __slots__ = ("error",)
 
-    def __init__(self, operands: Sequence[Tensor], results: Sequence[Tensor], name: str, error: Exception) -> None:
+    def __init__(
+        self, operands: Sequence[Tensor], results: Sequence[Tensor], name: str, error: Exception
+    ) -> None:
         self.call = None
         self.saved, self.kept = [], ()
         self.hooked = self.rare = None
@@ -33,7 +36,9 @@ class Refusing(Node):
     apply_tracked = apply
 
 
-def refuse_gradients(operands: Sequence[Tensor], results: Sequence[Tensor], name: str, error: Exception) -> None:
+def refuse_gradients(
+    operands: Sequence[Tensor], results: Sequence[Tensor], name: str, error: Exception
+) -> None:
     """Makes floating-point results part of the graph where an operand requires grad."""
     node = Refusing(operands, results, name, error)
     for j, t in enumerate(results):

@@ -16,7 +16,8 @@ _TORCH_NAMES = {"input": "self"}
 
 
 def _named(node: Any) -> dict[str, Any]:
-    """For each name that torch gives what is saved, the place among the saved values, or a fixed argument as a 1-tuple."""
+    """For each name that torch gives what is saved, the place among the saved values, or a fixed
+    argument as a 1-tuple."""
     info = node.call.extra
     found: dict[str, tuple[Any, ...]] = {}
     at = operand = number = 0
@@ -47,18 +48,28 @@ def _named(node: Any) -> dict[str, Any]:
 
 
 def saved_names(node: Any) -> list[str]:
-    """The attributes under which a node shows what it keeps: ``_saved_self``, and ``_raw_saved_self`` for tensors."""
+    """The attributes under which a node shows what it keeps: ``_saved_self``, and
+    ``_raw_saved_self`` for tensors."""
     if getattr(node.call, "extra", None) is None:
         return []
     op = node.call.extra.op
-    # Numbers in the place of operands count only if the operand would; other numbers and options are all kept.
+    # Numbers in the place of operands count only if the operand would; other numbers and options
+    # are all kept.
     dropped = {
         _TORCH_NAMES.get(p.name) or p.name
         for p in op.params
-        if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and op.saves is not None and p.name not in op.saves
+        if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC)
+        and op.saves is not None
+        and p.name not in op.saves
     }
-    found = {name: place for name, place in _named(node).items() if len(place) == 2 or name not in dropped}
-    return [f"_saved_{name}" for name in found] + [f"_raw_saved_{name}" for name, place in found.items() if len(place) == 2]
+    found = {
+        name: place
+        for name, place in _named(node).items()
+        if len(place) == 2 or name not in dropped
+    }
+    return [f"_saved_{name}" for name in found] + [
+        f"_raw_saved_{name}" for name, place in found.items() if len(place) == 2
+    ]
 
 
 def saved_attribute(node: Any, attribute: str) -> Any:
@@ -120,14 +131,20 @@ class SavedTensor:
     def data(self) -> Any:
         """What is kept: the tensor, or what a pack hook made of it."""
         node = self._node
-        return node.hooked[self._place][0] if node.hooked is not None else _tensor(node, self._place, self._edge)
+        return (
+            node.hooked[self._place][0]
+            if node.hooked is not None
+            else _tensor(node, self._place, self._edge)
+        )
 
     @staticmethod
     def _check_hooks(*hooks: object) -> None:
         if not all(map(callable, hooks)):
             raise TypeError(
-                "register_hooks(): incompatible function arguments. The following argument types are supported:\n    1. (self: "
-                "torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None"
+                "register_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, "
+                "arg1: collections.abc.Callable) -> None"
             )
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
@@ -139,7 +156,9 @@ class SavedTensor:
         self._check_hooks(pack_hook, unpack_hook)
         node = self._node
         if node.saved is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. " + FREED
+            )
         if node.hooked is None:
             node.hooked = [(v, _plain) for v in map(SAVING.wrap, node.saved)]
             node.saved = []
@@ -166,18 +185,30 @@ class SavedInput(SavedTensor):
         self._check_hooks(pack_hook, unpack_hook)
         node = self._node
         if node.freed:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. " + FREED
+            )
         t, _, place, hook = node.stored[self._place]
         if t is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
         if hook is not None:
             raise RuntimeError(_SET)
         stored = list(node.stored)
-        stored[self._place] = (packed_by(pack_hook, t), t._edge() if place is None else None, place, unpack_hook)
+        stored[self._place] = (
+            packed_by(pack_hook, t),
+            t._edge() if place is None else None,
+            place,
+            unpack_hook,
+        )
         node.stored = tuple(stored)
 
 
-_SET = "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+_SET = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one "
+    "pair of hooks is allowed at a time."
+)
 
 
 def _plain(t: object) -> Any:

@@ -1,4 +1,5 @@
-"""Sparse inputs of ``gradcheck``: which elements of them are specified, where those stand in the whole, and twins that specify all."""
+"""Sparse inputs of ``gradcheck``: which elements of them are specified, where those stand in the
+whole, and twins that specify all."""
 
 from __future__ import annotations
 
@@ -7,7 +8,13 @@ from jtorch import Tensor
 
 from .grad_mode import no_grad
 
-_LAYOUTS = (jtorch.sparse_coo, jtorch.sparse_csr, jtorch.sparse_csc, jtorch.sparse_bsr, jtorch.sparse_bsc)
+_LAYOUTS = (
+    jtorch.sparse_coo,
+    jtorch.sparse_csr,
+    jtorch.sparse_csc,
+    jtorch.sparse_bsr,
+    jtorch.sparse_bsc,
+)
 _BY_ROW = (jtorch.sparse_csr, jtorch.sparse_bsr)
 _BLOCKED = (jtorch.sparse_bsr, jtorch.sparse_bsc)
 
@@ -32,7 +39,11 @@ def values(t: Tensor) -> Tensor:
 
 def _indices(t: Tensor) -> tuple[Tensor, Tensor]:
     """The compressed and the plain indices."""
-    return (t.crow_indices(), t.col_indices()) if t.layout in _BY_ROW else (t.ccol_indices(), t.row_indices())
+    return (
+        (t.crow_indices(), t.col_indices())
+        if t.layout in _BY_ROW
+        else (t.ccol_indices(), t.row_indices())
+    )
 
 
 def _with(t: Tensor, own: Tensor) -> Tensor:
@@ -64,7 +75,9 @@ def whole(t: Tensor) -> Tensor:
         pattern = numbers.to_sparse(t.sparse_dim())
     else:
         blocks = tuple(t.values().shape[-2 - t.dense_dim() :][:2]) if t.layout in _BLOCKED else None
-        pattern = numbers.to_sparse(layout=t.layout, blocksize=blocks, dense_dim=t.dense_dim() or None)
+        pattern = numbers.to_sparse(
+            layout=t.layout, blocksize=blocks, dense_dim=t.dense_dim() or None
+        )
     own = values(pattern)
     made = _with(pattern, t.detach().to_dense().reshape(-1)[own.reshape(-1) - 1].reshape(own.shape))
     return made.requires_grad_(t.requires_grad)

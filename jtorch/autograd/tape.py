@@ -1,4 +1,5 @@
-"""The tape: what was computed from what, and ``backward`` over it. Works on engine values; knows single ops only through their calls."""
+"""The tape: what was computed from what, and ``backward`` over it. Works on engine values; knows
+single ops only through their calls."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ Edge: TypeAlias = Any
 
 
 class _Saving(threading.local):
-    """The thread's ``saved_tensors_hooks``, innermost last, and how a value becomes the tensor they are given."""
+    """The thread's ``saved_tensors_hooks``, innermost last, and how a value becomes the tensor they
+    are given."""
 
     wrap: Callable[[Value], Any]
     tensor: type
@@ -54,7 +56,8 @@ SAVING = _Saving()
 
 
 class _Apart:
-    """What hooks made of the values that one inside a transformation is made of, and how it is made of them again."""
+    """What hooks made of the values that one inside a transformation is made of, and how it is made
+    of them again."""
 
     __slots__ = ("make", "packed")
 
@@ -63,11 +66,14 @@ class _Apart:
         self.packed = [packed_by(pack, SAVING.wrap(part)) for part in parts]
 
     def together(self, unpack: Callable[..., object]) -> Tensor:
-        return SAVING.wrap(self.make(*[unpacked_by(unpack, packed)._read() for packed in self.packed]))
+        return SAVING.wrap(
+            self.make(*[unpacked_by(unpack, packed)._read() for packed in self.packed])
+        )
 
 
 def packed_by(pack: Callable[[Any], Any], t: Tensor) -> Any:
-    """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside that it stands for.
+    """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside
+    that it stands for.
 
     Raises:
         RuntimeError: if it writes into the tensor.
@@ -79,9 +85,10 @@ def packed_by(pack: Callable[[Any], Any], t: Tensor) -> Any:
     packed = pack(t)
     if t._writes != version:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
-            "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
-            "operations on the input to a pack hook."
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+            "to pack hook cannot be modified by in-place operations as this can lead to unexpected "
+            "side-effects. Please open an issue if you need to perform in-place operations on the "
+            "input to a pack hook."
         )
     return packed
 
@@ -96,7 +103,10 @@ def unpacked_by(unpack: Callable[[Any], Any], packed: object) -> Tensor:
         return packed.together(unpack)
     t = unpack(packed)
     if not isinstance(t, SAVING.tensor):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(t).__name__}"
+        )
     return t
 
 
@@ -109,11 +119,13 @@ class Rare:
     """What few nodes have: a name of their own, hooks, notes.
 
     Attributes:
-        tensor_hooks: hooks of results, by their number: called first, each with the gradient of that result.
+        tensor_hooks: hooks of results, by their number: called first, each with the gradient of
+            that result.
         retained: by number, what keeps the gradient of a result whose ``retain_grad`` was called.
         prehooks, hooks: those of the node itself, before and after its derivative.
         metadata: the user's own notes.
-        ends: the ``AccumulateGrad`` objects shown for leaves, by operand, kept as long as this node.
+        ends: the ``AccumulateGrad`` objects shown for leaves, by operand, kept as long as this
+            node.
     """
 
     __slots__ = ("label", "tensor_hooks", "retained", "prehooks", "hooks", "metadata", "ends")
@@ -137,11 +149,31 @@ class Node(Shown):
         seq: creation number; ``backward`` visits higher ones first.
     """
 
-    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "kept", "hooked", "seq", "visible", "rare", "__weakref__")
+    __slots__ = (
+        "call",
+        "saved",
+        "avals",
+        "outs",
+        "edges",
+        "numbers",
+        "kept",
+        "hooked",
+        "seq",
+        "visible",
+        "rare",
+        "__weakref__",
+    )
 
     call: Call | None
 
-    def __init__(self, call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        ins: Sequence[Value],
+        edges: Sequence[Edge],
+        numbers: tuple[Any, ...],
+        results: Sequence[Value],
+    ) -> None:
         info = call.extra
         self.call = call
         avals = tuple([v.aval for v in ins])
@@ -161,7 +193,11 @@ class Node(Shown):
         if info.hidden:
             visible = len(results) - info.hidden
             shown = info.shown
-            saved += [_shown(results, visible, i, n) for i, n in enumerate(shown[: info.hidden])] if shown else results[visible:]
+            saved += (
+                [_shown(results, visible, i, n) for i, n in enumerate(shown[: info.hidden])]
+                if shown
+                else results[visible:]
+            )
         elif info.saves_result:
             saved += results
         self.saved: list[Any] | None = saved or _NOTHING
@@ -194,13 +230,15 @@ class Node(Shown):
         return self.label or name_of(self)
 
     def release(self) -> None:
-        """Frees what was saved: the graph cannot be walked again, unless nothing was saved in it."""
+        """Frees what was saved: the graph cannot be walked again, unless nothing was saved in
+        it."""
         if self.saved or self.hooked is not None or (self.numbers and self.call.extra.saves_number):
             self.saved = None
             self.hooked = None
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
-        """Gradients of the operands that need one, from gradients of the results (None: zero). Values only, nothing recorded."""
+        """Gradients of the operands that need one, from gradients of the results (None: zero).
+        Values only, nothing recorded."""
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
@@ -230,7 +268,8 @@ class Node(Shown):
         return [next(found) if need else None for need in needs]
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
-        """As ``apply``, on (value, edge) pairs, recording the derivative so that it can be differentiated again."""
+        """As ``apply``, on (value, edge) pairs, recording the derivative so that it can be
+        differentiated again."""
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
@@ -248,13 +287,16 @@ class Node(Shown):
                     _check_version(self, v)
         origins = self.origins()
         ins = list(zip(saved[: sum(kept)] if info.hidden else saved, origins, strict=False))
-        derivative = vjp_of(call, self.avals, self.outs, needs, given, recompute=bool(info.hidden), kept=kept)
+        derivative = vjp_of(
+            call, self.avals, self.outs, needs, given, recompute=bool(info.hidden), kept=kept
+        )
         ins += [g for g in grads if g is not None]
         found = iter(tracked(derivative, ins, self.numbers))
         return [next(found) if need else None for need in needs]
 
     def origins(self) -> list[Edge]:
-        """The history of what is saved: the operands' edges, then the results as this node's own; hidden residuals have none."""
+        """The history of what is saved: the operands' edges, then the results as this node's own;
+        hidden residuals have none."""
         found = [e for e, keep in zip(self.edges, self.kept, strict=True) if keep]
         info = self.call.extra
         if not info.hidden and saved_results(info, len(self.outs)):
@@ -262,7 +304,8 @@ class Node(Shown):
         return found
 
     def pack(self) -> None:
-        """Gives what is saved to the innermost ``saved_tensors_hooks``: leaves themselves, other tensors with their history."""
+        """Gives what is saved to the innermost ``saved_tensors_hooks``: leaves themselves, other
+        tensors with their history."""
         pack, unpack = SAVING.hooks[-1]
         assert self.saved is not None
         inner, SAVING.hooks = SAVING.hooks, []
@@ -278,7 +321,14 @@ class Node(Shown):
                     t = origin
                 packed = packed_by(pack, t)
                 # A result that is kept as it is would keep its own node alive.
-                hooked.append((SAVING.wrap(v) if packed is t and type(origin) is tuple and origin[0] is self else packed, unpack))
+                hooked.append(
+                    (
+                        SAVING.wrap(v)
+                        if packed is t and type(origin) is tuple and origin[0] is self
+                        else packed,
+                        unpack,
+                    )
+                )
             self.hooked = hooked
         finally:
             SAVING.hooks = inner
@@ -305,9 +355,10 @@ class Node(Shown):
 
 
 FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
-    "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-    "backward through the graph a second time or if you need to access saved tensors after calling backward."
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
 )
 
 
@@ -315,28 +366,40 @@ def _check_version(node: Node, v: Value) -> None:
     stale = v.meta.stale
     if stale is None and v.meta.source is not None:
         stale = v.meta.source.stale
-    # The operation that overwrites its own first operand may still use what was there, unless that is another operand too.
-    if stale is None or node.seq > stale[2] or SAVING.lenient or not _is_checked(node, v, 1 if node.seq == stale[2] else 0):
+    # The operation that overwrites its own first operand may still use what was there, unless that
+    # is another operand too.
+    if (
+        stale is None
+        or node.seq > stale[2]
+        or SAVING.lenient
+        or not _is_checked(node, v, 1 if node.seq == stale[2] else 0)
+    ):
         return
     expected, holder, _ = stale
     owner = holder()
     current = owner._writes if owner is not None else expected + 1
     kind = v.aval.torch_dtype.legacy if v.aval.torch_dtype else "Tensor"
     produced = ""
-    if node.call is not None and node.call.extra.saves_result and any(v is s for s in node.saved[sum(node.kept) :]):  # type: ignore[index]
+    if (
+        node.call is not None
+        and node.call.extra.saves_result
+        and any(v is s for s in node.saved[sum(node.kept) :])  # type: ignore[index]
+    ):
         produced = f", which is output 0 of {plain_name(node.name())},"
     elif owner is not None and owner._node is not None:
         produced = f", which is output {owner._nr} of {plain_name(owner._node.name())},"
     raise RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind} {list(v.aval.shape)}]{produced} is at version {current}; expected version {expected} instead. Hint: enable "
-        "anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{kind} {list(v.aval.shape)}]{produced} is at version {current}; "
+        f"expected version {expected} instead. Hint: enable anomaly detection to find the "
+        "operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 
 def _is_checked(node: Node, v: Value, first: int = 0) -> bool:
-    """Whether a saved value is one that in-place changes must not touch; looks at operands from ``first`` on."""
+    """Whether a saved value is one that in-place changes must not touch; looks at operands from
+    ``first`` on."""
     info = node.call.extra
     operands = [i for i, keep in enumerate(node.kept) if keep]
     for at, saved in enumerate(node.saved or ()):
@@ -348,13 +411,22 @@ def _is_checked(node: Node, v: Value, first: int = 0) -> bool:
     return not first
 
 
-def track(call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[object, ...], results: Sequence[Value]) -> Node:
+def track(
+    call: Call,
+    ins: Sequence[Value],
+    edges: Sequence[Edge],
+    numbers: tuple[object, ...],
+    results: Sequence[Value],
+) -> Node:
     """The node of an operation that was run on operands some of which have edges."""
     return Node(call, ins, edges, numbers, results)
 
 
-def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[object, ...] = ()) -> list[tuple[Value, Edge]]:
-    """Runs a call on (value, edge) pairs and returns its results as such pairs, recorded if any operand has an edge."""
+def tracked(
+    call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[object, ...] = ()
+) -> list[tuple[Value, Edge]]:
+    """Runs a call on (value, edge) pairs and returns its results as such pairs, recorded if any
+    operand has an edge."""
     values = [v for v, _ in ins]
     edges = [e if v.aval.differentiable else None for v, e in ins]
     info = call.extra
@@ -366,20 +438,27 @@ def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[object
     out = record(call, values, numbers)
     results = out if isinstance(out, list) else [out]
     node = Node(call, values, edges, numbers, results)
-    return [(v, (node, j) if v.aval.differentiable else None) for j, v in enumerate(results[: node.visible])]
+    return [
+        (v, (node, j) if v.aval.differentiable else None)
+        for j, v in enumerate(results[: node.visible])
+    ]
 
 
-#: Histories of so many nodes are worth remembering for who asks again for the gradient of their result, and of so few results at once.
+#: Histories of so many nodes are worth remembering for who asks again for the gradient of their
+#: result, and of so few results at once.
 _LONG, _FEW = 256, 8
-#: For nodes whose gradients were asked for: the identities of all that lies behind them, nodes and leaves, once it was asked for twice.
+#: For nodes whose gradients were asked for: the identities of all that lies behind them, nodes and
+#: leaves, once it was asked for twice.
 _behind: weakref.WeakKeyDictionary[Node, frozenset[int] | None] = weakref.WeakKeyDictionary()
 _SEQ = operator.attrgetter("seq")
 
 
 def _dead_ends(wanted: dict[Node, set[int]], leaves: set[int]) -> set[Node]:
-    """Those of the wanted nodes behind which nothing is wanted, as far as that is remembered: a walk need not go on there.
+    """Those of the wanted nodes behind which nothing is wanted, as far as that is remembered: a
+    walk need not go on there.
 
-    Solvers that go back step by step (adjoint methods) ask at each step for gradients of the same tensors with the same long history.
+    Solvers that go back step by step (adjoint methods) ask at each step for gradients of the same
+    tensors with the same long history.
     """
     found: set[Node] = set()
     for node in wanted:
@@ -414,16 +493,19 @@ def _all_behind(node: Node) -> set[int]:
 
 
 class Above(Exception):
-    """Raised by a node that works on tensors rather than values: the walk is taken over by one on tensors."""
+    """Raised by a node that works on tensors rather than values: the walk is taken over by one on
+    tensors."""
 
 
 _TASKS = itertools.count()
 
 
 class _Task:
-    """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that reach their end.
+    """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that
+    reach their end.
 
-    A node's operands were made before it, so visiting nodes by creation number, the latest first, visits each after all that use it.
+    A node's operands were made before it, so visiting nodes by creation number, the latest first,
+    visits each after all that use it.
     """
 
     hooks: Any  # runs hooks of nodes, which see tensors: set by the module above
@@ -440,14 +522,19 @@ class _Task:
         self.only_leaves: set[int] | None = None
         self.roots: Sequence[Node] = ()
         self.done = False
-        self.gathers = False  # whether gradients are handed out rather than added to those of leaves
-        self.passes = False  # whether nodes whose gradients are wanted are run, too, as those of ``backward(inputs=...)`` are
+        # whether gradients are handed out rather than added to those of leaves
+        self.gathers = False
+        # whether nodes whose gradients are wanted are run, too, as those of
+        # ``backward(inputs=...)`` are
+        self.passes = False
         self.reached: set[int] | None = None
         self.number = next(_TASKS)
-        self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
+        # what is to be called when the walk has come to its end
+        self.callbacks: list[Callable[[], Any]] = []
 
     def will_reach(self, end: Any) -> bool:
-        """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""
+        """Whether the walk comes to a node, or adds a gradient to a leaf (given as its
+        ``AccumulateGrad``)."""
         if self.reached is None:
             needed = self.needed(self.roots)
             stack = [n for n in self.roots if needed is None or n in needed or n in self.wanted]
@@ -458,12 +545,19 @@ class _Task:
                     continue
                 for e in node.edges:
                     there = e[0] if type(e) is tuple else e
-                    if there is None or id(there) in self.reached or (needed is not None and not self._asked(e, needed)):
+                    if (
+                        there is None
+                        or id(there) in self.reached
+                        or (needed is not None and not self._asked(e, needed))
+                    ):
                         continue
                     self.reached.add(id(there))
                     if there is not e:
                         stack.append(there)
-        return id(end.variable if hasattr(type(end), "variable") else getattr(end, "_node", end)) in self.reached
+        return (
+            id(end.variable if hasattr(type(end), "variable") else getattr(end, "_node", end))
+            in self.reached
+        )
 
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         """Nodes on a path to a wanted end; None if all are."""
@@ -471,7 +565,8 @@ class _Task:
             return None
         wanted = self.wanted
         ends = _dead_ends(wanted, self.only_leaves)
-        # Nothing was made of what came later: with nodes alone to look for, what is older than all of them is of no interest.
+        # Nothing was made of what came later: with nodes alone to look for, what is older than all
+        # of them is of no interest.
         oldest = -1 if self.only_leaves or not wanted else min([node.seq for node in wanted])
         seen = set(roots)
         stack = list(seen)
@@ -524,13 +619,15 @@ class _Task:
                 have[1] = self.add(have[1], grad)
 
     def give_nothing(self, node: Node) -> None:
-        """Lets the walk come to a node although it has got no gradient: custom functions are called all the same, as in torch."""
+        """Lets the walk come to a node although it has got no gradient: custom functions are called
+        all the same, as in torch."""
         if node not in self.waiting:
             self.waiting[node] = [None] * node.visible
             heapq.heappush(self.heap, (-node.seq, node))
 
     def expected(self, roots: Sequence[Node], needed: set[Node] | None) -> dict[int, int]:
-        """How many gradients each leaf will be given, by its identity, so that its hooks run as soon as the last one is there."""
+        """How many gradients each leaf will be given, by its identity, so that its hooks run as
+        soon as the last one is there."""
         counts: dict[int, int] = {}
         seen = set(roots)
         stack = list(seen)
@@ -548,7 +645,8 @@ class _Task:
         return counts
 
     def run(self, roots: Sequence[Node], finish: Callable[..., object] | None = None) -> None:
-        """Visits nodes, the latest first. ``finish`` is called with a leaf and its gradient when that is complete, if hooks wait for it."""
+        """Visits nodes, the latest first. ``finish`` is called with a leaf and its gradient when
+        that is complete, if hooks wait for it."""
         needed = self.needed(roots)
         heap, waiting, give = self.heap, self.waiting, self.give
         tracked_, keep, wanted = self.create_graph, self.keep_graph, self.wanted
@@ -577,7 +675,10 @@ class _Task:
                 return
             if rare is not None and rare.hooks:
                 if needed is not None and node.call is not None:
-                    found = [g if self._asked(e, needed) else None for e, g in zip(node.edges, found, strict=True)]
+                    found = [
+                        g if self._asked(e, needed) else None
+                        for e, g in zip(node.edges, found, strict=True)
+                    ]
                 found = self.hooks.after(self, node, found, grads)
             for edge, grad in zip(node.edges, found, strict=True):
                 if edge is not None:
@@ -601,7 +702,8 @@ class _Task:
         return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
 
     def _capture(self, node: Node, grads: list[Any]) -> None:
-        """Keeps the gradients that are wanted. As in torch they are those before hooks where the walk goes on, else those after them."""
+        """Keeps the gradients that are wanted. As in torch they are those before hooks where the
+        walk goes on, else those after them."""
         for j in self.wanted[node]:
             self.captured[id(node), j] = grads[j]
 

@@ -1,4 +1,5 @@
-"""``autograd.Function`` on values that JAX traces: its ``backward`` is stated to JAX as the derivative."""
+"""``autograd.Function`` on values that JAX traces: its ``backward`` is stated to JAX as the
+derivative."""
 
 from __future__ import annotations
 
@@ -22,11 +23,14 @@ _TRACED = object()
 def takes(tensors: Sequence[Any]) -> bool:
     """Whether JAX traces one of the operands, all of which are plain."""
     values = [t._read() for t in tensors if t is not None and type(t) not in LAYOUTS]
-    return any(isinstance(v.array, jax.core.Tracer) for v in values) and not any(isinstance(v, Lifted) for v in values)
+    return any(isinstance(v.array, jax.core.Tracer) for v in values) and not any(
+        isinstance(v, Lifted) for v in values
+    )
 
 
 def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
-    """The results of ``run``, which runs ``forward``, with ``backward`` as their derivative in JAX's reverse mode.
+    """The results of ``run``, which runs ``forward``, with ``backward`` as their derivative in
+    JAX's reverse mode.
 
     Raises:
         TypeError: JAX's, in forward mode.
@@ -41,9 +45,14 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
         values = list(args)
         for i, a in zip(places, arrays, strict=True):
             values[i] = from_value(concrete(jnp.asarray(a)))
-        output, ctx, (dirty, _) = run(function, tuple(values), [v if isinstance(v, Tensor) else None for v in values], shown)
+        output, ctx, (dirty, _) = run(
+            function, tuple(values), [v if isinstance(v, Tensor) else None for v in values], shown
+        )
         if dirty:
-            raise NotImplementedError(f"{function.__name__}: a Function that writes to its arguments, inside a JAX transformation")
+            raise NotImplementedError(
+                f"{function.__name__}: a Function that writes to its arguments, inside a JAX "
+                "transformation"
+            )
         made["several"] = isinstance(output, tuple)
         outputs = made["outputs"] = list(output) if made["several"] else [output]
         return [o.jax() for o in outputs if isinstance(o, Tensor)], ctx
@@ -54,8 +63,15 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
 
     def keeping(*arrays: object) -> tuple[list[object], list[object]]:
         outs, ctx = forward(*arrays)
-        made["kind"], made["avals"] = type(ctx), [o._aval if isinstance(o, Tensor) else None for o in made["outputs"]]
-        given = {k: v for k, v in vars(ctx).items() if k not in ("_node", "_dirty", "_non_differentiable", "_forward_saved")}
+        made["kind"], made["avals"] = (
+            type(ctx),
+            [o._aval if isinstance(o, Tensor) else None for o in made["outputs"]],
+        )
+        given = {
+            k: v
+            for k, v in vars(ctx).items()
+            if k not in ("_node", "_dirty", "_non_differentiable", "_forward_saved")
+        }
         leaves, made["tree"] = jax.tree.flatten(given)
         made["leaves"] = [_TRACED if isinstance(x, jax.core.Tracer) else x for x in leaves]
         kept = [x for x in leaves if isinstance(x, jax.core.Tracer)]
@@ -64,12 +80,17 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
 
     @jax.custom_vjp
     def linked(arrays: list[object], kept: list[object], outs: list[object]) -> list[object]:
-        """The results as functions of the operands by ``backward``, for derivatives of derivatives."""
+        """The results as functions of the operands by ``backward``, for derivatives of
+        derivatives."""
         return outs
 
-    def linking(arrays: list[object], kept: Sequence[object], outs: list[object]) -> tuple[list[object], list[object]]:
+    def linking(
+        arrays: list[object], kept: Sequence[object], outs: list[object]
+    ) -> tuple[list[object], list[object]]:
         outs = linked(arrays, kept, outs)
-        return outs, [x if j is None else outs[j] for x, j in zip(kept, made["results"], strict=True)]
+        return outs, [
+            x if j is None else outs[j] for x, j in zip(kept, made["results"], strict=True)
+        ]
 
     def backward(kept: list[object], gradients: list[object]) -> tuple[Any, ...]:
         ctx = made["kind"]()
@@ -85,19 +106,36 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
         found = found if isinstance(found, tuple) else (found,)
         name = f"{function.__name__}Backward"
         if len(found) < len(args) or any(g is not None for g in found[len(args) :]):
-            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {len(args)}, got {len(found)})")
-        return tuple([_cotangent(_fitted(name, i, found[i], avals[i])) if shown[i] and found[i] is not None else None for i in places])
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {len(args)}, "
+                f"got {len(found)})"
+            )
+        return tuple(
+            [
+                _cotangent(_fitted(name, i, found[i], avals[i]))
+                if shown[i] and found[i] is not None
+                else None
+                for i in places
+            ]
+        )
 
     call.defvjp(keeping, backward)
     linked.defvjp(linking, lambda kept, gradients: (list(backward(kept, gradients)), None, None))
     arrays = iter(call(*[read(tensors[i]._read()) for i in places]))
-    outputs = [from_value(concrete(jnp.asarray(next(arrays)))) if isinstance(o, Tensor) else o for o in made["outputs"]]
+    outputs = [
+        from_value(concrete(jnp.asarray(next(arrays)))) if isinstance(o, Tensor) else o
+        for o in made["outputs"]
+    ]
     return tuple(outputs) if made["several"] else outputs[0]
 
 
 def _gradient(cotangent: Any, aval: object) -> Tensor:
     """A cotangent of JAX's, which for complex numbers is the conjugate of the gradient."""
-    return _zeros(aval) if cotangent.dtype == jax.dtypes.float0 else from_value(concrete(jnp.conj(cotangent)))
+    return (
+        _zeros(aval)
+        if cotangent.dtype == jax.dtypes.float0
+        else from_value(concrete(jnp.conj(cotangent)))
+    )
 
 
 def _cotangent(gradient: Tensor) -> object:

@@ -34,7 +34,8 @@ class VariableMeta(type):
 
 
 class Variable(metaclass=VariableMeta):
-    """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance.
+    """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an
+    instance.
 
     Example:
         >>> import jtorch as torch

@@ -1,4 +1,5 @@
-"""Switches of backends. Those that JAX has a counterpart for act; the others are remembered, and change nothing."""
+"""Switches of backends. Those that JAX has a counterpart for act; the others are remembered, and
+change nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +10,12 @@ from . import _flags
 
 #: The precision of float32 products, by default that of each backend.
 fp32_precision = "none"
-_SUBMODULES = frozenset("cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum quantized xnnpack".split())
+_SUBMODULES = frozenset(
+    (
+        "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum "
+        "quantized xnnpack"
+    ).split()
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -19,7 +25,8 @@ def __getattr__(name: str) -> Any:
 
 
 def disable_global_flags() -> None:
-    """From now on the switches of ``cudnn`` and ``mkldnn`` are refused one by one, and set by ``flags()`` and ``set_flags()`` only."""
+    """From now on the switches of ``cudnn`` and ``mkldnn`` are refused one by one, and set by
+    ``flags()`` and ``set_flags()`` only."""
     _flags.freeze()
 
 

@@ -1,4 +1,5 @@
-"""What modules of libraries that XLA does not use as torch does have in common: switches that are remembered only."""
+"""What modules of libraries that XLA does not use as torch does have in common: switches that are
+remembered only."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ class _Freezing(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         if _frozen and name in self._SWITCHES:
             of = "torch" + self.__name__[self.__name__.index(".") :]
-            words = f"not allowed to set {of} flags after disable_global_flags; please use flags() context manager instead"
+            words = (
+                f"not allowed to set {of} flags after disable_global_flags; please use flags() "
+                "context manager instead"
+            )
             raise RuntimeError(words)
         super().__setattr__(name, value)
 
@@ -80,12 +84,19 @@ class verbose:
         pass
 
 
-def switches(module: dict[str, Any], **defaults: object) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """``flags`` and ``set_flags`` of a module: a block in which its switches are as given, by default ``defaults``; and a function that
-    sets those that are given, and returns what all were."""
+def switches(
+    module: dict[str, Any], **defaults: object
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """``flags`` and ``set_flags`` of a module: a block in which its switches are as given, by
+    default ``defaults``; and a function that sets those that are given, and returns what all
+    were."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    block = inspect.Signature([inspect.Parameter(name, kind, default=value) for name, value in defaults.items()])
-    setting = inspect.Signature([inspect.Parameter(f"_{name}", kind, default=None) for name in defaults])
+    block = inspect.Signature(
+        [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
+    )
+    setting = inspect.Signature(
+        [inspect.Parameter(f"_{name}", kind, default=None) for name in defaults]
+    )
 
     def in_block(*args: object, **kwargs: object) -> Any:
         """A block in which the switches are set."""

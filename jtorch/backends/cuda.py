@@ -1,4 +1,5 @@
-"""CUDA's switches: ``matmul.allow_tf32`` acts on JAX's matrix products, the others are remembered."""
+"""CUDA's switches: ``matmul.allow_tf32`` acts on JAX's matrix products, the others are
+remembered."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -58,7 +59,8 @@ def flash_sdp_enabled() -> bool:
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches
+    choose."""
     ENABLED["flash"] = enabled
 
 
@@ -68,7 +70,8 @@ def mem_efficient_sdp_enabled() -> bool:
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches
+    choose."""
     ENABLED["mem_efficient"] = enabled
 
 
@@ -78,7 +81,8 @@ def math_sdp_enabled() -> bool:
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches
+    choose."""
     ENABLED["math"] = enabled
 
 
@@ -88,7 +92,8 @@ def cudnn_sdp_enabled() -> bool:
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches
+    choose."""
     ENABLED["cudnn"] = enabled
 
 
@@ -108,16 +113,27 @@ def is_flash_attention_available() -> bool:
 
 
 def sdp_kernel(
-    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
 ) -> contextlib.AbstractContextManager[Any]:
     """A block in which the switches of attention are set; deprecated."""
     warnings.warn(
-        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
-        "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+        "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+        "manager, with updated signature.",
         FutureWarning,
         stacklevel=outside(),
     )
-    return _switched({"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient, "cudnn": enable_cudnn})
+    return _switched(
+        {
+            "flash": enable_flash,
+            "math": enable_math,
+            "mem_efficient": enable_mem_efficient,
+            "cudnn": enable_cudnn,
+        }
+    )
 
 
 @contextlib.contextmanager
@@ -141,17 +157,29 @@ def preferred_blas_library(backend: object = None) -> str:
 
 
 class SDPAParams:
-    """The operands of one call of attention, as the questions below are asked about it; they cannot be changed."""
+    """The operands of one call of attention, as the questions below are asked about it; they cannot
+    be changed."""
 
     __slots__ = ("_given",)
 
     def __init__(self, *given: Any) -> None:
-        fits = len(given) == 7 and isinstance(given[4], numbers.Real) and all(type(flag) is bool for flag in given[5:])
-        if not fits or not all(isinstance(t, Tensor) for t in given[:3]) or not isinstance(given[3], (Tensor, type(None))):
+        fits = (
+            len(given) == 7
+            and isinstance(given[4], numbers.Real)
+            and all(type(flag) is bool for flag in given[5:])
+        )
+        if (
+            not fits
+            or not all(isinstance(t, Tensor) for t in given[:3])
+            or not isinstance(given[3], (Tensor, type(None)))
+        ):
             raise TypeError(
-                "__init__(): incompatible constructor arguments. The following argument types are supported:\n"
-                "    1. torch._C._SDPAParams(arg0: torch.Tensor, arg1: torch.Tensor, arg2: torch.Tensor, arg3: torch.Tensor | None, "
-                "arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: bool, arg6: bool)\n\n"
+                "__init__(): incompatible constructor arguments. The following argument types are "
+                "supported:\n"
+                "    1. torch._C._SDPAParams(arg0: torch.Tensor, arg1: torch.Tensor, arg2: "
+                "torch.Tensor, arg3: torch.Tensor | None, arg4: typing.SupportsFloat | "
+                "typing.SupportsIndex, arg5: bool, arg6: bool)\n"
+                "\n"
                 f"Invoked with: {', '.join(map(repr, given))}"
             )
         self._given = given

@@ -15,7 +15,15 @@ benchmark_limit = 10
 deterministic = False
 allow_tf32 = True
 fp32_precision = "none"
-_SWITCHES = freezing(__name__, "enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32", "fp32_precision")
+_SWITCHES = freezing(
+    __name__,
+    "enabled",
+    "benchmark",
+    "benchmark_limit",
+    "deterministic",
+    "allow_tf32",
+    "fp32_precision",
+)
 
 
 def is_available() -> bool:

@@ -14,4 +14,6 @@ fp32_precision = "none"
 _SWITCHES = freezing(__name__, "enabled", "deterministic", "allow_tf32", "fp32_precision")
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
-flags, set_flags = switches(globals(), enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none")
+flags, set_flags = switches(
+    globals(), enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"
+)

@@ -1,8 +1,10 @@
-"""``torch.compile`` and ``torch.compiler``: a function becomes one program, its Python code runs no more.
+"""``torch.compile`` and ``torch.compiler``: a function becomes one program, its Python code runs no
+more.
 
-The first run teaches which code the function consists of; the next one is recorded, with everything that it read and wrote: parameters,
-buffers, gradients, an optimiser's state, random numbers. From then on a call checks that nothing Python could see has changed, and
-records the whole as a single operation.
+The first run teaches which code the function consists of; the next one is recorded, with everything
+that it read and wrote: parameters, buffers, gradients, an optimiser's state, random numbers. From
+then on a call checks that nothing Python could see has changed, and records the whole as a single
+operation.
 """
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
@@ -30,13 +32,15 @@ _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "m
 #: Names of backends that mean "compile", and "run as written".
 _COMPILING = ("inductor", "cudagraphs", "openxla", "xla", "tvm")
 _EAGER = (
-    "eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner",
-    "pre_dispatch_eager",
+    "eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition",
+    "aot_eager_default_partitioner", "pre_dispatch_eager",
 )  # fmt: skip
-#: Options of PyTorch's own compiler that say how fast, not what: XLA decides these things by itself.
+#: Options of PyTorch's own compiler that say how fast, not what: XLA decides these things by
+#: itself.
 _HINTS = frozenset((
-    "epilogue_fusion", "max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "fallback_random", "shape_padding",
-    "triton.cudagraphs", "triton.cudagraph_trees", "trace.enabled", "trace.graph_diagram", "coordinate_descent_tuning", "freezing",
+    "epilogue_fusion", "max_autotune", "max_autotune_gemm", "max_autotune_pointwise",
+    "fallback_random", "shape_padding", "triton.cudagraphs", "triton.cudagraph_trees",
+    "trace.enabled", "trace.graph_diagram", "coordinate_descent_tuning", "freezing",
 ))  # fmt: skip
 #: Backends of programs' own, by name.
 _REGISTERED: dict[str, Callable[..., object]] = {}
@@ -65,34 +69,45 @@ def compile(
 ) -> Any:
     """``model`` compiled: a function becomes a function, a module an ``OptimizedModule`` around it.
 
-    Everything a call reads or writes without being given it (parameters, buffers, gradients, optimiser state, random numbers) is an input
-    or output of the program; a whole training step compiles as it is written. Where the function reads a value on the host, changes
-    Python objects, or calls what cannot be repeated, it runs as written, with one warning.
+    Everything a call reads or writes without being given it (parameters, buffers, gradients,
+    optimiser state, random numbers) is an input or output of the program; a whole training step
+    compiles as it is written. Where the function reads a value on the host, changes Python objects,
+    or calls what cannot be repeated, it runs as written, with one warning.
 
     Args:
-        fullgraph: raise instead, where the function decides by a value, as by ``if x.sum() > 0``. What gives numbers (``item``) or tensors
-            whose sizes data decide (``x[mask]``) is no reason, as in PyTorch; the function then runs as it is written.
-        dynamic: whether sizes vary from call to call. Each shape has a program of its own, so True says that there may be any number of
-            shapes: one is compiled when it comes for the fourth time, and until then runs as written, which waits for no compiler. False
-            compiles each shape that comes twice. None begins with that, and goes on as True after 8 shapes, unless
-            ``torch._dynamo.config.automatic_dynamic_shapes`` is False. With ``fullgraph=True`` each shape is looked at the first time.
-        backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the function as written. A function is given the
-            program's operations as ``GraphModule`` with example inputs, and returns what runs in its place; where a value is needed one
-            graph ends and the next begins. The Python code then runs in every call, and graphs that were met before are found again.
+        fullgraph: raise instead, where the function decides by a value, as by ``if x.sum() > 0``.
+            What gives numbers (``item``) or tensors whose sizes data decide (``x[mask]``) is no
+            reason, as in PyTorch; the function then runs as it is written.
+        dynamic: whether sizes vary from call to call. Each shape has a program of its own, so True
+            says that there may be any number of shapes: one is compiled when it comes for the
+            fourth time, and until then runs as written, which waits for no compiler. False compiles
+            each shape that comes twice. None begins with that, and goes on as True after 8 shapes,
+            unless
+            ``torch._dynamo.config.automatic_dynamic_shapes`` is False. With ``fullgraph=True`` each
+            shape is looked at the first time.
+        backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the
+            function as written. A function is given the program's operations as ``GraphModule``
+            with example inputs, and returns what runs in its place; where a value is needed one
+            graph ends and the next begins. The Python code then runs in every call, and graphs that
+            were met before are found again.
         mode, options: how hard PyTorch's compiler tries; XLA knows one way.
         disable: return ``model`` itself.
-        recompile_limit: programs for one signature of tensors, beyond which the function runs as written (8).
+        recompile_limit: programs for one signature of tensors, beyond which the function runs as
+            written (8).
         model: the function or module; without it, a decorator is given.
         name: accepted, without effect.
         isolate_recompiles: accepted: each compiled function has programs of its own.
         shapes_spec: refused.
 
     Raises:
-        RuntimeError: for an unknown mode, option or backend, or if both ``mode`` and ``options`` are given.
+        RuntimeError: for an unknown mode, option or backend, or if both ``mode`` and ``options``
+            are given.
         NotImplementedError: for ``shapes_spec``.
     """
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
     if backend is None:
         backend = _default_backend[0]
     if isinstance(backend, str):
@@ -103,19 +118,25 @@ def compile(
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     for key in options or ():
         if key.replace("-", "_") not in _HINTS:
-            raise RuntimeError(f"Unexpected optimization option {key}, known options are {sorted(_HINTS)}")
+            raise RuntimeError(
+                f"Unexpected optimization option {key}, known options are {sorted(_HINTS)}"
+            )
     if shapes_spec is not None:
         raise not_offered("compile(shapes_spec=...)", "each shape has a program of its own")
     if backend not in _COMPILING and backend not in _EAGER:
-        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
+        raise InvalidBackend(
+            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available "
+            "backends."
+        )
     if model is None:
 
         def decorate(given: Callable[..., object]) -> object:
             if given is None:
                 raise RuntimeError("Model can't be None")
             return compile(
-                given, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name, disable=disable,
-                recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
+                given, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+                options=options, name=name, disable=disable, recompile_limit=recompile_limit,
+                isolate_recompiles=isolate_recompiles,
             )  # fmt: skip
 
         return decorate
@@ -128,14 +149,23 @@ def compile(
         dynamic = False
     settings = Settings(fullgraph, 1 << 30 if dynamic else limit, name, dynamic)
     if isinstance(model, _hooks.nn.get().Module):
-        return _hooks.dynamo.get().eval_frame.OptimizedModule(model, None if backend in _EAGER else settings)
+        return _hooks.dynamo.get().eval_frame.OptimizedModule(
+            model, None if backend in _EAGER else settings
+        )
     if backend in _EAGER:
-        return functools.wraps(model)(lambda *args, **kwargs: model(*args, **kwargs))  # noqa: PLW0108 (another function, as in torch)
+        # another function, as in torch
+        return functools.wraps(model)(lambda *args, **kwargs: model(*args, **kwargs))  # noqa: PLW0108
     return compiled_function(model, settings)
 
 
 def _with_backend(
-    model: object, backend: object, fullgraph: bool, mode: object, options: object, disable: bool, shapes_spec: object
+    model: object,
+    backend: object,
+    fullgraph: bool,
+    mode: object,
+    options: object,
+    disable: bool,
+    shapes_spec: object,
 ) -> object:
     """``compile`` with a function that compiles graphs."""
     if shapes_spec is not None:
@@ -146,10 +176,17 @@ def _with_backend(
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
         return model
-    given = {**({} if mode is None else {"mode": mode}), **({} if options is None else {"options": options})}
+    given = {
+        **({} if mode is None else {"mode": mode}),
+        **({} if options is None else {"options": options}),
+    }
     if isinstance(model, _hooks.nn.get().Module):
         made = _hooks.dynamo.get().eval_frame.OptimizedModule(model)
-        object.__setattr__(made, "forward", _hooks.dynamo.get().pieces.with_backend(model.__call__, backend, fullgraph, given))
+        object.__setattr__(
+            made,
+            "forward",
+            _hooks.dynamo.get().pieces.with_backend(model.__call__, backend, fullgraph, given),
+        )
         return made
     return _hooks.dynamo.get().pieces.with_backend(model, backend, fullgraph, given)
 
@@ -176,17 +213,23 @@ def compiled_function(model: Callable[..., object], settings: Settings) -> Calla
 
 
 class _Config(types.ModuleType):
-    """``torch._dynamo.config``, as far as it means something here; other settings are kept and have no effect."""
+    """``torch._dynamo.config``, as far as it means something here; other settings are kept and have
+    no effect."""
 
     def __init__(self, name: str, doc: str | None) -> None:
         super().__init__(name, doc)
         self.__dict__.update(
-            recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
-            capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
-            assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False, trace_autograd_ops=False,
-            skip_fwd_side_effects_in_bwd_under_checkpoint=False, reorderable_logging_functions=set(), job_id=None, dynamic_shapes=True,
-            log_file_name=None, fail_on_recompile_limit_hit=False, allow_unspec_int_on_nn_module=False, wrap_top_frame=False,
-            skip_tensor_guards_with_matching_dict_tags=True, enable_cpp_symbolic_shape_guards=False, force_disable_caches=False,
+            recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256,
+            suppress_errors=False, verbose=False, disable=False, capture_scalar_outputs=False,
+            capture_dynamic_output_shape_ops=False, optimize_ddp=True,
+            automatic_dynamic_shapes=True, assume_static_by_default=True,
+            inline_inbuilt_nn_modules=True, error_on_recompile=False, trace_autograd_ops=False,
+            skip_fwd_side_effects_in_bwd_under_checkpoint=False,
+            reorderable_logging_functions=set(), job_id=None, dynamic_shapes=True,
+            log_file_name=None, fail_on_recompile_limit_hit=False,
+            allow_unspec_int_on_nn_module=False, wrap_top_frame=False,
+            skip_tensor_guards_with_matching_dict_tags=True, enable_cpp_symbolic_shape_guards=False,
+            force_disable_caches=False,
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: bool) -> None:
@@ -200,8 +243,18 @@ class _Config(types.ModuleType):
 
     @contextlib.contextmanager
     def patch(self, changes: Any = None, value: Any = None, /, **more: Any) -> Iterator[None]:
-        """A block (or decorator) with other settings: ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``."""
-        changes = {**(changes if isinstance(changes, dict) else {} if changes is None else {changes: value}), **more}
+        """A block (or decorator) with other settings: ``patch("name", value)``,
+        ``patch({"name": value})`` or ``patch(name=value)``."""
+        changes = {
+            **(
+                changes
+                if isinstance(changes, dict)
+                else {}
+                if changes is None
+                else {changes: value}
+            ),
+            **more,
+        }
         before = {k: self.__dict__.get(k) for k in changes}
         for k, v in changes.items():
             setattr(self, k, v)
@@ -218,7 +271,8 @@ _default_backend: list[object] = ["inductor"]
 
 
 def reset() -> None:
-    """Forgets all programs: functions are recorded and compiled (or taken from the cache on disk) anew."""
+    """Forgets all programs: functions are recorded and compiled (or taken from the cache on disk)
+    anew."""
     from .._src.ops._kernel import forget_calls
 
     for compiled in list(_functions):
@@ -248,7 +302,8 @@ _exporting = _Exporting()
 
 @contextlib.contextmanager
 def exporting(*, export: bool = True) -> Iterator[None]:
-    """A block in which programs are told that they are being traced: for export, or to be compiled."""
+    """A block in which programs are told that they are being traced: for export, or to be
+    compiled."""
     _exporting.depth += 1
     _exporting.export += export
     try:
@@ -264,19 +319,24 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of backends that compile; with no ``exclude_tags``, also of those that run functions as written."""
+    """The names of backends that compile; with no ``exclude_tags``, also of those that run
+    functions as written."""
     hidden = set(exclude_tags or ())
     registered = [name for name in _REGISTERED if not hidden.intersection(_TAGS[name])]
-    return sorted((*_COMPILING, *registered) if exclude_tags else (*_COMPILING, *_EAGER, *registered))
+    return sorted(
+        (*_COMPILING, *registered) if exclude_tags else (*_COMPILING, *_EAGER, *registered)
+    )
 
 
 def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> Any:
-    """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the function, a decorator.
+    """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the
+    function, a decorator.
 
     Args:
         compiler_fn: takes a ``GraphModule`` and example inputs, and returns what runs in its place.
         name: the name (that of the function).
-        tags: with ``"debug"`` or ``"experimental"`` among them, ``list_backends`` leaves it out if it is not asked for all.
+        tags: with ``"debug"`` or ``"experimental"`` among them, ``list_backends`` leaves it out if
+            it is not asked for all.
 
     Raises:
         AssertionError: if it is no function, or the name is taken.
@@ -312,7 +372,10 @@ def lookup_backend(compiler_fn: object) -> Any:
     if compiler_fn in _REGISTERED:
         return _REGISTERED[compiler_fn]
     if compiler_fn not in _COMPILING and compiler_fn not in _EAGER:
-        raise InvalidBackend(f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available backends.")
+        raise InvalidBackend(
+            f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available "
+            "backends."
+        )
     if compiler_fn in _COMPILING:
         return lambda graph, _: compile(graph)
     return lambda graph, _: graph.forward
@@ -331,12 +394,15 @@ def set_default_backend(backend: object) -> None:
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """``fn`` as a function that is never part of a program: what calls it runs as written. Without ``fn``, a decorator."""
+    """``fn`` as a function that is never part of a program: what calls it runs as written. Without
+    ``fn``, a decorator."""
     if fn is None:
         return lambda given: disable(given, recursive, reason=reason)
     if isinstance(fn, type):
         return fn
-    what = f"it calls {getattr(fn, '__name__', fn)!s}, which is disabled" + (f" ({reason})" if reason else "")
+    what = f"it calls {getattr(fn, '__name__', fn)!s}, which is disabled" + (
+        f" ({reason})" if reason else ""
+    )
 
     def call(*args: object, **kwargs: Any) -> Tensor:
         now = CAPTURING.now
@@ -356,7 +422,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def graph_break(msg: str = "") -> None:
-    """Says that a program must not go on here: the function that is being recorded stays as written."""
+    """Says that a program must not go on here: the function that is being recorded stays as
+    written."""
     now = CAPTURING.now
     if now is not None and now.refusal is None:
         now.refusal = "it asks for a graph break" + (f": {msg}" if msg else "")
@@ -377,12 +444,24 @@ def assume_constant_result(fn: object) -> Any:
     return fn
 
 
-def substitute_in_graph(original_fn: object, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False) -> Any:
-    """A decorator that returns what it is given: functions are recorded as they run, so none needs a stand-in."""
+def substitute_in_graph(
+    original_fn: object,
+    *,
+    can_constant_fold_through: bool = False,
+    skip_signature_check: bool = False,
+) -> Any:
+    """A decorator that returns what it is given: functions are recorded as they run, so none needs
+    a stand-in."""
     return lambda traceable: traceable
 
 
-def nested_compile_region(fn: object = None, *, options: object = None, max_reuse_entries: int = 8, reuse_hash_fn: object = None) -> Any:
+def nested_compile_region(
+    fn: object = None,
+    *,
+    options: object = None,
+    max_reuse_entries: int = 8,
+    reuse_hash_fn: object = None,
+) -> Any:
     """``fn`` itself, or a decorator that returns what it is given: XLA sees the whole program."""
     return (lambda given: given) if fn is None else fn
 
@@ -395,17 +474,33 @@ def cudagraph_mark_step_begin() -> None:
 
 
 class set_stance:
-    """A block, decorator or plain call that says how compiled functions behave: ``"default"``, ``"force_eager"``, ``"fail_on_recompile"``,
-    ``"eager_on_recompile"``.
+    """A block, decorator or plain call that says how compiled functions behave: ``"default"``,
+    ``"force_eager"``, ``"fail_on_recompile"``, ``"eager_on_recompile"``.
     """
 
-    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: object = None) -> None:
-        known = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: object = None,
+    ) -> None:
+        known = (
+            "default",
+            "eager_then_compile",
+            "aot_eager_then_compile",
+            "force_eager",
+            "eager_on_recompile",
+            "fail_on_recompile",
+        )
         if stance not in known:
             shown = f"DynamoStance(stance={stance!r}, skip_guard_eval_unsafe=False, backend=None)"
             raise RuntimeError(f"invalid torch.compile stance '{shown}'")
         if skip_guard_eval_unsafe:
-            raise not_offered("set_stance(skip_guard_eval_unsafe=True)", "guards are how the right program is found")
+            raise not_offered(
+                "set_stance(skip_guard_eval_unsafe=True)",
+                "guards are how the right program is found",
+            )
         if force_backend is not None:
             raise not_offered("set_stance(force_backend=...)", "XLA is the one compiler")
         self.stance = stance
@@ -413,7 +508,10 @@ class set_stance:
         self._set()
 
     def _set(self) -> None:
-        STANCE.eager, STANCE.fail = self.stance in ("force_eager", "eager_on_recompile"), self.stance == "fail_on_recompile"
+        STANCE.eager, STANCE.fail = (
+            self.stance in ("force_eager", "eager_on_recompile"),
+            self.stance == "fail_on_recompile",
+        )
 
     def __enter__(self) -> set_stance:
         self._set()
@@ -435,8 +533,9 @@ class set_stance:
 
 
 __all__ = [
-    "InvalidBackend", "Unsupported", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
+    "InvalidBackend", "Unsupported", "allow_in_graph", "assume_constant_result", "compile",
+    "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling",
+    "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
     "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip
 

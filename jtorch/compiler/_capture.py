@@ -1,4 +1,5 @@
-"""One watched run of a function, and what is learnt from it: the recorded trace, where its inputs come from, what it changes."""
+"""One watched run of a function, and what is learnt from it: the recorded trace, where its inputs
+come from, what it changes."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ CAPTURING = _Capturing()
 
 
 class Handle:
-    """How a replay finds a tensor again: an argument, a certain tensor, what is in a place, or the ``grad`` of one of these."""
+    """How a replay finds a tensor again: an argument, a certain tensor, what is in a place, or the
+    ``grad`` of one of these."""
 
     __slots__ = ("at", "kind", "what")
 
@@ -59,7 +61,19 @@ class Handle:
 class Before:
     """The state of a tensor before the run."""
 
-    __slots__ = ("base", "counter", "grad", "handle", "hooks", "node", "rg", "storage", "tensor", "value", "version")
+    __slots__ = (
+        "base",
+        "counter",
+        "grad",
+        "handle",
+        "hooks",
+        "node",
+        "rg",
+        "storage",
+        "tensor",
+        "value",
+        "version",
+    )
 
     def __init__(self, tensor: Tensor, handle: Handle) -> None:
         self.tensor, self.handle = tensor, handle
@@ -80,7 +94,8 @@ class New:
     Attributes:
         value: number of the value among the trace's, or -n for input n.
         history: ``""``, ``"leaf"``, ``"dead"`` (its graph was walked and freed) or ``"live"``.
-        base: for a view of memory that was there before: the handle of a tensor on it; then ``alias`` says how it looks at it.
+        base: for a view of memory that was there before: the handle of a tensor on it; then
+            ``alias`` says how it looks at it.
     """
 
     __slots__ = ("alias", "base", "history", "name", "number", "strides", "value")
@@ -102,17 +117,27 @@ class Capture:
     """Runs a function watched, and keeps what a program needs to know.
 
     Attributes:
-        arranging: above zero while what arranges a computation reads values that the program does not depend on.
+        arranging: above zero while what arranges a computation reads values that the program does
+            not depend on.
         state: the node of the trie where the recorded trace ends.
-        sources: for each input of the trace: a ``Handle``, ``("base", handle)``, a ``Draw`` or a constant value.
+        sources: for each input of the trace: a ``Handle``, ``("base", handle)``, a ``Draw`` or a
+            constant value.
         new: tensors that the run made and that are still seen from outside.
         result: the flat result: ``("new", i)``, ``("there", handle)`` or ``("atom", value)``.
-        writes: values written to tensors that were there: (handle, number of the value, counts of versions, whether to the storage).
+        writes: values written to tensors that were there: (handle, number of the value, counts of
+            versions, whether to the storage).
         grads: (handle, index into ``new`` or None).
         slots: (place, position, index into ``new``).
     """
 
-    def __init__(self, fn: Callable[..., Any], flat: Sequence[Any], form: Any, names: set[str], codes: dict[Any, Any]) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        flat: Sequence[Any],
+        form: Any,
+        names: set[str],
+        codes: dict[Any, Any],
+    ) -> None:
         self.fn, self.flat, self.form = fn, flat, form
         self.hinted = False
         self.arranging = 0
@@ -122,7 +147,9 @@ class Capture:
         self.world = World(names, codes).walk(roots)
         self.before: dict[int, Before] = {}
         self._generators = {id(default_generator): default_generator}
-        self._generators.update((i, x) for i, x in self.world._seen.items() if isinstance(x, Generator))
+        self._generators.update(
+            (i, x) for i, x in self.world._seen.items() if isinstance(x, Generator)
+        )
         self._positions = {i: g._twister.get_state() for i, g in self._generators.items()}
         self.args = [x for x in flat if isinstance(x, Tensor)]
         for at, t in enumerate(self.args):
@@ -130,7 +157,9 @@ class Capture:
         for t in self.world.tensors.values():
             self._note(t, Handle("fixed", t))
         flush()
-        ends = [b for b in self.before.values() if b.handle.kind == "fixed" and b.rg and b.node is None]
+        ends = [
+            b for b in self.before.values() if b.handle.kind == "fixed" and b.rg and b.node is None
+        ]
         #: Whether tensors had gradients: programs ask.
         self.grads_before = [(b.tensor, b.grad is None) for b in ends]
         self.watch = Watch(self)
@@ -145,10 +174,11 @@ class Capture:
         if t._grad is not None:
             self._note(t._grad, Handle("grad", handle))
 
-    # ---- running ---------------------------------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
     def run(self, args: tuple[Tensor | int, ...], kwargs: object) -> Any:
-        """Calls the function, recording everything into one trace. What it does is done, whether or not a program comes of it."""
+        """Calls the function, recording everything into one trace. What it does is done, whether or
+        not a program comes of it."""
         outer = LOCAL.trace
         self.given = (args, kwargs)
         self.trace: Any = None
@@ -193,15 +223,22 @@ class Capture:
             self.before.clear()
 
     def _check_arguments(self, treedef_of: Callable[[Any], tuple[list[Any], Any]]) -> None:
-        """Whether the arguments are made of the same objects as before: what is in them is handed over, not compared."""
+        """Whether the arguments are made of the same objects as before: what is in them is handed
+        over, not compared."""
         flat, treedef = treedef_of(self.given)
-        if treedef != self.form or len(flat) != len(self.flat) or any(a is not b for a, b in zip(flat, self.flat)):
+        if (
+            treedef != self.form
+            or len(flat) != len(self.flat)
+            or any(a is not b for a, b in zip(flat, self.flat))
+        ):
             raise Refused("it changes a container that it is given")
 
     def _learn(self, treedef_of: Callable[[Any], tuple[list[Any], Any]]) -> None:
         if not self.whole or self.watch.reads:
             line = self.watch.line
-            raise Refused("it reads a value" + (f" at {line[0]}:{line[1]}" if line else ""), reads=True)
+            raise Refused(
+                "it reads a value" + (f" at {line[0]}:{line[1]}" if line else ""), reads=True
+            )
         for why in (self.refusal, self.watch.impure, self.world.refusal):
             if why is not None:
                 raise Refused(why)
@@ -215,7 +252,9 @@ class Capture:
         self._made: dict[int, int] = {}
         self._holders: dict[int, list[Tensor]] = {}
         # A tensor that was viewed shares its memory from then on.
-        self._bases = {id(b.tensor._al.storage): b for b in self.before.values() if b.tensor._al is not None}
+        self._bases = {
+            id(b.tensor._al.storage): b for b in self.before.values() if b.tensor._al is not None
+        }
         self.result: list[tuple[str, Any]] = []
         leaves, self.treedef = treedef_of(self.output)
         for x in leaves:
@@ -241,8 +280,9 @@ class Capture:
         self.keep_outputs()
 
     def keep_outputs(self) -> None:
-        """Orders the values that the program returns: those with a gradient first, then those that are written back, in the order of the
-        inputs that they replace, whose memory they take over."""
+        """Orders the values that the program returns: those with a gradient first, then those that
+        are written back, in the order of the inputs that they replace, whose memory they take
+        over."""
         place_of = {id(s): k for k, s in enumerate(self.sources)}
         order = sorted(self.writes, key=lambda w: place_of.get(id(w[0]), 1 << 30))
         wanted = [w[1] for w in order]
@@ -252,7 +292,7 @@ class Capture:
         self.visible = len(self.outs)
         self.outs += self.residuals
 
-    # ---- results ---------------------------------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------
 
     def _described(self, x: Tensor) -> tuple[str, Any]:
         if isinstance(x, Tensor):
@@ -262,7 +302,10 @@ class Capture:
             return "new", self._new(x)
         if type(x) in ATOMS or id(x) in self.world._seen or any(x is y for y in self.flat):
             return "atom", x
-        if isinstance(x, type) or (type(x).__module__.partition(".")[0] in ("jtorch", "torch") and not isinstance(x, self.world.modules)):
+        if isinstance(x, type) or (
+            type(x).__module__.partition(".")[0] in ("jtorch", "torch")
+            and not isinstance(x, self.world.modules)
+        ):
             return "atom", x  # dtypes, devices, sizes
         raise Refused(f"it returns a new object of type {type(x).__name__}")
 
@@ -278,7 +321,10 @@ class Capture:
             if t.requires_grad:
                 raise Refused("it returns a view of a tensor that was there before, with history")
             n = New(0, t._strides)
-            n.base, n.alias = self._bases[id(al.storage)].handle, (al.chain, al.offset, al.aval, al.strides, al.origin)
+            n.base, n.alias = (
+                self._bases[id(al.storage)].handle,
+                (al.chain, al.offset, al.aval, al.strides, al.origin),
+            )
         else:
             n = New(self._number(t._read()), t._strides)
             if al is not None and t._al is not None:
@@ -329,10 +375,11 @@ class Capture:
             found = _enter(self.trace, v)
         return found
 
-    # ---- what was changed ------------------------------------------------------------------------------------------------------
+    # ---- what was changed ------------------------------------------------------------------------
 
     def _resolve_slots(self) -> None:
-        """Tells rebound tensors (which a program can rebind) from other changes of Python's state (which it cannot)."""
+        """Tells rebound tensors (which a program can rebind) from other changes of Python's state
+        (which it cannot)."""
         changes = self.world.changes()
         if changes is None:
             raise Refused("it changes Python objects: a container grew or shrank", final=False)
@@ -341,7 +388,11 @@ class Capture:
             old, new = place.values[i], place.get(i)
             if not isinstance(old, Tensor) or not isinstance(new, Tensor) or id(new) in self.before:
                 name = place.names[i] if place.names is not None else i
-                raise Refused(f"it changes Python objects: {name!r} was {_short(old)}, and is {_short(new)} now", final=False)
+                raise Refused(
+                    f"it changes Python objects: {name!r} was {_short(old)}, and is {_short(new)} "
+                    "now",
+                    final=False,
+                )
             self._rebound.append((place, i))
             known = self.before.get(id(old))
             if known is not None:
@@ -392,7 +443,7 @@ class Capture:
             found.append((b.handle, None if grad is None else self._new(grad)))
         return found
 
-    # ---- where inputs come from ------------------------------------------------------------------------------------------------
+    # ---- where inputs come from ------------------------------------------------------------------
 
     def _source(self, v: Value) -> Any:
         alias = self.watch.hosted.get(id(v))
@@ -415,7 +466,8 @@ class Capture:
         raise Refused("it uses a tensor that was not found")
 
     def shared(self) -> list[list[Tensor]]:
-        """Tensors that held one and the same value: a program that has one input for them needs them to do so again."""
+        """Tensors that held one and the same value: a program that has one input for them needs
+        them to do so again."""
         groups: dict[int, list[Tensor]] = {}
         for b in self.before.values():
             if b.handle.kind == "fixed":
@@ -424,7 +476,8 @@ class Capture:
         return [g for i, g in groups.items() if len(g) > 1 and i in used]
 
     def _check_draws(self) -> None:
-        """Whether the random numbers that are drawn again before each replay are all that were drawn."""
+        """Whether the random numbers that are drawn again before each replay are all that were
+        drawn."""
         if self.watch.waiting is not None:
             raise Refused("random numbers were drawn and used on the host")
         for i, generator in self._generators.items():
@@ -438,10 +491,13 @@ class Capture:
             twister.set_state(after)
             if not fine:
                 raise Refused("it draws random numbers in a way that cannot be repeated")
-        if any(all(draw.arguments[1] is not g._twister for g in self._generators.values()) for draw, _ in self.watch.draws):
+        if any(
+            all(draw.arguments[1] is not g._twister for g in self._generators.values())
+            for draw, _ in self.watch.draws
+        ):
             raise Refused("it draws from a generator of its own")
 
-    # ---- the derivative --------------------------------------------------------------------------------------------------------
+    # ---- the derivative --------------------------------------------------------------------------
 
     def _learn_backward(self, tensors: list[Tensor], index: dict[int, int]) -> None:
         """Records the walk from the results to everything outside that they depend on."""
@@ -494,12 +550,18 @@ class Capture:
                 at = input_of.get(id(handles[key]))
                 if g is not None and at is not None:
                     number = number_in(trace, g)
-                    per_input[at] = self._passed(g, cotangents, sources) if number is None else number
+                    per_input[at] = (
+                        self._passed(g, cotangents, sources) if number is None else number
+                    )
                 elif g is not None:
                     raise Refused("a gradient goes to what is no input")
             self.backward = Backward(trace.state.steps(), sources, per_input, list(trace.numbers))
             self.residuals = residuals
-            self.edges = {input_of[id(handles[key])]: handles[key] for key, g in gradients.items() if g is not None}
+            self.edges = {
+                input_of[id(handles[key])]: handles[key]
+                for key, g in gradients.items()
+                if g is not None
+            }
         except NotImplementedError as error:
             raise Refused(str(error)) from None
         finally:
@@ -511,14 +573,17 @@ class Capture:
                 start(LOCAL)
 
     def _passed(self, g: Value, cotangents: list[Value], sources: list[tuple[str, int]]) -> int:
-        """The number of a gradient that is passed on as it came: minus its place among the inputs."""
+        """The number of a gradient that is passed on as it came: minus its place among the
+        inputs."""
         for i, c in enumerate(cotangents):
             if c is g:
                 sources.append(("gradient", i))
                 return -len(sources)
         raise Refused("a gradient is a constant")
 
-    def _backward_sources(self, trace: Any, cotangents: list[Value], index: dict[int, int]) -> tuple[list[tuple[str, int]], list[int]]:
+    def _backward_sources(
+        self, trace: Any, cotangents: list[Value], index: dict[int, int]
+    ) -> tuple[list[tuple[str, int]], list[int]]:
         of_input = {id(v): i for i, v in enumerate(self.leaves)}
         of_cotangent = {id(c): i for i, c in enumerate(cotangents)}
         residuals: list[int] = []

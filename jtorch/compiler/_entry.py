@@ -27,8 +27,8 @@ from ._world import ATOMS, Place, same
 _new = object.__new__
 #: Runs of one signature that may be given up before the function is left uncompiled.
 _PATIENCE = 6
-#: Signatures with programs from which on shapes are taken to vary, calls of a signature after which it gets a program even so, and how many
-#: signatures are counted, and have programs, at most.
+#: Signatures with programs from which on shapes are taken to vary, calls of a signature after which
+#: it gets a program even so, and how many signatures are counted, and have programs, at most.
 _SHAPES, _OFTEN, _COUNTED, _KEPT = 8, 4, 4096, 256
 #: Held while a run is watched.
 _watching = threading.Lock()
@@ -39,11 +39,14 @@ class Unsupported(RuntimeError):
 
 
 class Settings:
-    """What ``compile`` was told; ``dynamic`` is None where the function's own calls are to show whether shapes vary."""
+    """What ``compile`` was told; ``dynamic`` is None where the function's own calls are to show
+    whether shapes vary."""
 
     __slots__ = ("dynamic", "fullgraph", "limit", "name")
 
-    def __init__(self, fullgraph: bool, limit: int, name: str | None, dynamic: bool | None = None) -> None:
+    def __init__(
+        self, fullgraph: bool, limit: int, name: str | None, dynamic: bool | None = None
+    ) -> None:
         self.fullgraph, self.limit, self.name, self.dynamic = fullgraph, limit, name, dynamic
 
 
@@ -81,21 +84,29 @@ class Compiled:
             for entry in entries:
                 if entry.holds(tensors, flat):
                     self.replays += 1
-                    if entries[0] is not entry:  # in a new list, as other threads may be looking at this one
+                    # in a new list, as other threads may be looking at this one
+                    if entries[0] is not entry:
                         self.entries[key] = [entry, *[e for e in entries if e is not entry]]
                     return entry.run(tensors)
             if len(entries) >= self.settings.limit:
                 if Recompiling.limit:
                     raise FailOnRecompileLimitHit("Hard failure due to fail_on_recompile_limit_hit")
-                self._give_up(f"it was compiled {len(entries)} times already for different Python values (recompile_limit)")
+                self._give_up(
+                    f"it was compiled {len(entries)} times already for different Python values "
+                    "(recompile_limit)"
+                )
                 return self.fn(*args, **kwargs)
-        if STANCE.fail and key not in self.failures:  # the first look at a call may only show what the second has to watch
-            raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
+        # the first look at a call may only show what the second has to watch
+        if STANCE.fail and key not in self.failures:
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'"
+            )
         if Recompiling.error and self.entries and key not in self.failures:
             raise RecompileError(f"Recompiling function {self._name()}")
         if entries is None and self._is_rare(key):
             return self.fn(*args, **kwargs)
-        if not _watching.acquire(blocking=False):  # what another thread changes meanwhile would look like a change that the function makes
+        # what another thread changes meanwhile would look like a change that the function makes
+        if not _watching.acquire(blocking=False):
             return self.fn(*args, **kwargs)
         try:
             return self._capture(key, flat, tensors, args, kwargs)
@@ -103,9 +114,12 @@ class Compiled:
             _watching.release()
 
     def _is_rare(self, key: tuple[object, ...]) -> bool:
-        """Whether a signature is one of many that vary, and has not come often: then a program would cost more than it saves."""
+        """Whether a signature is one of many that vary, and has not come often: then a program
+        would cost more than it saves."""
         dynamic = self.settings.dynamic
-        if self.settings.fullgraph or not (len(self.entries) >= _SHAPES if dynamic is None else dynamic):
+        if self.settings.fullgraph or not (
+            len(self.entries) >= _SHAPES if dynamic is None else dynamic
+        ):
             return False
         self.seen[key] = times = self.seen.pop(key, 0) + 1
         if len(self.seen) > _COUNTED:
@@ -114,7 +128,12 @@ class Compiled:
         return times < _OFTEN
 
     def _capture(
-        self, key: tuple[object, ...], flat: list[Tensor | int], tensors: list[Tensor], args: tuple[Tensor | int, ...], kwargs: object
+        self,
+        key: tuple[object, ...],
+        flat: list[Tensor | int],
+        tensors: list[Tensor],
+        args: tuple[Tensor | int, ...],
+        kwargs: object,
     ) -> tuple[Tensor, ...] | Tensor:
         self.captures += 1
         capture = Capture(self.fn, flat, key[0], self.names, self.codes)
@@ -137,7 +156,8 @@ class Compiled:
             if self.settings.fullgraph and refused.reads and capture.watch.decides:
                 path, line = capture.watch.decides
                 raise Unsupported(
-                    f"fullgraph=True, but {self._name()} cannot be one program: it decides by a value at {path}:{line}"
+                    f"fullgraph=True, but {self._name()} cannot be one program: it decides by a "
+                    f"value at {path}:{line}"
                 ) from None
             self.failures[key] = self.failures.get(key, 0) + 1
             if refused.final or self.failures[key] >= _PATIENCE:
@@ -150,7 +170,10 @@ class Compiled:
     def _give_up(self, why: str) -> None:
         self.abandoned, self.reason = True, why
         self.entries.clear()
-        text = f"torch.compile: {self._name()} runs as it is written, recorded and fused as all code is, because {why}"
+        text = (
+            f"torch.compile: {self._name()} runs as it is written, recorded and fused as all code "
+            f"is, because {why}"
+        )
         warnings.warn(text, UserWarning, stacklevel=5)
 
     def reset(self) -> None:
@@ -171,7 +194,8 @@ class _Stance:
 class Recompiling:
     """What ``torch._dynamo.config`` says of calls that need another program."""
 
-    #: ``error_on_recompile`` and ``fail_on_recompile_limit_hit``: that they raise, and that those do which would be too many.
+    #: ``error_on_recompile`` and ``fail_on_recompile_limit_hit``: that they raise, and that those
+    #: do which would be too many.
     error = limit = False
 
 
@@ -188,11 +212,18 @@ def _steps(al: Alias) -> int | tuple[int, tuple[bool, bool]]:
 
 
 def _signature(flat: list[object], tensors: list[Tensor]) -> object:
-    """What two calls must agree in to be served by one program; None for a call that no program serves."""
+    """What two calls must agree in to be served by one program; None for a call that no program
+    serves."""
     modes = _modes()
     if modes is None:
         return None
-    parts: list[Any] = [MODE.enabled, MODE.inference, dtypes.get_default_dtype(), devices.get_default_device(), modes]
+    parts: list[Any] = [
+        MODE.enabled,
+        MODE.inference,
+        dtypes.get_default_dtype(),
+        devices.get_default_device(),
+        modes,
+    ]
     parts += ASKED.on, ASKED.fills
     hooks = _global_hooks()
     if any(hooks):
@@ -214,7 +245,17 @@ def _signature(flat: list[object], tensors: list[Tensor]) -> object:
                     return None
                 shared = memory.setdefault(id(al.storage), len(memory))
             again = places.setdefault(id(x), len(places))
-            parts.append((x._aval, x.requires_grad, x._node is None, x._strides, shared, _steps(al) if al is not None else 0, again))
+            parts.append(
+                (
+                    x._aval,
+                    x.requires_grad,
+                    x._node is None,
+                    x._strides,
+                    shared,
+                    _steps(al) if al is not None else 0,
+                    again,
+                )
+            )
             parts.append(x._grad is None)
             tensors.append(x)
         elif type(x) in ATOMS:
@@ -228,7 +269,8 @@ def _global_hooks() -> tuple[Any, ...]:
     """The hooks that all modules have."""
     _hooks = hooks.nn.get().modules._hooks
     return (
-        _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks, _hooks._global_backward_hooks, _hooks._global_backward_pre_hooks,
+        _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks,
+        _hooks._global_backward_hooks, _hooks._global_backward_pre_hooks,
     )  # fmt: skip
 
 
@@ -246,13 +288,21 @@ def _modes() -> object:
             return None
         found.append((type(mode), getattr(mode, "kind", None) or getattr(mode, "device", None)))
     amp = hooks.autocast.get()
-    return (*found, *[(kind, amp.is_autocast_enabled(kind), amp.get_autocast_dtype(kind)) for kind in ("cpu", "cuda")])
+    return (
+        *found,
+        *[
+            (kind, amp.is_autocast_enabled(kind), amp.get_autocast_dtype(kind))
+            for kind in ("cpu", "cuda")
+        ],
+    )
 
 
 class Entry:
     """A program, what must hold for it to serve, and how it is run."""
 
-    def __init__(self, owner: Compiled, capture: Capture, args: list[Tensor], flat: list[Any]) -> None:
+    def __init__(
+        self, owner: Compiled, capture: Capture, args: list[Tensor], flat: list[Any]
+    ) -> None:
         self.places: list[Place] = capture.world.places
         self.world = capture.world
         self.statics = [x if type(x) in ATOMS else None for x in flat]
@@ -261,13 +311,28 @@ class Entry:
         backward = capture.backward
         if backward is not None:
             self.numbers = self.numbers + backward.numbers
-        self.sources, self.new, self.result, self.treedef = capture.sources, capture.new, capture.result, capture.treedef
+        self.sources, self.new, self.result, self.treedef = (
+            capture.sources,
+            capture.new,
+            capture.result,
+            capture.treedef,
+        )
         self.writes, self.grads, self.slots = capture.writes, capture.grads, capture.slots
-        self.outs, self.visible, self.edges, self.hinted = capture.outs, capture.visible, capture.edges, capture.hinted
+        self.outs, self.visible, self.edges, self.hinted = (
+            capture.outs,
+            capture.visible,
+            capture.edges,
+            capture.hinted,
+        )
         self.position = {value: i for i, value in reversed([*enumerate(self.outs)])}
         self.live = [i for i, n in enumerate(self.new) if n.history == "live"]
         self.call = forward_call(
-            owner.settings.name or owner._name(), self.state.steps(), len(self.sources), self.outs, len(self.outs) - self.visible, backward
+            owner.settings.name or owner._name(),
+            self.state.steps(),
+            len(self.sources),
+            self.outs,
+            len(self.outs) - self.visible,
+            backward,
         )
         self.loose_numbers: list[tuple[int, Place, int]] = []
         for place, i, _ in self.slots:
@@ -285,7 +350,8 @@ class Entry:
                 handles[id(handle)] = handle
         for handle, *_ in [*self.writes, *self.grads]:
             handles[id(handle)] = handle
-        #: Tensors that are always the same: (tensor, aval, requires_grad, whether they have a history, strides, whether they are views).
+        #: Tensors that are always the same: (tensor, aval, requires_grad, whether they have a
+        #: history, strides, whether they are views).
         self.fixed: list[tuple[Any, ...]] = []
         #: Tensors to be found anew: (handle, aval, requires_grad, strides).
         self.found: list[tuple[Any, ...]] = []
@@ -301,10 +367,13 @@ class Entry:
         ids = {id(t): i for i, (t, *_) in enumerate(self.fixed)}
         memory = {id(t._al.storage): i for i, (t, *_) in enumerate(self.fixed) if t._al is not None}
         #: Which arguments are fixed tensors too, or share memory with them.
-        self.overlaps = [(ids.get(id(a), -1), -1 if a._al is None else memory.get(id(a._al.storage), -1)) for a in args]
+        self.overlaps = [
+            (ids.get(id(a), -1), -1 if a._al is None else memory.get(id(a._al.storage), -1))
+            for a in args
+        ]
         self.ids = ids
 
-    # ---- whether it serves -----------------------------------------------------------------------------------------------------
+    # ---- whether it serves -----------------------------------------------------------------------
 
     def holds(self, args: list[Tensor], flat: list[Tensor | int]) -> bool:
         """Whether everything is as it was when the program was recorded."""
@@ -327,7 +396,13 @@ class Entry:
                 return False
         for handle, aval, rg, strides in self.found:
             t = handle.find(args)
-            if type(t) is not Tensor or t._aval is not aval or t._rg is not rg or t._node is not None or t._strides != strides:
+            if (
+                type(t) is not Tensor
+                or t._aval is not aval
+                or t._rg is not rg
+                or t._node is not None
+                or t._strides != strides
+            ):
                 return False
         for group in self.shared:
             first = group[0]._v or group[0]._read()
@@ -339,7 +414,14 @@ class Entry:
             if ids.get(id(a), -1) != known:
                 return False
             if a._al is not None:
-                now = next((i for i, (t, *_) in enumerate(self.fixed) if t._al is not None and t._al.storage is a._al.storage), -1)
+                now = next(
+                    (
+                        i
+                        for i, (t, *_) in enumerate(self.fixed)
+                        if t._al is not None and t._al.storage is a._al.storage
+                    ),
+                    -1,
+                )
                 if now != memory:
                     return False
         for k, place, i in self.loose_numbers:
@@ -349,19 +431,23 @@ class Entry:
         return True
 
     def generalise(self, other: Entry) -> bool:
-        """Makes numbers that optimisers keep in their groups, such as learning rates, inputs, if ``other`` differs in nothing else."""
+        """Makes numbers that optimisers keep in their groups, such as learning rates, inputs, if
+        ``other`` differs in nothing else."""
         if (
             self.state is not other.state
             or self.outs != other.outs
             or [n.key() for n in self.new] != [n.key() for n in other.new]
-            or [r[1] for r in self.result if r[0] == "atom"] != [r[1] for r in other.result if r[0] == "atom"]
+            or [r[1] for r in self.result if r[0] == "atom"]
+            != [r[1] for r in other.result if r[0] == "atom"]
             or len(self.numbers) != len(other.numbers)
             or len(self.sources) != len(other.sources)
             or any(isinstance(s, Value) for s in self.sources)
             or self.statics != other.statics
         ):
             return False
-        differing = [k for k, (a, b) in enumerate(zip(self.numbers, other.numbers)) if not same(a, b)]
+        differing = [
+            k for k, (a, b) in enumerate(zip(self.numbers, other.numbers)) if not same(a, b)
+        ]
         changes = self.world.changes()
         if changes is None:
             return False
@@ -385,7 +471,7 @@ class Entry:
         self.loose_numbers += [entry for entry in loose if entry[0] not in known]
         return True
 
-    # ---- running ---------------------------------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
     def run(self, args: list[Tensor]) -> Any:
         """Does what the function would do."""
@@ -426,7 +512,10 @@ class Entry:
             t._grad = None if i is None else made[i]
         for place, i, k in self.slots:
             place.put(i, made[k])
-        found = [made[what] if kind == "new" else what.find(args) if kind == "there" else what for kind, what in self.result]
+        found = [
+            made[what] if kind == "new" else what.find(args) if kind == "there" else what
+            for kind, what in self.result
+        ]
         if MODE.inference:
             for t, n in zip(made, self.new, strict=True):
                 if n.base is None:
@@ -436,7 +525,9 @@ class Entry:
             flush()
         return tree_unflatten(found, self.treedef)
 
-    def _make(self, i: int, n: New, out: list[Value], node: Node | None, args: Sequence[Tensor]) -> Tensor:
+    def _make(
+        self, i: int, n: New, out: list[Value], node: Node | None, args: Sequence[Tensor]
+    ) -> Tensor:
         if n.base is not None:
             return _view(n, n.base.find(args))
         if n.history == "live":
@@ -461,7 +552,8 @@ def _is_group(place: Place) -> bool:
 
 
 def _write(t: Tensor, v: Value, bumps: int, on_storage: bool) -> None:
-    """Gives a tensor (or the memory it looks at) a new value, counted as often as the function counted."""
+    """Gives a tensor (or the memory it looks at) a new value, counted as often as the function
+    counted."""
     if on_storage:
         al = alias_of(t)
         storage = al.storage
@@ -489,7 +581,9 @@ def _view(n: New, source: Tensor) -> Tensor:
     al = alias_of(source)
     chain, offset, aval, strides, origin = n.alias
     r = _new(Tensor)
-    r._al = mine = Alias(al.storage, chain, None, al.base if al.base is not None else source, al.counter.n, offset)
+    r._al = mine = Alias(
+        al.storage, chain, None, al.base if al.base is not None else source, al.counter.n, offset
+    )
     mine.aval, mine.strides, mine.counter, mine.origin = aval, strides, al.counter, origin
     if n.strides is not None:
         r._strides = n.strides

@@ -10,4 +10,5 @@ class RecompileError(TorchDynamoException):
 
 
 class FailOnRecompileLimitHit(Exception):
-    """A call would need more programs than ``recompile_limit``, and ``fail_on_recompile_limit_hit`` is set."""
+    """A call would need more programs than ``recompile_limit``, and ``fail_on_recompile_limit_hit``
+    is set."""

@@ -14,7 +14,8 @@ __all__ = ["wrap_numpy"]
 
 
 def wrap_numpy(fn: Callable[..., object]) -> Any:
-    """A function of NumPy arrays as one of tensors, which gives tensors. NumPy runs, so it is not part of programs and has no gradients.
+    """A function of NumPy arrays as one of tensors, which gives tensors. NumPy runs, so it is not
+    part of programs and has no gradients.
 
     Raises:
         RuntimeError: in calls with tensors that require grad.

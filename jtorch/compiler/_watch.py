@@ -1,4 +1,5 @@
-"""Watching one run of a function: which code ran, what it did that a program cannot repeat, and where random numbers came from."""
+"""Watching one run of a function: which code ran, what it did that a program cannot repeat, and
+where random numbers came from."""
 
 from __future__ import annotations
 
@@ -21,17 +22,21 @@ from ..core import Tensor
 from ._world import is_library
 
 #: C functions whose results, or whose effects, differ from call to call, by module.
-_IMPURE_MODULES = frozenset(("time", "posix", "nt", "_random", "random", "_io", "_socket", "select", "_thread", "_signal"))
+_IMPURE_MODULES = frozenset(
+    ("time", "posix", "nt", "_random", "random", "_io", "_socket", "select", "_thread", "_signal")
+)
 _IMPURE_BUILTINS = frozenset(("print", "input", "open", "exec", "breakpoint", "globals"))
 #: Modules whose Python functions may do such things on their own account.
 _TRUSTED = frozenset(("jtorch", "torch",
-                      "jax", "jaxlib", "etils", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
-                      "typing", "inspect", "weakref", "abc", "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
+                      "jax", "jaxlib", "etils", "numpy", "importlib", "warnings", "linecache",
+                      "tokenize", "functools", "contextlib", "typing", "inspect", "weakref", "abc",
+                      "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
                       "collections"))  # fmt: skip
 
 
 class Draw:
-    """One filling of an array with random numbers, to be done again before each run of the program."""
+    """One filling of an array with random numbers, to be done again before each run of the
+    program."""
 
     __slots__ = ("arguments", "array", "device", "dtype")
 
@@ -52,7 +57,8 @@ class Watch:
     Attributes:
         codes: code that ran outside of libraries, with its globals.
         names: the identifiers and text constants in it.
-        made: ids of the values that were made from Python or NumPy data, which are kept alive in ``keep``.
+        made: ids of the values that were made from Python or NumPy data, which are kept alive in
+            ``keep``.
         hosted: values read from NumPy's memory, by id, each with how it was looked at.
         draws: random numbers drawn, and the ids of the values that hold them.
         impure: the first thing seen that a program cannot repeat, in words.
@@ -73,7 +79,8 @@ class Watch:
         self.reads = False
         self.line: tuple[str, int] | None = None
         self.decides: tuple[str, int] | None = None
-        self._asked: Any = None  # the call of a function that reads, if what it gives is not known yet
+        # the call of a function that reads, if what it gives is not known yet
+        self._asked: Any = None
         self.hinted = False
         self._known: dict[Any, bool] = {}
 
@@ -82,7 +89,8 @@ class Watch:
         before = sys.getprofile()
         self._before = before
         collecting = gc.isenabled()
-        gc.disable()  # what the collector's callbacks and finalizers do would look like calls of the function
+        # what the collector's callbacks and finalizers do would look like calls of the function
+        gc.disable()
         sys.setprofile(self._event)
         try:
             return fn(*args, **kwargs)
@@ -130,7 +138,9 @@ class Watch:
             elif code is _TAKEN and arg is not None and self.waiting is not None:
                 draw, self.waiting = self.waiting, None
                 array = frame.f_locals["array"]
-                if array.shape != draw.array.shape or not np.array_equal(array, draw.array.astype(array.dtype), equal_nan=True):
+                if array.shape != draw.array.shape or not np.array_equal(
+                    array, draw.array.astype(array.dtype), equal_nan=True
+                ):
                     self.impure = "random numbers were drawn and used on the host"
                 draw.dtype, draw.device, draw.array = array.dtype, frame.f_locals["device"], None
                 self.draws.append((draw, arg._v))
@@ -141,7 +151,8 @@ class Watch:
             self._before(frame, event, arg)
 
     def _note_read(self, frame: Any, v: object, number: bool = False) -> None:
-        """Notes that a value is read, computed already or not, which constants of the function may be."""
+        """Notes that a value is read, computed already or not, which constants of the function may
+        be."""
         if (self.reads and self.decides) or id(v) in self.made or self._capture.arranging:
             return
         self.line = self.line or _user_line(frame)
@@ -164,7 +175,9 @@ class Watch:
         module = getattr(f, "__module__", None) or type(owner).__module__
         if module == "builtins" and type(owner) is not types.ModuleType:
             module = type(owner).__module__
-        suspect = module.partition(".")[0] in _IMPURE_MODULES or (module == "builtins" and name in _IMPURE_BUILTINS)
+        suspect = module.partition(".")[0] in _IMPURE_MODULES or (
+            module == "builtins" and name in _IMPURE_BUILTINS
+        )
         suspect = suspect or module.startswith("numpy.random")
         if not suspect:
             return
@@ -174,7 +187,8 @@ class Watch:
         self.impure = f"it calls {name}()" + (f" at {where[0]}:{where[1]}" if where else "")
 
     def _on_account_of_program(self, frame: Any) -> bool:
-        """Whether the program called what this frame calls, rather than this package or the machinery of imports."""
+        """Whether the program called what this frame calls, rather than this package or the
+        machinery of imports."""
         nearest = True
         while frame is not None and frame.f_code is not _RUN:
             scope = frame.f_globals.get("__name__", "")
@@ -200,9 +214,11 @@ def _is_bool(x: object) -> bool:
 
 
 def _asking(frame: Any) -> tuple[Any, bool]:
-    """The program's call that comes to a read, and whether it asks by a branch (not by ``bool()`` or ``assert``), or for a text.
+    """The program's call that comes to a read, and whether it asks by a branch (not by ``bool()``
+    or ``assert``), or for a text.
 
-    What gives numbers, or tensors whose sizes data decide, is in PyTorch's graphs; functions that give a bool are not.
+    What gives numbers, or tensors whose sizes data decide, is in PyTorch's graphs; functions that
+    give a bool are not.
     """
     called = None
     while frame is not None and is_library(frame.f_globals.get("__name__")):
@@ -216,17 +232,30 @@ def _asking(frame: Any) -> tuple[Any, bool]:
 
 def _following(frame: Any) -> list[dis.Instruction]:
     """The instructions from the one on that asks for a truth value."""
-    asking = ("CACHE", "TO_BOOL", "COMPARE_OP", "NOT_TAKEN")  # from Python 3.13 on a comparison asks by itself
-    return [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in asking]
+    # from Python 3.13 on a comparison asks by itself
+    asking = ("CACHE", "TO_BOOL", "COMPARE_OP", "NOT_TAKEN")
+    return [
+        i
+        for i in dis.get_instructions(frame.f_code)
+        if i.offset >= frame.f_lasti and i.opname not in asking
+    ]
 
 
 def asserted_by(frame: object) -> str | None:
-    """What an ``assert`` statement says where it is that which asks for a truth value (its text, if it is a constant), else None."""
+    """What an ``assert`` statement says where it is that which asks for a truth value (its text, if
+    it is a constant), else None."""
     following = _following(frame)
-    if not following[0].opname.startswith("POP_JUMP") or "ASSERT" not in (following[1].opname + str(following[1].argval)).upper():
+    if (
+        not following[0].opname.startswith("POP_JUMP")
+        or "ASSERT" not in (following[1].opname + str(following[1].argval)).upper()
+    ):
         return None
     said = following[2]
-    return said.argval if said.opname == "LOAD_CONST" and type(said.argval) is str else "assertion error"
+    return (
+        said.argval
+        if said.opname == "LOAD_CONST" and type(said.argval) is str
+        else "assertion error"
+    )
 
 
 def program_frame(frame: Any) -> object:

@@ -1,5 +1,6 @@
-"""What Python state a compiled function can see: found by a walk from the function along the names that its code mentions, compared
-before each call. Knows tensors only as things to hand over; nothing here records or compiles.
+"""What Python state a compiled function can see: found by a walk from the function along the names
+that its code mentions, compared before each call. Knows tensors only as things to hand over;
+nothing here records or compiles.
 """
 
 from __future__ import annotations
@@ -19,9 +20,20 @@ from ..core import Tensor
 
 #: Values compared as such, by type and equality.
 ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), slice, range))
-#: Packages whose own globals and classes programs do not change. (JAX's caches use the paths of etils where that is installed.)
+#: Packages whose own globals and classes programs do not change. (JAX's caches use the paths of
+#: etils where that is installed.)
 _LIBRARIES = frozenset(
-    (*sys.stdlib_module_names, __name__.partition(".")[0], "torch", "jax", "jaxlib", "etils", "ml_dtypes", "numpy", "scipy")
+    (
+        *sys.stdlib_module_names,
+        __name__.partition(".")[0],
+        "torch",
+        "jax",
+        "jaxlib",
+        "etils",
+        "ml_dtypes",
+        "numpy",
+        "scipy",
+    )
 )
 _LIBRARIES -= {"__main__"}
 #: Attributes that are caches: what they hold follows from the rest.
@@ -34,8 +46,11 @@ _MISSING: Any = object()
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is the interpreter's, this package, or one of those it is built on; so is the code that ``namedtuple`` makes."""
-    return module is None or module.partition(".")[0] in _LIBRARIES or module.startswith("namedtuple_")
+    """Whether a module is the interpreter's, this package, or one of those it is built on; so is
+    the code that ``namedtuple`` makes."""
+    return (
+        module is None or module.partition(".")[0] in _LIBRARIES or module.startswith("namedtuple_")
+    )
 
 
 def same(a: object, b: Any) -> bool:
@@ -54,12 +69,14 @@ def same(a: object, b: Any) -> bool:
 
 
 class Place:
-    """A container, and what it held: an object's attributes, a dictionary, a list, a closure's cell.
+    """A container, and what it held: an object's attributes, a dictionary, a list, a closure's
+    cell.
 
     Attributes:
         names: the keys that are looked at, in order.
         values: what was found at each.
-        loose: positions whose value may change: tensors that the program replaces, numbers that are inputs of it.
+        loose: positions whose value may change: tensors that the program replaces, numbers that are
+            inputs of it.
     """
 
     __slots__ = ("container", "loose", "names", "read", "size", "values")
@@ -70,7 +87,8 @@ class Place:
         self.values: Any = read(self)
 
     def changed(self) -> list[int] | None:
-        """The positions whose value is another now; None if the container has other keys or another length."""
+        """The positions whose value is another now; None if the container has other keys or another
+        length."""
         now = self.read(self)
         if now is None or len(now) != len(self.values):
             return None
@@ -86,7 +104,9 @@ class Place:
         if all(map(is_, now, self.values)):
             return True
         loose = self.loose
-        return all(a is b or i in loose or same(a, b) for i, (a, b) in enumerate(zip(now, self.values)))
+        return all(
+            a is b or i in loose or same(a, b) for i, (a, b) in enumerate(zip(now, self.values))
+        )
 
     def get(self, i: int) -> Any:
         """What is at a position now."""
@@ -120,7 +140,8 @@ def _some(place: Place) -> object:
 
 
 def _globals(place: Place) -> list[object]:
-    get = place.container.get  # a module gets new names all the time; only those that the code mentions matter
+    # a module gets new names all the time; only those that the code mentions matter
+    get = place.container.get
     return [get(name, _MISSING) for name in place.names]
 
 
@@ -129,16 +150,25 @@ def _sequence(place: Place) -> list[object]:
 
 
 def _redefined(kind: type) -> Any:
-    """The built-in container that a class is made of, if the class reads it in ways of its own: these may do anything, or raise."""
+    """The built-in container that a class is made of, if the class reads it in ways of its own:
+    these may do anything, or raise."""
     for base in _CONTAINERS:
         if issubclass(kind, base):
-            return base if any(getattr(kind, n, None) is not getattr(base, n, None) for n in _READING) else None
+            return (
+                base
+                if any(getattr(kind, n, None) is not getattr(base, n, None) for n in _READING)
+                else None
+            )
     return None
 
 
 def _values_by(base: Any, place: Place) -> object:
     keys = list(base.__iter__(place.container))
-    return list(base.values(place.container)) if len(keys) == len(place.names) and all(map(same, keys, place.names)) else None
+    return (
+        list(base.values(place.container))
+        if len(keys) == len(place.names) and all(map(same, keys, place.names))
+        else None
+    )
 
 
 def _elements_by(base: Any, place: Place) -> object:
@@ -183,7 +213,9 @@ class World:
         """Finds everything reachable from ``roots`` and from the globals of the code."""
         nn = sys.modules.get(f"{__name__.partition('.')[0]}.nn.modules.module")
         optim = sys.modules.get(f"{__name__.partition('.')[0]}.optim.optimizer")
-        self.modules = tuple(getattr(m, n) for m, n in ((nn, "Module"), (optim, "Optimizer")) if m is not None)
+        self.modules = tuple(
+            getattr(m, n) for m, n in ((nn, "Module"), (optim, "Optimizer")) if m is not None
+        )
         self._pending.extend(roots)
         for code, scope in self.codes.items():
             self._add(scope, [n for n in code.co_names if n in scope], _globals)
@@ -204,7 +236,8 @@ class World:
         return True
 
     def changes(self) -> list[tuple[Place, int]] | None:
-        """The positions that hold something else now; None where a container grew, shrank or was filled."""
+        """The positions that hold something else now; None where a container grew, shrank or was
+        filled."""
         if any(self.empty):
             return None
         found = []
@@ -216,8 +249,11 @@ class World:
         return found
 
     def _add(self, container: Any, names: Any, read: Callable[[Place], object]) -> None:
-        place = Place(container, names, read, len(container) if read is _whole or read is _some else 0)
-        if place.values or read is _some:  # no name that the code mentions: but it may come to have one
+        place = Place(
+            container, names, read, len(container) if read is _whole or read is _some else 0
+        )
+        # no name that the code mentions: but it may come to have one
+        if place.values or read is _some:
             self.places.append(place)
             self._pending.extend([v for v in place.values if type(v) not in ATOMS])
 
@@ -269,7 +305,10 @@ class World:
             self._class(x)
         elif isinstance(x, np.ndarray):
             if x.dtype.hasobject or x.nbytes > 1 << 20:
-                self.refusal = f"it can see a NumPy array of {x.nbytes} bytes, whose changes could not be noticed"
+                self.refusal = (
+                    f"it can see a NumPy array of {x.nbytes} bytes, whose changes could not be "
+                    "noticed"
+                )
             else:
                 self._add(x, (0,), _contents)
         elif isinstance(x, Enum) or (is_library(kind.__module__) and not hasattr(x, "__dict__")):
@@ -296,10 +335,14 @@ class World:
                 self._add(own, [n for n in own if n in self.names], _some)
             else:
                 self.empty.append(own)
-        slots = [n for c in type(x).__mro__ for n in c.__dict__.get("__slots__", ()) if n in self.names]
+        slots = [
+            n for c in type(x).__mro__ for n in c.__dict__.get("__slots__", ()) if n in self.names
+        ]
         if slots and not is_library(type(x).__module__):
             self._add(x, slots, _slots)
-        if type(x).__name__ in ("generator", "coroutine") or (hasattr(type(x), "__next__") and is_library(type(x).__module__)):
+        if type(x).__name__ in ("generator", "coroutine") or (
+            hasattr(type(x), "__next__") and is_library(type(x).__module__)
+        ):
             self.refusal = f"it can see an iterator ({type(x).__name__}), which it may move"
 
     def _function(self, f: Callable[..., object]) -> None:
@@ -317,7 +360,14 @@ class World:
                 continue
             self._seen[id(base)] = base
             own = base.__dict__
-            data = [n for n in own if n in self.names and not isinstance(own[n], (types.FunctionType, property, staticmethod, classmethod))]
+            data = [
+                n
+                for n in own
+                if n in self.names
+                and not isinstance(
+                    own[n], (types.FunctionType, property, staticmethod, classmethod)
+                )
+            ]
             if data:
                 self._add(own, data, _globals)
             for member in own.values():

@@ -110,7 +110,8 @@ def _is_vnni_supported() -> bool:
 
 
 def _is_avx512_bf16_supported() -> bool:
-    """Whether the processor has AVX-512's products of bfloat16, where the operating system tells."""
+    """Whether the processor has AVX-512's products of bfloat16, where the operating system
+    tells."""
     return _has("avx512_bf16")
 
 

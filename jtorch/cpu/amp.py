@@ -15,7 +15,8 @@ __all__ = ["GradScaler", "autocast"]
 
 def _old(name: str) -> None:
     warnings.warn(
-        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cpu', args...)` instead.",
+        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cpu', "
+        "args...)` instead.",
         FutureWarning,
         stacklevel=3,
     )
@@ -24,7 +25,9 @@ def _old(name: str) -> None:
 class autocast(_amp.autocast):
     """``torch.amp.autocast("cpu", ...)``."""
 
-    def __init__(self, enabled: bool = True, dtype: _dtype = _bfloat16, cache_enabled: bool = True) -> None:
+    def __init__(
+        self, enabled: bool = True, dtype: _dtype = _bfloat16, cache_enabled: bool = True
+    ) -> None:
         _old("autocast")
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 

@@ -1,4 +1,5 @@
-"""``torch.cuda`` on what JAX offers: devices, synchronisation and memory figures of GPUs, where there are any."""
+"""``torch.cuda`` on what JAX offers: devices, synchronisation and memory figures of GPUs, where
+there are any."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -69,7 +70,9 @@ def _device(device: Any = None) -> Any:
     _need()
     if device is None:
         return _devices.placement("cuda")
-    return _devices.placement(_devices.device("cuda", device) if isinstance(device, int) else device)
+    return _devices.placement(
+        _devices.device("cuda", device) if isinstance(device, int) else device
+    )
 
 
 def synchronize(device: device | str | int | None = None) -> None:
@@ -155,10 +158,15 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 
 class device:
-    """A block in which another GPU is the current one; without GPUs (or for None or a negative index), a block without effect."""
+    """A block in which another GPU is the current one; without GPUs (or for None or a negative
+    index), a block without effect."""
 
     def __init__(self, device: object) -> None:
-        index = device if isinstance(device, int) or device is None else _devices.as_device(device).index
+        index = (
+            device
+            if isinstance(device, int) or device is None
+            else _devices.as_device(device).index
+        )
         self.index = -1 if index is None else index
         self.before = -1
 
@@ -196,7 +204,8 @@ def mem_get_info(device: object = None) -> tuple[int, int]:
 
 
 def memory_stats(device: object = None) -> dict[str, int]:
-    """The allocator's figures under torch's names, as far as XLA keeps them; empty without a GPU."""
+    """The allocator's figures under torch's names, as far as XLA keeps them; empty without a
+    GPU."""
     found = _stats(device)
     names = {
         "allocated_bytes.all.current": "bytes_in_use",
@@ -214,15 +223,19 @@ def memory_summary(device: object = None, abbreviated: bool = False) -> str:
 
 
 def reset_peak_memory_stats(device: object = None) -> None:
-    """Warns where there is a GPU and resets nothing: the peaks of XLA's allocator count from the start of the process."""
+    """Warns where there is a GPU and resets nothing: the peaks of XLA's allocator count from the
+    start of the process."""
     if is_available():
         warnings.warn(
-            "torch.cuda.reset_peak_memory_stats(): XLA's allocator keeps its peaks from the start of the process; they are not reset.",
+            "torch.cuda.reset_peak_memory_stats(): XLA's allocator keeps its peaks from the start "
+            "of the process; they are not reset.",
             stacklevel=2,
         )
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = (
+    reset_peak_memory_stats
+)
 
 
 def get_device_capability(device: device | str | int | None = None) -> tuple[int, int]:
@@ -249,7 +262,8 @@ class _DeviceProperties:
 
 
 def get_device_properties(device: device | str | int | None = None) -> _DeviceProperties:
-    """Name, compute capability, memory (that this process may use) and the number of multiprocessors."""
+    """Name, compute capability, memory (that this process may use) and the number of
+    multiprocessors."""
     return _DeviceProperties(_device(device), get_device_capability(device))
 
 
@@ -263,7 +277,9 @@ def is_tf32_supported() -> bool:
     return is_available() and get_device_capability()[0] >= 8
 
 
-def can_device_access_peer(device: device | str | int | None, peer_device: device | str | int | None) -> bool:
+def can_device_access_peer(
+    device: device | str | int | None, peer_device: device | str | int | None
+) -> bool:
     """Whether XLA copies between two GPUs: always, if they are there."""
     _device(device)
     _device(peer_device)
@@ -315,7 +331,8 @@ stream = StreamContext
 def set_per_process_memory_fraction(fraction: float, device: object = None) -> None:
     """Not offered: XLA takes its share when the process starts."""
     raise not_offered(
-        "torch.cuda.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
+        "torch.cuda.set_per_process_memory_fraction",
+        "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION",
     )
 
 
@@ -328,7 +345,9 @@ class CUDAGraph:
 
 def make_graphed_callables(callables: object, *args: object, **kwargs: object) -> Any:
     """Not offered: XLA makes CUDA graphs of its programs by itself."""
-    raise not_offered("torch.cuda.make_graphed_callables", "XLA makes CUDA graphs of its programs by itself")
+    raise not_offered(
+        "torch.cuda.make_graphed_callables", "XLA makes CUDA graphs of its programs by itself"
+    )
 
 
 def _is_in_bad_fork() -> bool:

@@ -1,4 +1,5 @@
-"""What ``torch.cuda`` tells of driver, allocator and card. JAX drives the GPU, so that most of it is about what there is not."""
+"""What ``torch.cuda`` tells of driver, allocator and card. JAX drives the GPU, so that most of it
+is about what there is not."""
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
 
@@ -68,7 +69,8 @@ def get_sync_debug_mode() -> int:
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """Remembers what shall happen on synchronising operations: 0 or ``"default"``, 1 or ``"warn"``, 2 or ``"error"``.
+    """Remembers what shall happen on synchronising operations: 0 or ``"default"``, 1 or ``"warn"``,
+    2 or ``"error"``.
 
     Differs from torch: nothing is warned of, as XLA waits by itself where it has to.
 
@@ -78,12 +80,14 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     global _sync_debug_mode
     if isinstance(debug_mode, str):
         if debug_mode not in _Level.__members__:
-            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`"
+            )
         debug_mode = _Level[debug_mode].value
     _sync_debug_mode = int(debug_mode)
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
 
 def get_allocator_backend() -> str:
@@ -146,11 +150,12 @@ def max_memory_cached(device: object = None) -> int:
 
 
 def list_gpu_processes(device: object = None) -> str:
-    """The processes on the GPU and their memory, as far as its driver's library for Python tells."""
+    """The processes on the GPU and their memory, as far as its driver's library for Python
+    tells."""
     return "pynvml module not found, please install nvidia-ml-py"
 
 
-# ---- the card --------------------------------------------------------------------------------------------------------------------
+# ---- the card ------------------------------------------------------------------------------------
 
 
 def _ask(what: str, device: object) -> int:
@@ -163,10 +168,18 @@ def _ask(what: str, device: object) -> int:
     try:
         import pynvml  # type: ignore[import-not-found]
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("nvidia-ml-py does not seem to be installed or it can't be imported.") from error
+        raise ModuleNotFoundError(
+            "nvidia-ml-py does not seem to be installed or it can't be imported."
+        ) from error
     _need()
     pynvml.nvmlInit()
-    index = device if isinstance(device, int) else current_device() if device is None else getattr(device, "index", None) or 0
+    index = (
+        device
+        if isinstance(device, int)
+        else current_device()
+        if device is None
+        else getattr(device, "index", None) or 0
+    )
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     return int(
         {
@@ -236,8 +249,11 @@ def clock_rate(device: object = None) -> int:
 
 #: The names that ``torch.cuda`` and ``torch.cuda.memory`` hand out.
 NAMES = frozenset(
-    """has_half has_magma cudaStatus CudaError DeferredCudaCallError check_error get_gencode_flags current_blas_handle get_sync_debug_mode
-    set_sync_debug_mode get_allocator_backend get_per_process_memory_fraction memory_stats_as_nested_dict host_memory_stats
-    host_memory_stats_as_nested_dict reset_peak_host_memory_stats reset_accumulated_host_memory_stats memory_snapshot memory_cached
-    max_memory_cached list_gpu_processes device_memory_used memory_usage utilization temperature power_draw clock_rate""".split()
+    """has_half has_magma cudaStatus CudaError DeferredCudaCallError check_error get_gencode_flags
+    current_blas_handle get_sync_debug_mode set_sync_debug_mode get_allocator_backend
+    get_per_process_memory_fraction memory_stats_as_nested_dict host_memory_stats
+    host_memory_stats_as_nested_dict reset_peak_host_memory_stats
+    reset_accumulated_host_memory_stats memory_snapshot memory_cached max_memory_cached
+    list_gpu_processes device_memory_used memory_usage utilization temperature power_draw
+    clock_rate""".split()
 )

@@ -25,7 +25,11 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: object) -> None:
         need()
-        self.device = _devices.device("cuda", _devices.current_index("cuda")) if device is None else _devices.as_device(device)
+        self.device = (
+            _devices.device("cuda", _devices.current_index("cuda"))
+            if device is None
+            else _devices.as_device(device)
+        )
         self.priority = priority
 
     def synchronize(self) -> None:
@@ -57,9 +61,16 @@ class Stream:
 
 
 class Event:
-    """A moment: ``record`` waits for the device and reads the clock, so that ``elapsed_time`` is right."""
+    """A moment: ``record`` waits for the device and reads the clock, so that ``elapsed_time`` is
+    right."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
+    def __init__(
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
+    ) -> None:
         self.enable_timing = enable_timing
         self._time: float | None = None
 

@@ -1,7 +1,8 @@
-"""Process groups and collectives: several processes that work on one program, each with its own tensors.
+"""Process groups and collectives: several processes that work on one program, each with its own
+tensors.
 
-``init_process_group`` makes the world, as the launcher or the environment describes it; collectives run on XLA's, over gloo. A world of one
-process uses none of it.
+``init_process_group`` makes the world, as the launcher or the environment describes it; collectives
+run on XLA's, over gloo. A world of one process uses none of it.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ _listed = _refusals.missing(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("DeviceMesh", "init_device_mesh"):  # written on the whole namespace, hence loaded when they are touched
+    # written on the whole namespace, hence loaded when they are touched
+    if name in ("DeviceMesh", "init_device_mesh"):
         from . import device_mesh
 
         return getattr(device_mesh, name)

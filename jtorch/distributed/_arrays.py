@@ -14,9 +14,12 @@ from ..core import Tensor
 
 
 def taken(t: Tensor) -> np.ndarray:
-    """The elements of a tensor in row-major order; reads it, so that what is pending runs. Not to be written into."""
+    """The elements of a tensor in row-major order; reads it, so that what is pending runs. Not to
+    be written into."""
     if t.is_sparse:
-        raise NotImplementedError("collectives of sparse tensors are not offered by jtorch: use .to_dense()")
+        raise NotImplementedError(
+            "collectives of sparse tensors are not offered by jtorch: use .to_dense()"
+        )
     array = host_array(t)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
@@ -27,10 +30,12 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
 
 
 def written(target: Tensor, array: np.ndarray) -> None:
-    """Writes an array of the target's dtype and number of elements into it, whatever its strides; the array is nobody else's."""
+    """Writes an array of the target's dtype and number of elements into it, whatever its strides;
+    the array is nobody else's."""
     with no_grad():
         found = made(array.reshape(tuple(target.shape)), target)
-        if found._aval is target._aval and is_of_plain_memory(target):  # the array becomes its memory: there is nothing to copy
+        # the array becomes its memory: there is nothing to copy
+        if found._aval is target._aval and is_of_plain_memory(target):
             check_inplace(target)
             inplace(target, found)
         else:

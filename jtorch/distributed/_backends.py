@@ -18,7 +18,8 @@ class _RedOpType(enum.IntEnum):
         return f"RedOpType.{self.name}"
 
 
-_RedOpType.__name__, _RedOpType.__qualname__ = "RedOpType", "ReduceOp.RedOpType"  # pickles look it up by the latter
+# pickles look it up by the latter
+_RedOpType.__name__, _RedOpType.__qualname__ = "RedOpType", "ReduceOp.RedOpType"
 
 
 class _Kind(type):
@@ -51,7 +52,12 @@ class Backend(str):
     UNDEFINED = "undefined"
     GLOO, NCCL, UCC, MPI, XCCL, FAKE = "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
-    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": GLOO,
+        "cuda": NCCL,
+        "xpu": XCCL,
+        "mps": GLOO,
+    }
 
     def __new__(cls, name: str) -> Backend:
         """The name in lower case."""
@@ -69,7 +75,10 @@ class Backend(str):
         for part in self.split(","):
             name = part.rpartition(":")[2]
             if name in ("mpi", "ucc", "fake"):
-                raise not_offered(f"torch.distributed's backend {name!r}", "collectives are XLA's; use the backend gloo")
+                raise not_offered(
+                    f"torch.distributed's backend {name!r}",
+                    "collectives are XLA's; use the backend gloo",
+                )
             if name not in ("gloo", "nccl", "xccl", "xla", "undefined"):
                 raise ValueError(f"Unknown backend {name!r}: gloo, nccl, xccl and xla are there")
         return self
@@ -91,12 +100,17 @@ class BackendConfig:
         self.device_backend_map: dict[str, Backend] = {}
         name = str(backend).lower()
         if ":" not in name:
-            self.device_backend_map = dict.fromkeys(_DEVICES_OF.get(name, ("cpu", "cuda")), Backend(name))
+            self.device_backend_map = dict.fromkeys(
+                _DEVICES_OF.get(name, ("cpu", "cuda")), Backend(name)
+            )
             return
         for pair in name.split(","):
             device, _, kind = pair.partition(":")
             if not device or not kind or ":" in kind:
-                raise ValueError(f"Invalid device:backend pairing: {pair}: the backend is written as 'cpu:gloo,cuda:nccl'")
+                raise ValueError(
+                    f"Invalid device:backend pairing: {pair}: the backend is written as "
+                    "'cpu:gloo,cuda:nccl'"
+                )
             if device in self.device_backend_map:
                 raise ValueError(f"Duplicate device type {device} in backend string: {backend}")
             self.device_backend_map[device] = Backend(kind)
@@ -184,12 +198,16 @@ def operation(op: Any, dtype: Any, name: str) -> str:
     """
     kind = NAMES.get(int(op))
     if kind is None:
-        raise NotImplementedError(f"torch.distributed.{name} with {op} is not offered by jtorch: only NCCL has it")
+        raise NotImplementedError(
+            f"torch.distributed.{name} with {op} is not offered by jtorch: only NCCL has it"
+        )
     if dtype.kind == "c" and kind not in ("sum", "avg"):
         raise ValueError(f"{name} does not support {ReduceOp.RedOpType(op)} on complex tensors")
     if kind in ("band", "bor", "bxor") and dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use ReduceOp.{kind.upper()} with non-integral dtype")
     if kind == "avg" and dtype.kind in "iub":
-        title = {"b": "Bool", "u": "Byte"}.get(dtype.kind, {1: "Char", 2: "Short", 4: "Int", 8: "Long"}.get(dtype.itemsize, "Long"))
+        title = {"b": "Bool", "u": "Byte"}.get(
+            dtype.kind, {1: "Char", 2: "Short", 4: "Int", 8: "Long"}.get(dtype.itemsize, "Long")
+        )
         raise RuntimeError(f"result type Float can't be cast to the desired output type {title}")
     return kind

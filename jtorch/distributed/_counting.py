@@ -1,4 +1,5 @@
-"""Who wants to know of each collective that is begun, and under which of PyTorch's operators it is known."""
+"""Who wants to know of each collective that is begun, and under which of PyTorch's operators it is
+known."""
 
 from __future__ import annotations
 
@@ -7,15 +8,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-#: What is called with namespace and name of each collective's operator, in the thread that begins it; empty but in blocks that count.
+#: What is called with namespace and name of each collective's operator, in the thread that begins
+#: it; empty but in blocks that count.
 LISTENERS: list[Callable[[str, str], None]] = []
 
 #: The functions that begin collectives -> the names of PyTorch's operators that do it.
 _OPERATORS = {
-    "all_reduce": "allreduce_", "all_reduce_coalesced": "allreduce_coalesced_", "reduce": "reduce_", "broadcast": "broadcast_",
-    "all_gather": "allgather_", "all_gather_into_tensor": "_allgather_base_", "all_gather_coalesced": "allgather_coalesced_",
-    "gather": "gather_", "scatter": "scatter_", "reduce_scatter": "reduce_scatter_", "reduce_scatter_tensor": "_reduce_scatter_base_",
-    "all_to_all": "alltoall_", "all_to_all_single": "alltoall_base_",
+    "all_reduce": "allreduce_", "all_reduce_coalesced": "allreduce_coalesced_", "reduce": "reduce_",
+    "broadcast": "broadcast_", "all_gather": "allgather_",
+    "all_gather_into_tensor": "_allgather_base_", "all_gather_coalesced": "allgather_coalesced_",
+    "gather": "gather_", "scatter": "scatter_", "reduce_scatter": "reduce_scatter_",
+    "reduce_scatter_tensor": "_reduce_scatter_base_", "all_to_all": "alltoall_",
+    "all_to_all_single": "alltoall_base_",
 }  # fmt: skip
 
 
@@ -37,7 +41,8 @@ def begun(name: str) -> None:
 
 
 def functional(name: str) -> Callable[[Any], Any]:
-    """Declares that a function is PyTorch's ``c10d_functional.name``, whatever collectives it begins."""
+    """Declares that a function is PyTorch's ``c10d_functional.name``, whatever collectives it
+    begins."""
 
     def declare(body: Callable[..., object]) -> Any:
         @functools.wraps(body)

@@ -1,7 +1,9 @@
-"""Collectives that return new tensors. They are done when they return: there is nothing to wait for.
+"""Collectives that return new tensors. They are done when they return: there is nothing to wait
+for.
 
-A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or ``(mesh, dimension)``. All have gradients, which are
-collectives too: every process has to take part in the backward pass. Those of combinations are of sums alone.
+A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or
+``(mesh, dimension)``. All have gradients, which are collectives too: every process has to take part
+in the backward pass. Those of combinations are of sums alone.
 """
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
@@ -35,9 +37,16 @@ def group_of(group: object) -> ProcessGroup:
         ranks = tuple(group[0] if group and isinstance(group[0], list) else group)
         key = (world(), ranks)
         if key not in _made:
-            _made[key] = world() if ranks == world().ranks else new_group(list(ranks), use_local_synchronization=True)
+            _made[key] = (
+                world()
+                if ranks == world().ranks
+                else new_group(list(ranks), use_local_synchronization=True)
+            )
         return _made[key]
-    raise ValueError(f"Invalid type for group, must be one of List, ProcessGroup, DeviceMesh or (DeviceMesh, int), not {type(group)}")
+    raise ValueError(
+        "Invalid type for group, must be one of List, ProcessGroup, DeviceMesh or (DeviceMesh, "
+        f"int), not {type(group)}"
+    )
 
 
 def _op(name: object) -> object:
@@ -79,7 +88,8 @@ def _broadcast(self: torch.Tensor, src: int, pg: ProcessGroup) -> torch.Tensor:
 
 
 def broadcast(self: torch.Tensor, src: int, group: object, tag: str = "") -> torch.Tensor:
-    """The tensor of rank ``src``. As in PyTorch the gradient of each process goes to its own tensor."""
+    """The tensor of rank ``src``. As in PyTorch the gradient of each process goes to its own
+    tensor."""
     return _Spread.apply(self, src, group_of(group))
 
 
@@ -91,12 +101,16 @@ def _all_gather(self: torch.Tensor, gather_dim: int, pg: ProcessGroup) -> torch.
         return torch.cat(rows, gather_dim)
 
 
-def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: object, tag: str = "") -> torch.Tensor:
+def all_gather_tensor(
+    self: torch.Tensor, gather_dim: int, group: object, tag: str = ""
+) -> torch.Tensor:
     """The processes' tensors, joined along a dimension."""
     return _Gathered.apply(self, gather_dim, group_of(group))
 
 
-def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: object, tag: str = "") -> torch.Tensor:
+def reduce_scatter_tensor(
+    self: torch.Tensor, reduceOp: str, scatter_dim: int, group: object, tag: str = ""
+) -> torch.Tensor:
     """This process's part, along a dimension, of the processes' tensors, combined.
 
     Raises:
@@ -106,9 +120,14 @@ def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, g
 
 
 @functional("reduce_scatter_tensor")
-def _reduce_scatter(self: torch.Tensor, reduceOp: object, scatter_dim: int, pg: ProcessGroup) -> torch.Tensor:
+def _reduce_scatter(
+    self: torch.Tensor, reduceOp: object, scatter_dim: int, pg: ProcessGroup
+) -> torch.Tensor:
     if self.shape[scatter_dim] % pg.size():
-        raise AssertionError(f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of group_size {pg.size()}")
+        raise AssertionError(
+            f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of "
+            f"group_size {pg.size()}"
+        )
     with torch.no_grad():
         parts = [own_copy(t) for t in self.chunk(pg.size(), scatter_dim)]
         result = torch.empty_like(parts[0])
@@ -117,14 +136,20 @@ def _reduce_scatter(self: torch.Tensor, reduceOp: object, scatter_dim: int, pg: 
 
 
 def all_to_all_single(
-    self: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group: object, tag: str = ""
+    self: torch.Tensor,
+    output_split_sizes: object,
+    input_split_sizes: object,
+    group: object,
+    tag: str = "",
 ) -> torch.Tensor:
     """What each process has for this one."""
     return _Exchanged.apply(self, output_split_sizes, input_split_sizes, group_of(group))
 
 
 @functional("all_to_all_single")
-def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: object, pg: ProcessGroup) -> torch.Tensor:
+def _all_to_all(
+    self: torch.Tensor, output_split_sizes: Any, input_split_sizes: object, pg: ProcessGroup
+) -> torch.Tensor:
     shape = list(self.shape)
     if output_split_sizes is not None:
         shape[0] = sum(output_split_sizes)
@@ -133,24 +158,34 @@ def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: 
     return result
 
 
-def permute_tensor(self: torch.Tensor, src_dst: list[int], group: object, tag: str = "") -> torch.Tensor:
-    """The tensor of the process that sends to this one: process ``i`` sends to process ``src_dst[i]``."""
+def permute_tensor(
+    self: torch.Tensor, src_dst: list[int], group: object, tag: str = ""
+) -> torch.Tensor:
+    """The tensor of the process that sends to this one: process ``i`` sends to process
+    ``src_dst[i]``."""
     pg = group_of(group)
     to = src_dst[pg.rank()]
     n = self.numel()
-    sent, got = [n if i == to else 0 for i in range(pg.size())], [n if d == pg.rank() else 0 for d in src_dst]
+    sent, got = (
+        [n if i == to else 0 for i in range(pg.size())],
+        [n if d == pg.rank() else 0 for d in src_dst],
+    )
     return all_to_all_single(self.reshape(-1), got, sent, pg).reshape(self.shape)
 
 
 @functional("all_reduce_coalesced")
-def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: object, tag: str = "") -> list[torch.Tensor]:
+def all_reduce_coalesced(
+    self: list[torch.Tensor], reduceOp: str, group: object, tag: str = ""
+) -> list[torch.Tensor]:
     """``all_reduce`` of each."""
     pg = group_of(group)
     return [_Reduced.apply(t, reduceOp, pg, "all_reduce_coalesced") for t in self]
 
 
 @functional("all_gather_into_tensor_coalesced")
-def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: object, tag: str = "") -> list[torch.Tensor]:
+def all_gather_into_tensor_coalesced(
+    self: list[torch.Tensor], group: object, tag: str = ""
+) -> list[torch.Tensor]:
     """``all_gather_tensor`` of each, along the first dimension."""
     return [all_gather_tensor(t, 0, group) for t in self]
 
@@ -161,7 +196,10 @@ def reduce_scatter_tensor_coalesced(
 ) -> list[torch.Tensor]:
     """``reduce_scatter_tensor`` of each."""
     pg, name = group_of(group), "reduce_scatter_tensor_coalesced"
-    return [_Scattered.apply(t, reduceOp, dim, pg, name) for t, dim in zip(inputs, scatter_dim, strict=True)]
+    return [
+        _Scattered.apply(t, reduceOp, dim, pg, name)
+        for t, dim in zip(inputs, scatter_dim, strict=True)
+    ]
 
 
 def _only_sums(name: str, op: Any) -> None:
@@ -171,7 +209,8 @@ def _only_sums(name: str, op: Any) -> None:
 
 
 def _batched_first(t: torch.Tensor, at: int, dim: int) -> tuple[torch.Tensor, int]:
-    """A tensor of ``vmap`` with its own dimension first, and where a dimension of one of the tensors is then."""
+    """A tensor of ``vmap`` with its own dimension first, and where a dimension of one of the
+    tensors is then."""
     return t.movedim(at, 0), dim % (t.ndim - 1) + 1
 
 
@@ -228,7 +267,11 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Scattered.apply(grad, "sum", ctx.dim, ctx.group, "reduce_scatter_tensor"), None, None
+        return (
+            _Scattered.apply(grad, "sum", ctx.dim, ctx.group, "reduce_scatter_tensor"),
+            None,
+            None,
+        )
 
 
 class _Scattered(torch.autograd.Function):
@@ -241,7 +284,9 @@ class _Scattered(torch.autograd.Function):
         _, ctx.op, ctx.dim, ctx.group, ctx.name = inputs
 
     @staticmethod
-    def vmap(info: object, in_dims: Any, t: torch.Tensor, op: object, dim: int, group: object, name: str) -> Any:
+    def vmap(
+        info: object, in_dims: Any, t: torch.Tensor, op: object, dim: int, group: object, name: str
+    ) -> Any:
         t, dim = _batched_first(t, in_dims[0], dim)
         return _Scattered.apply(t, op, dim, group, name), 0
 
@@ -262,7 +307,8 @@ class _Exchanged(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: object, in_dims: Any, t: torch.Tensor, *others: object) -> Any:
-        return _Exchanged.apply(t.movedim(in_dims[0], -1), *others), -1  # of the others the first is divided among processes
+        # of the others the first is divided among processes
+        return _Exchanged.apply(t.movedim(in_dims[0], -1), *others), -1
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:

@@ -1,4 +1,5 @@
-"""The methods of process groups: collectives as PyTorch's C++ class has them, with lists of one tensor, ranks of the group, and options.
+"""The methods of process groups: collectives as PyTorch's C++ class has them, with lists of one
+tensor, ranks of the group, and options.
 
 Each returns a ``Work`` at once.
 """
@@ -116,11 +117,15 @@ def _root(given: Any) -> int:
     return int(getattr(given, "rootRank", given))
 
 
-def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None, op: Any = None) -> Any:
-    """``all_reduce``; ``opts``, or ``op``, is an operation or ``AllreduceOptions``. All tensors of all lists are combined to one.
+def allreduce(
+    self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None, op: Any = None
+) -> Any:
+    """``all_reduce``; ``opts``, or ``op``, is an operation or ``AllreduceOptions``. All tensors of
+    all lists are combined to one.
 
     Raises:
-        NotImplementedError: for means of several tensors, which PyTorch divides in the first one alone.
+        NotImplementedError: for means of several tensors, which PyTorch divides in the first one
+            alone.
     """
     del timeout
     each, operation = _several(tensors, "allreduce"), _operation(opts if op is None else op)
@@ -128,7 +133,9 @@ def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = 
         return c.all_reduce(each[0], operation, self, True)
     kind = c.operation(operation, numpy_dtype(each[0]), "all_reduce")
     if kind == "avg":
-        raise NotImplementedError("ProcessGroup.allreduce with ReduceOp.AVG is not offered by jtorch for several tensors")
+        raise NotImplementedError(
+            "ProcessGroup.allreduce with ReduceOp.AVG is not offered by jtorch for several tensors"
+        )
     own = folded([taken(t).reshape(-1) for t in each], kind)
 
     def write(total: Any) -> None:
@@ -145,7 +152,8 @@ def allreduce_coalesced(self: Any, tensors: Any, opts: Any = ReduceOp.SUM) -> An
 
 
 def broadcast(self: Any, tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:
-    """``broadcast``; ``opts`` is a rank of the group or ``BroadcastOptions``. One tensor of the root's is written into all of all lists.
+    """``broadcast``; ``opts`` is a rank of the group or ``BroadcastOptions``. One tensor of the
+    root's is written into all of all lists.
 
     Raises:
         RuntimeError: if the list has not the root's tensor.
@@ -164,35 +172,55 @@ def broadcast(self: Any, tensors: Any, opts: Any = 0, timeout: Any = None) -> An
         for t in each:
             written(t, data.view(array.dtype).copy())
 
-    return start("broadcast", self, lambda lane: c.sent_by(lane, what, bytes_of(array), root), write, each, True)
+    return start(
+        "broadcast",
+        self,
+        lambda lane: c.sent_by(lane, what, bytes_of(array), root),
+        write,
+        each,
+        True,
+    )
 
 
-def reduce(self: Any, tensors: Any, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Any = None) -> Any:
+def reduce(
+    self: Any, tensors: Any, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Any = None
+) -> Any:
     """``reduce``; ``opts`` is a rank of the group or ``ReduceOptions``."""
     del timeout
     if getattr(opts, "rootTensor", 0):
         raise RuntimeError(f"ProcessGroupGloo::reduce: invalid root tensor: {opts.rootTensor}")
     one = _one(tensors, "ProcessGroupGloo::reduce: requires a single-element tensor list")
-    return c.reduce(one, op=getattr(opts, "reduceOp", op), group=self, async_op=True, group_dst=_root(opts))
+    return c.reduce(
+        one, op=getattr(opts, "reduceOp", op), group=self, async_op=True, group_dst=_root(opts)
+    )
 
 
-def allgather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
-    """``all_gather``; of several tensors each, every list of outputs gets those of one process after those of another.
+def allgather(
+    self: Any, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: Any = None
+) -> Any:
+    """``all_gather``; of several tensors each, every list of outputs gets those of one process
+    after those of another.
 
     Raises:
-        RuntimeError: if there is not a list for each input, or not a place in it for each process's input.
+        RuntimeError: if there is not a list for each input, or not a place in it for each process's
+            input.
     """
     del opts, timeout
     each = _several(input_tensors, "allgather")
     lists = [output_tensors] if isinstance(output_tensors[0], Tensor) else list(output_tensors)
     if len(lists) != len(each):
-        raise RuntimeError("ProcessGroupGloo::allgather: requires input/output tensor lists to have the same length")
+        raise RuntimeError(
+            "ProcessGroupGloo::allgather: requires input/output tensor lists to have the same "
+            "length"
+        )
     if len(each) == 1:
         return c.all_gather(lists[0], each[0], self, True)
     n = len(each) * self.size()
     for i, places in enumerate(lists):
         if len(places) != n:
-            words = f"invalid output tensor list at index {i} (expected length {n}, got {len(places)})"
+            words = (
+                f"invalid output tensor list at index {i} (expected length {n}, got {len(places)})"
+            )
             raise RuntimeError(f"ProcessGroupGloo::allgather: {words}")
         c.check_places(places, each[0], "allgather")
     array = np.concatenate([taken(t).reshape(-1) for t in each])
@@ -204,11 +232,14 @@ def allgather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = No
             for t, part in zip(places, parts, strict=True):
                 written(t, part.copy())
 
-    return start("all_gather", self, lambda lane: lane.gather(what, bytes_of(array)), write, lists, True)
+    return start(
+        "all_gather", self, lambda lane: lane.gather(what, bytes_of(array)), write, lists, True
+    )
 
 
 def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any = None) -> Any:
-    """``all_gather_coalesced``: ``output_lists[i][j]`` is tensor ``j`` of process ``i``; it is done when this returns."""
+    """``all_gather_coalesced``: ``output_lists[i][j]`` is tensor ``j`` of process ``i``; it is done
+    when this returns."""
     del opts
     c.all_gather_coalesced(output_lists, input_list, self)
     return Work("allgather_coalesced", self, result=output_lists)
@@ -216,21 +247,37 @@ def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any
 
 def _each(call: Callable[..., object], name: str, outputs: Any, inputs: Any) -> list[Any]:
     if len(outputs) != len(inputs):
-        raise ValueError(f"ProcessGroup.{name} takes as many outputs as inputs, not {len(outputs)} and {len(inputs)}")
+        raise ValueError(
+            f"ProcessGroup.{name} takes as many outputs as inputs, not {len(outputs)} and "
+            f"{len(inputs)}"
+        )
     return [call(*pair) for pair in zip(outputs, inputs, strict=True)]
 
 
 def allgather_into_tensor_coalesced(self: Any, outputs: Any, inputs: Any, opts: Any = None) -> Any:
     """``all_gather_into_tensor`` of several tensors; it is done when this returns."""
     del opts
-    _each(lambda out, t: c.all_gather_into_tensor(out, t, self), "allgather_into_tensor_coalesced", outputs, inputs)
+    _each(
+        lambda out, t: c.all_gather_into_tensor(out, t, self),
+        "allgather_into_tensor_coalesced",
+        outputs,
+        inputs,
+    )
     return Work("allgather_into_tensor_coalesced", self, result=outputs)
 
 
-def reduce_scatter_tensor_coalesced(self: Any, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM) -> Any:
-    """``reduce_scatter_tensor`` of several tensors; ``opts`` is an operation or ``ReduceScatterOptions``. It is done when this returns."""
+def reduce_scatter_tensor_coalesced(
+    self: Any, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM
+) -> Any:
+    """``reduce_scatter_tensor`` of several tensors; ``opts`` is an operation or
+    ``ReduceScatterOptions``. It is done when this returns."""
     op = _operation(opts)
-    _each(lambda out, t: c.reduce_scatter_tensor(out, t, op, self), "reduce_scatter_tensor_coalesced", outputs, inputs)
+    _each(
+        lambda out, t: c.reduce_scatter_tensor(out, t, op, self),
+        "reduce_scatter_tensor_coalesced",
+        outputs,
+        inputs,
+    )
     return Work("reduce_scatter_tensor_coalesced", self, result=outputs)
 
 
@@ -240,12 +287,20 @@ def _allgather_base(self: object, output: Tensor, input: Tensor, opts: object = 
     return c.all_gather_into_tensor(output, input, self, True)
 
 
-def gather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:
+def gather(
+    self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, timeout: Any = None
+) -> Any:
     """``gather``; ``opts`` is a rank of the group or ``GatherOptions``."""
     del timeout
-    outputs = output_tensors[0] if output_tensors and not isinstance(output_tensors[0], Tensor) else output_tensors
+    outputs = (
+        output_tensors[0]
+        if output_tensors and not isinstance(output_tensors[0], Tensor)
+        else output_tensors
+    )
     return c.gather(
-        _one(input_tensors, "ProcessGroupGloo::gather: requires a single-element input tensor list"),
+        _one(
+            input_tensors, "ProcessGroupGloo::gather: requires a single-element input tensor list"
+        ),
         outputs or None,
         group=self,
         async_op=True,
@@ -253,12 +308,21 @@ def gather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, ti
     )
 
 
-def scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:
+def scatter(
+    self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, timeout: Any = None
+) -> Any:
     """``scatter``; ``opts`` is a rank of the group or ``ScatterOptions``."""
     del timeout
-    inputs = input_tensors[0] if input_tensors and not isinstance(input_tensors[0], Tensor) else input_tensors
+    inputs = (
+        input_tensors[0]
+        if input_tensors and not isinstance(input_tensors[0], Tensor)
+        else input_tensors
+    )
     return c.scatter(
-        _one(output_tensors, "ProcessGroupGloo::scatter: requires a single-element output tensor list"),
+        _one(
+            output_tensors,
+            "ProcessGroupGloo::scatter: requires a single-element output tensor list",
+        ),
         inputs or None,
         group=self,
         async_op=True,
@@ -266,15 +330,26 @@ def scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, t
     )
 
 
-def reduce_scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Any:
+def reduce_scatter(
+    self: Any,
+    output_tensors: Any,
+    input_tensors: Any,
+    opts: Any = ReduceOp.SUM,
+    timeout: Any = None,
+) -> Any:
     """``reduce_scatter``; ``opts`` is an operation or ``ReduceScatterOptions``."""
     del timeout
     words = "reduce_scatter only supports 1 output"
-    output, inputs = _one(output_tensors, words), input_tensors if isinstance(input_tensors[0], Tensor) else _one(input_tensors, words)
+    output, inputs = (
+        _one(output_tensors, words),
+        input_tensors if isinstance(input_tensors[0], Tensor) else _one(input_tensors, words),
+    )
     return c.reduce_scatter(output, inputs, _operation(opts), self, True)
 
 
-def _reduce_scatter_base(self: object, outputTensor: Tensor, inputTensor: Tensor, opts: object = ReduceOp.SUM) -> object:
+def _reduce_scatter_base(
+    self: object, outputTensor: Tensor, inputTensor: Tensor, opts: object = ReduceOp.SUM
+) -> object:
     """``reduce_scatter_tensor``."""
     return c.reduce_scatter_tensor(outputTensor, inputTensor, _operation(opts), self, True)
 
@@ -285,7 +360,14 @@ def alltoall(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = Non
     return c.all_to_all(output_tensors, input_tensors, self, True)
 
 
-def alltoall_base(self: Any, output: Tensor, input: Tensor, output_split_sizes: Any, input_split_sizes: Any, opts: Any = None) -> Any:
+def alltoall_base(
+    self: Any,
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any,
+    input_split_sizes: Any,
+    opts: Any = None,
+) -> Any:
     """``all_to_all_single``."""
     del opts
     return c.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
@@ -304,29 +386,42 @@ def monitored_barrier(self: Any, timeout: Any = None, wait_all_ranks: bool = Fal
 
 def send(self: Any, tensors: Any, dstRank: int, tag: int) -> Any:
     """``isend`` to a rank of the group."""
-    return point_to_point.isend(_one(tensors, "ProcessGroupGloo::send takes a single tensor"), get_global_rank(self, dstRank), self, tag)
+    return point_to_point.isend(
+        _one(tensors, "ProcessGroupGloo::send takes a single tensor"),
+        get_global_rank(self, dstRank),
+        self,
+        tag,
+    )
 
 
 def recv(self: Any, tensors: Any, srcRank: int, tag: int) -> Any:
     """``irecv`` from a rank of the group."""
-    return point_to_point.irecv(_one(tensors, "ProcessGroupGloo::recv takes a single tensor"), get_global_rank(self, srcRank), self, tag)
+    return point_to_point.irecv(
+        _one(tensors, "ProcessGroupGloo::recv takes a single tensor"),
+        get_global_rank(self, srcRank),
+        self,
+        tag,
+    )
 
 
 def recv_anysource(self: Any, tensors: Any, tag: int) -> Any:
     """``irecv`` from anyone."""
-    return point_to_point.irecv(_one(tensors, "ProcessGroupGloo::recvAnySource takes a single tensor"), None, self, tag)
+    return point_to_point.irecv(
+        _one(tensors, "ProcessGroupGloo::recvAnySource takes a single tensor"), None, self, tag
+    )
 
 
 for _method in (
-    allreduce, allreduce_coalesced, broadcast, reduce, allgather, allgather_coalesced, allgather_into_tensor_coalesced, _allgather_base,
-    gather, scatter, reduce_scatter, reduce_scatter_tensor_coalesced, _reduce_scatter_base, alltoall, alltoall_base, barrier,
+    allreduce, allreduce_coalesced, broadcast, reduce, allgather, allgather_coalesced,
+    allgather_into_tensor_coalesced, _allgather_base, gather, scatter, reduce_scatter,
+    reduce_scatter_tensor_coalesced, _reduce_scatter_base, alltoall, alltoall_base, barrier,
     monitored_barrier, send, recv, recv_anysource,
 ):  # fmt: skip
     setattr(ProcessGroup, _method.__name__, _method)
 
 OPTIONS = (
-    AllToAllOptions, AllgatherOptions, AllreduceCoalescedOptions, AllreduceOptions, BarrierOptions, BroadcastOptions, GatherOptions,
-    ReduceOptions, ReduceScatterOptions, ScatterOptions,
+    AllToAllOptions, AllgatherOptions, AllreduceCoalescedOptions, AllreduceOptions, BarrierOptions,
+    BroadcastOptions, GatherOptions, ReduceOptions, ReduceScatterOptions, ScatterOptions,
 )  # fmt: skip
 for _kind in OPTIONS:
     _kind.__module__ = "torch._C._distributed_c10d"

@@ -1,7 +1,9 @@
-"""Lanes: the collectives of one set of processes, carried out one after another by a thread, so that none is waited for without end.
+"""Lanes: the collectives of one set of processes, carried out one after another by a thread, so
+that none is waited for without end.
 
-Each begins with a *round*: a gather of one block from each process, which says what the process is about to do and carries the data if it
-is small. Whoever disagrees is found out there, before any larger program runs, on every process alike.
+Each begins with a *round*: a gather of one block from each process, which says what the process is
+about to do and carries the data if it is small. Whoever disagrees is found out there, before any
+larger program runs, on every process alike.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ from . import _programs
 from ._programs import aligned
 from .errors import DistBackendError
 
-#: Bytes of a round that carry data, and those that say what is done: a number of the kind, then text.
+#: Bytes of a round that carry data, and those that say what is done: a number of the kind, then
+#: text.
 CARRIED, SAID = 4096, 192
 #: All bytes of a round.
 ROW = SAID + CARRIED
 _HEAD = struct.Struct("<QQH")
 #: Up to how many processes an exchange says the sizes of its parts in its first round.
 _WITH_SIZES = CARRIED // 16
-#: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step where XLA's takes more.
+#: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step
+#: where XLA's takes more.
 GATHERED = 1 << 16
 #: How many bytes two processes exchange at once, which bounds the memory beside the result.
 PIECE = 1 << 25
@@ -74,7 +78,9 @@ class Lane:
         explain: says which of them are lost, for errors.
     """
 
-    def __init__(self, connect: Callable[[], object], size: int, explain: Callable[[], str]) -> None:
+    def __init__(
+        self, connect: Callable[[], object], size: int, explain: Callable[[], str]
+    ) -> None:
         self._connect, self.size, self._explain = connect, size, explain
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._fabric: Any = None
@@ -153,11 +159,14 @@ class Lane:
 
     # What functions that are submitted call.
 
-    def round(self, what: str, data: Any, size: int, strict: bool = True) -> tuple[np.ndarray, list[int], list[str]]:
+    def round(
+        self, what: str, data: Any, size: int, strict: bool = True
+    ) -> tuple[np.ndarray, list[int], list[str]]:
         """One block of each process: its bytes, how many it has in all, what it does.
 
         Raises:
-            Disagreement: if one does something else, or (with ``strict``) has another amount of data.
+            Disagreement: if one does something else, or (with ``strict``) has another amount of
+                data.
         """
         blocks, mine = self._blocks, self._blocks[0]
         said = _said(what)
@@ -168,15 +177,25 @@ class Lane:
         if data is not None and data.size <= CARRIED:
             mine[SAID : SAID + data.size] = data
         blocks[1:] = mine
-        blocks = self._fabric.exchange(blocks)  # by a message to each where a gather would take turns
+        # by a message to each where a gather would take turns
+        blocks = self._fabric.exchange(blocks)
         if (blocks[:, :end] == mine[:end]).all():
             return blocks[:, SAID:], [size] * self.size, [what] * self.size
         heads = [_HEAD.unpack_from(b.tobytes()[: _HEAD.size]) for b in blocks]
-        words = [blocks[i, _HEAD.size : _HEAD.size + h[2]].tobytes().decode(errors="replace") for i, h in enumerate(heads)]
+        words = [
+            blocks[i, _HEAD.size : _HEAD.size + h[2]].tobytes().decode(errors="replace")
+            for i, h in enumerate(heads)
+        ]
         if len({(w, h[0] if strict else 0, h[1]) for w, h in zip(words, heads, strict=True)}) > 1:
             each = enumerate(zip(words, heads, strict=True))
-            told = "; ".join(f"process {i}: {w.replace('|', ' ')}, {h[0]} bytes, call {h[1]}" for i, (w, h) in each)
-            raise Disagreement(f"the processes of the group do not call the same collective with the same sizes and dtypes ({told})")
+            told = "; ".join(
+                f"process {i}: {w.replace('|', ' ')}, {h[0]} bytes, call {h[1]}"
+                for i, (w, h) in each
+            )
+            raise Disagreement(
+                "the processes of the group do not call the same collective with the same sizes "
+                f"and dtypes ({told})"
+            )
         return blocks[:, SAID:], [h[0] for h in heads], words
 
     def gather(self, what: str, data: np.ndarray, strict: bool = True) -> list[np.ndarray]:
@@ -193,23 +212,30 @@ class Lane:
         return [rows[i, :n] for i, n in enumerate(sizes)]
 
     def exchange(self, what: str, parts: list[np.ndarray], strict: bool = True) -> list[np.ndarray]:
-        """What each process has for this one: ``parts[i]`` are the bytes for process ``i``; with ``strict`` all have as many in all.
+        """What each process has for this one: ``parts[i]`` are the bytes for process ``i``; with
+        ``strict`` all have as many in all.
 
-        Their sizes come first, so that how the bytes travel follows from what all know, and not from what one of them expects.
+        Their sizes come first, so that how the bytes travel follows from what all know, and not
+        from what one of them expects.
         """
         sizes = np.array([p.size for p in parts], np.int64)
         rows: Any
         total = sizes.nbytes + int(sizes.sum())
         if self.size <= _WITH_SIZES:
             head = sizes.view(np.uint8)
-            rows, totals, _ = self.round(what, np.concatenate([head, *parts]) if total <= CARRIED else head, total, strict)
+            rows, totals, _ = self.round(
+                what, np.concatenate([head, *parts]) if total <= CARRIED else head, total, strict
+            )
         else:
             self.round(what, None, total, strict)
             rows, totals = self.gather(f"{what}|sizes", sizes.view(np.uint8)), [CARRIED + 1]
         table = [row[: sizes.nbytes].view(np.int64) for row in rows]
         if max(totals) <= CARRIED:
             starts = [sizes.nbytes + int(row[: self.rank].sum()) for row in table]
-            return [rows[i, at : at + int(row[self.rank])] for i, (at, row) in enumerate(zip(starts, table, strict=True))]
+            return [
+                rows[i, at : at + int(row[self.rank])]
+                for i, (at, row) in enumerate(zip(starts, table, strict=True))
+            ]
         room = _room([int(n) for row in table for n in row])
         if not room:
             return [np.empty(0, np.uint8) for _ in table]
@@ -227,10 +253,17 @@ class Lane:
         """This process's place in the set."""
         return self._fabric.rank
 
-    def combine(self, what: str, array: np.ndarray, operation: str, agreed: bool = False) -> np.ndarray:
-        """The processes' vectors, combined by an operation of ``LOCAL``; ``agreed`` if a round has said so already."""
-        if not agreed and (array.nbytes <= CARRIED or (array.nbytes <= GATHERED and self.size <= 8)):
-            return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+    def combine(
+        self, what: str, array: np.ndarray, operation: str, agreed: bool = False
+    ) -> np.ndarray:
+        """The processes' vectors, combined by an operation of ``LOCAL``; ``agreed`` if a round has
+        said so already."""
+        if not agreed and (
+            array.nbytes <= CARRIED or (array.nbytes <= GATHERED and self.size <= 8)
+        ):
+            return folded(
+                [r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation
+            )
         if self.size == 2:
             if not agreed:
                 self.round(what, None, array.nbytes)
@@ -242,28 +275,40 @@ class Lane:
             given = array.view(f"float{array.itemsize * 4}")
         elif name == "bool":
             given = array.view(np.uint8)
-            operation = {"sum": "max", "bor": "max", "product": "min", "band": "min"}.get(operation, operation)
+            operation = {"sum": "max", "bor": "max", "product": "min", "band": "min"}.get(
+                operation, operation
+            )
         if given.dtype.name in _programs.ELEMENTS and operation in _programs.COMBINED:
             if not agreed:
                 self.round(what, None, array.nbytes)
             total = self._fabric.combine(given, operation)
-            return total.view(array.dtype) if given.itemsize * given.size == array.nbytes else total.astype(array.dtype)
-        return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+            return (
+                total.view(array.dtype)
+                if given.itemsize * given.size == array.nbytes
+                else total.astype(array.dtype)
+            )
+        return folded(
+            [r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation
+        )
 
     def _combine_two(self, array: np.ndarray, operation: str) -> np.ndarray:
-        """Each sends all that it has and combines: as many bytes as XLA's reduction moves between two, in half as many turns."""
+        """Each sends all that it has and combines: as many bytes as XLA's reduction moves between
+        two, in half as many turns."""
         found = aligned(array.shape, array.dtype, np.empty)
         step = PIECE // array.itemsize
         for at in range(0, array.size, step):
             mine = array[at : at + step]
             theirs = self._fabric.swap(mine.view(np.uint8)).view(array.dtype)
             # in the order of processes: which of two NaNs it is must not differ
-            LOCAL[operation](*((theirs, mine) if self.rank else (mine, theirs)), out=found[at : at + step])
+            LOCAL[operation](
+                *((theirs, mine) if self.rank else (mine, theirs)), out=found[at : at + step]
+            )
         return found
 
 
 class Alone:
-    """The lane of a group of one process: what is submitted is done at once, without threads and without JAX's collectives."""
+    """The lane of a group of one process: what is submitted is done at once, without threads and
+    without JAX's collectives."""
 
     rank, size, broken = 0, 1, None
 
@@ -288,7 +333,9 @@ class Alone:
         """The process's own bytes."""
         return [parts[0].copy()]
 
-    def combine(self, what: str, array: np.ndarray, operation: str, agreed: bool = False) -> np.ndarray:
+    def combine(
+        self, what: str, array: np.ndarray, operation: str, agreed: bool = False
+    ) -> np.ndarray:
         """The process's own array."""
         return array.copy()
 
@@ -303,12 +350,13 @@ class Alone:
 
 
 class Disagreement(DistBackendError):
-    """The processes call different things, or send what another has no room for; all have come to it, and the connection is still good."""
+    """The processes call different things, or send what another has no room for; all have come to
+    it, and the connection is still good."""
 
 
 LOCAL = {
-    "sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum, "band": np.bitwise_and, "bor": np.bitwise_or,
-    "bxor": np.bitwise_xor,
+    "sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum,
+    "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor,
 }  # fmt: skip
 
 
@@ -321,14 +369,22 @@ def folded(rows: list[np.ndarray], operation: str) -> np.ndarray:
 
 
 def _said(what: str) -> bytes:
-    """What is done, in the bytes that a round has for it; a longer text ends with a digest of the whole, which differs where that does."""
+    """What is done, in the bytes that a round has for it; a longer text ends with a digest of the
+    whole, which differs where that does."""
     text = what.encode()
     room = SAID - _HEAD.size
-    return text if len(text) <= room else text[: room - 34] + b"..." + hashlib.md5(text, usedforsecurity=False).hexdigest()[:31].encode()
+    return (
+        text
+        if len(text) <= room
+        else text[: room - 34]
+        + b"..."
+        + hashlib.md5(text, usedforsecurity=False).hexdigest()[:31].encode()
+    )
 
 
 def _room(sizes: list[int]) -> int:
-    """The bytes of a row for each of some sizes: the same program serves sizes that differ and vary."""
+    """The bytes of a row for each of some sizes: the same program serves sizes that differ and
+    vary."""
     largest = max(sizes)
     return largest if min(sizes) == largest or not largest else 1 << (largest - 1).bit_length()
 

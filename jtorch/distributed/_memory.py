@@ -1,4 +1,5 @@
-"""Keys and values as a dictionary that several threads share: what a store holds, wherever it is held."""
+"""Keys and values as a dictionary that several threads share: what a store holds, wherever it is
+held."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Memory:
         return self.values[key]
 
     def do_take(self, timeout: float, key: str, other: str) -> bytes | None:
-        """The value, which is then forgotten, once there is one; None if there is one of ``other`` instead."""
+        """The value, which is then forgotten, once there is one; None if there is one of ``other``
+        instead."""
         self._until(timeout, lambda: key in self.values or other in self.values, [key])
         return self.values.pop(key, None)
 
@@ -57,7 +59,10 @@ class Memory:
         while not done():
             left = end - time.monotonic()
             if left <= 0:
-                raise DistStoreError(f"wait timeout after {round(timeout * 1000)}ms, keys: {', '.join(f'/{key}' for key in keys)}")
+                raise DistStoreError(
+                    f"wait timeout after {round(timeout * 1000)}ms, keys: "
+                    f"{', '.join(f'/{key}' for key in keys)}"
+                )
             self.waiting.add(threading.get_ident())
             try:
                 self._changed.wait(left)

@@ -1,4 +1,5 @@
-"""PyTorch's operators of collectives: ``torch.ops.c10d_functional``, ``_c10d_functional`` and the names of ``c10d``.
+"""PyTorch's operators of collectives: ``torch.ops.c10d_functional``, ``_c10d_functional`` and the
+names of ``c10d``.
 
 A group is given by its name, and collectives are done when their operator returns.
 """
@@ -18,10 +19,19 @@ _SCHEMAS = {
     "all_reduce": "(Tensor input, str reduce_op, str group_name) -> Tensor",
     "all_reduce_coalesced": "(Tensor[] inputs, str reduce_op, str group_name) -> Tensor[]",
     "all_gather_into_tensor": "(Tensor input, int group_size, str group_name) -> Tensor",
-    "all_gather_into_tensor_coalesced": "(Tensor[] inputs, int group_size, str group_name) -> Tensor[]",
-    "reduce_scatter_tensor": "(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
-    "reduce_scatter_tensor_coalesced": "(Tensor[] inputs, str reduce_op, int group_size, str group_name) -> Tensor[]",
-    "all_to_all_single": "(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> Tensor",
+    "all_gather_into_tensor_coalesced": (
+        "(Tensor[] inputs, int group_size, str group_name) -> Tensor[]"
+    ),
+    "reduce_scatter_tensor": (
+        "(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor"
+    ),
+    "reduce_scatter_tensor_coalesced": (
+        "(Tensor[] inputs, str reduce_op, int group_size, str group_name) -> Tensor[]"
+    ),
+    "all_to_all_single": (
+        "(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str "
+        "group_name) -> Tensor"
+    ),
     "broadcast": "(Tensor input, int src, str group_name) -> Tensor",
     "wait_tensor": "(Tensor tensor) -> Tensor",
 }
@@ -30,15 +40,22 @@ _WRITING = {
     "all_reduce_": "(Tensor(a!) input, str reduce_op, str group_name) -> Tensor(a!)",
     "all_reduce_coalesced_": "(Tensor(a!)[] inputs, str reduce_op, str group_name) -> Tensor(a!)[]",
     "broadcast_": "(Tensor(a!) input, int src, str group_name) -> Tensor(a!)",
-    "all_gather_into_tensor_out": "(Tensor input, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)",
-    "reduce_scatter_tensor_out": "(Tensor input, str reduce_op, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)",
+    "all_gather_into_tensor_out": (
+        "(Tensor input, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)"
+    ),
+    "reduce_scatter_tensor_out": (
+        "(Tensor input, str reduce_op, int group_size, str group_name, *, Tensor(a!) out) -> "
+        "Tensor(a!)"
+    ),
 }
 #: Those of ``_c10d_functional_autograd``, which gradients go through.
 _DERIVED = ("all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single")
-#: Operators that PyTorch's own functions call on lists of tensors; here they have a name, by which they are counted.
+#: Operators that PyTorch's own functions call on lists of tensors; here they have a name, by which
+#: they are counted.
 _NAMED = (
-    "allreduce_", "allreduce_coalesced_", "reduce_", "broadcast_", "allgather_", "_allgather_base_", "allgather_coalesced_", "gather_",
-    "scatter_", "reduce_scatter_", "_reduce_scatter_base_", "alltoall_", "alltoall_base_",
+    "allreduce_", "allreduce_coalesced_", "reduce_", "broadcast_", "allgather_", "_allgather_base_",
+    "allgather_coalesced_", "gather_", "scatter_", "reduce_scatter_", "_reduce_scatter_base_",
+    "alltoall_", "alltoall_base_",
 )  # fmt: skip
 
 
@@ -64,18 +81,28 @@ def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name
     return funcol.all_gather_into_tensor_coalesced(inputs, _group(group_name))
 
 
-def reduce_scatter_tensor(input: torch.Tensor, reduce_op: str, group_size: int, group_name: str) -> torch.Tensor:
+def reduce_scatter_tensor(
+    input: torch.Tensor, reduce_op: str, group_size: int, group_name: str
+) -> torch.Tensor:
     del group_size
     return funcol.reduce_scatter_tensor(input, reduce_op, 0, _group(group_name))
 
 
-def reduce_scatter_tensor_coalesced(inputs: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+def reduce_scatter_tensor_coalesced(
+    inputs: Any, reduce_op: str, group_size: int, group_name: str
+) -> Any:
     del group_size
-    return funcol.reduce_scatter_tensor_coalesced(inputs, reduce_op, [0] * len(inputs), _group(group_name))
+    return funcol.reduce_scatter_tensor_coalesced(
+        inputs, reduce_op, [0] * len(inputs), _group(group_name)
+    )
 
 
-def all_to_all_single(input: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group_name: str) -> Any:
-    return funcol.all_to_all_single(input, output_split_sizes, input_split_sizes, _group(group_name))
+def all_to_all_single(
+    input: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group_name: str
+) -> Any:
+    return funcol.all_to_all_single(
+        input, output_split_sizes, input_split_sizes, _group(group_name)
+    )
 
 
 def broadcast(input: torch.Tensor, src: int, group_name: str) -> torch.Tensor:
@@ -94,11 +121,15 @@ def broadcast_(input: torch.Tensor, src: int, group_name: str) -> object:
     return funcol.into(input, broadcast(input, src, group_name))
 
 
-def all_gather_into_tensor_out(input: Any, group_size: int, group_name: str, *, out: torch.Tensor) -> object:
+def all_gather_into_tensor_out(
+    input: Any, group_size: int, group_name: str, *, out: torch.Tensor
+) -> object:
     return funcol.into(out, all_gather_into_tensor(input, group_size, group_name))
 
 
-def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group_name: str, *, out: torch.Tensor) -> object:
+def reduce_scatter_tensor_out(
+    input: Any, reduce_op: str, group_size: int, group_name: str, *, out: torch.Tensor
+) -> object:
     return funcol.into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
 
 
@@ -106,7 +137,8 @@ def wait_tensor(tensor: torch.Tensor) -> object:
     return handles.wait_tensor(tensor)
 
 
-# Gradients: what goes back through each, from the operator's arguments and the gradient of what it gave.
+# Gradients: what goes back through each, from the operator's arguments and the gradient of what it
+# gave.
 
 
 def _summed(name: str, backward: Callable[..., object]) -> Any:
@@ -155,7 +187,9 @@ def _derive(name: str, library: Any) -> None:
     def back(ctx: Any, grad: object) -> Any:
         return backward(ctx.given, grad), *[None] * (len(ctx.given) - 1)
 
-    torch.library.register_autograd(f"_c10d_functional::{name}", back, setup_context=keep, lib=library)
+    torch.library.register_autograd(
+        f"_c10d_functional::{name}", back, setup_context=keep, lib=library
+    )
 
 
 def _wrap_tensor_autograd(input: torch.Tensor) -> object:
@@ -164,7 +198,10 @@ def _wrap_tensor_autograd(input: torch.Tensor) -> object:
 
 def _refused(name: str) -> Any:
     def body(*args: object, **kwargs: object) -> Any:
-        raise NotImplementedError(f"torch.ops.c10d.{name} is not offered by jtorch: call the function of torch.distributed")
+        raise NotImplementedError(
+            f"torch.ops.c10d.{name} is not offered by jtorch: call the function of "
+            "torch.distributed"
+        )
 
     return body
 
@@ -176,7 +213,13 @@ def _define() -> None:
         for name, signature in _SCHEMAS.items():
             library.define(f"{name}{signature}")
             # what it is given is what it gives, which only a composition may do
-            library.impl(name, globals()[name], "CompositeImplicitAutograd" if name == "wait_tensor" else "CompositeExplicitAutograd")
+            library.impl(
+                name,
+                globals()[name],
+                "CompositeImplicitAutograd"
+                if name == "wait_tensor"
+                else "CompositeExplicitAutograd",
+            )
     for name in _BACKWARD:
         _derive(name, library)
     for name, signature in _WRITING.items():

@@ -1,6 +1,8 @@
-"""The text of the programs that move and combine arrays between processes: one collective each, in StableHLO; and their memory.
+"""The text of the programs that move and combine arrays between processes: one collective each, in
+StableHLO; and their memory.
 
-They are written out, not traced: no line of JAX's own runs for them, and what they do can be read here.
+They are written out, not traced: no line of JAX's own runs for them, and what they do can be read
+here.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes to multiples of which XLA's memory on the CPU is aligned; it makes copies of what lies elsewhere.
+#: Bytes to multiples of which XLA's memory on the CPU is aligned; it makes copies of what lies
+#: elsewhere.
 ALIGNED = 64
 
 #: NumPy's names of dtypes -> StableHLO's; those that XLA's collectives on the CPU combine.
 ELEMENTS = {
-    "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
-    "uint32": "ui32", "uint64": "ui64",
+    "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
 }  # fmt: skip
 #: Bits XLA's collectives on the CPU cannot combine.
 COMBINED = {"sum": "add", "product": "multiply", "min": "minimum", "max": "maximum"}
@@ -31,7 +34,8 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype, made: Any = np.zeros) -> np
 
 
 def _module(processes: int, taken: str, given: str, body: str) -> str:
-    return f"""module @collective attributes {{mhlo.num_replicas = {processes} : i32, mhlo.num_partitions = 1 : i32}} {{
+    return f"""module @collective attributes {{mhlo.num_replicas = {processes} : i32, \
+mhlo.num_partitions = 1 : i32}} {{
   func.func public @main(%a: {taken}) -> {given} {{
     {body}
     return %b : {given}
@@ -47,14 +51,25 @@ def gather(processes: int, size: int) -> str:
     """Each process's ``size`` bytes, in a row each."""
     taken, given = f"tensor<1x{size}xui8>", f"tensor<{processes}x{size}xui8>"
     facts = f"all_gather_dim = 0 : i64, replica_groups = {_everyone(processes)}"
-    return _module(processes, taken, given, f'%b = "stablehlo.all_gather"(%a) <{{{facts}}}> : ({taken}) -> {given}')
+    return _module(
+        processes,
+        taken,
+        given,
+        f'%b = "stablehlo.all_gather"(%a) <{{{facts}}}> : ({taken}) -> {given}',
+    )
 
 
 def exchange(processes: int, size: int) -> str:
-    """Row ``i`` of each process's rows of ``size`` bytes goes to process ``i``, which has those it gets in rows."""
+    """Row ``i`` of each process's rows of ``size`` bytes goes to process ``i``, which has those it
+    gets in rows."""
     kind = f"tensor<{processes}x{size}xui8>"
-    facts = f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {processes} : i64"
-    body = f'%b = "stablehlo.all_to_all"(%a) <{{{facts}, replica_groups = {_everyone(processes)}}}> : ({kind}) -> {kind}'
+    facts = (
+        f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {processes} : i64"
+    )
+    body = (
+        f'%b = "stablehlo.all_to_all"(%a) <{{{facts}, replica_groups = {_everyone(processes)}}}> : '
+        f"({kind}) -> {kind}"
+    )
     return _module(processes, kind, kind, body)
 
 
@@ -62,7 +77,12 @@ def swap(processes: int, size: int) -> str:
     """The ``size`` bytes of the other one of two processes."""
     kind = f"tensor<{size}xui8>"
     facts = "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"
-    return _module(processes, kind, kind, f'%b = "stablehlo.collective_permute"(%a) <{{{facts}}}> : ({kind}) -> {kind}')
+    return _module(
+        processes,
+        kind,
+        kind,
+        f'%b = "stablehlo.collective_permute"(%a) <{{{facts}}}> : ({kind}) -> {kind}',
+    )
 
 
 def combine(processes: int, size: int, dtype: str, operation: str) -> str:

@@ -1,4 +1,5 @@
-"""Copies of states that may hold distributed tensors: gathered, on the host, or written into others of the same structure."""
+"""Copies of states that may hold distributed tensors: gathered, on the host, or written into others
+of the same structure."""
 
 from __future__ import annotations
 
@@ -39,19 +40,29 @@ def _walked(
     group: Any = None,
     type_check: bool = True,
 ) -> Any:
-    """The state with each tensor changed. ``finish`` is for tensors alone, on the processes of ``ranks_only`` (all, if it is empty)."""
+    """The state with each tensor changed. ``finish`` is for tensors alone, on the processes of
+    ``ranks_only`` (all, if it is empty)."""
 
     def walk(value: object, other: object) -> object:
         if isinstance(value, torch.Tensor):
             made = (of_dtensor if isinstance(value, DTensor) else of_tensor)(value, other)
         elif isinstance(value, dict):
             if other is not None and not (isinstance(other, dict) and other.keys() == value.keys()):
-                raise CompanionMismatch(f"{list(value)} and {list(other) if isinstance(other, dict) else type(other)}")
-            made = {key: walk(item, None if other is None else other[key]) for key, item in value.items()}
+                raise CompanionMismatch(
+                    f"{list(value)} and {list(other) if isinstance(other, dict) else type(other)}"
+                )
+            made = {
+                key: walk(item, None if other is None else other[key])
+                for key, item in value.items()
+            }
         elif isinstance(value, (list, tuple)):
-            if other is not None and not (isinstance(other, (list, tuple)) and len(other) == len(value)):
+            if other is not None and not (
+                isinstance(other, (list, tuple)) and len(other) == len(value)
+            ):
                 raise CompanionMismatch
-            items = [walk(item, None if other is None else other[i]) for i, item in enumerate(value)]
+            items = [
+                walk(item, None if other is None else other[i]) for i, item in enumerate(value)
+            ]
             made = tuple(items) if isinstance(value, tuple) else items
         elif value is None or isinstance(value, (int, float, str, bytes, io.BytesIO)):
             made = value
@@ -80,7 +91,8 @@ def _gather_state_dict(
     ranks_only: tuple[int, ...] = (),
     type_check: bool = True,
 ) -> dict[str, object]:
-    """The state with whole tensors in place of distributed ones, which all processes of their meshes call.
+    """The state with whole tensors in place of distributed ones, which all processes of their
+    meshes call.
 
     Args:
         state_dict: the state.
@@ -97,17 +109,29 @@ def _gather_state_dict(
 
     def whole(value: Any, companion: object) -> Any:
         del companion
-        return value.redistribute(value.device_mesh, [Replicate()] * value.device_mesh.ndim).to_local()
+        return value.redistribute(
+            value.device_mesh, [Replicate()] * value.device_mesh.ndim
+        ).to_local()
 
     finish = _to_host if cpu_offload else _same
-    return _walked(state_dict, whole, _same, finish=finish, ranks_only=ranks_only, group=pg, type_check=type_check)
+    return _walked(
+        state_dict,
+        whole,
+        _same,
+        finish=finish,
+        ranks_only=ranks_only,
+        group=pg,
+        type_check=type_check,
+    )
 
 
 def _offload_state_dict_to_cpu(
     state_dict: Mapping[str, object], *, ranks_only: tuple[int, ...] = (), type_check: bool = True
 ) -> dict[str, object]:
     """The state with its tensors on the host."""
-    return _walked(state_dict, _same, _same, finish=_to_host, ranks_only=ranks_only, type_check=type_check)
+    return _walked(
+        state_dict, _same, _same, finish=_to_host, ranks_only=ranks_only, type_check=type_check
+    )
 
 
 def _written(value: object, companion: Any) -> Any:
@@ -125,19 +149,27 @@ def _written(value: object, companion: Any) -> Any:
 
 @torch.no_grad()
 def _copy_state_dict(
-    state_dict: Mapping[str, object], copy_state_dict: Mapping[str, object], non_blocking: bool = False, type_check: bool = True
+    state_dict: Mapping[str, object],
+    copy_state_dict: Mapping[str, object],
+    non_blocking: bool = False,
+    type_check: bool = True,
 ) -> dict[str, object]:
-    """Writes the tensors of a state into those of another of the same structure, and gives a dict of these.
+    """Writes the tensors of a state into those of another of the same structure, and gives a dict
+    of these.
 
     Raises:
         CompanionMismatch: for another structure.
     """
     del non_blocking  # nothing waits for copies before they are read
-    return _walked(state_dict, _same, _same, companion=copy_state_dict, finish=_written, type_check=type_check)
+    return _walked(
+        state_dict, _same, _same, companion=copy_state_dict, finish=_written, type_check=type_check
+    )
 
 
 @torch.no_grad()
-def _create_cpu_state_dict(state_dict: Mapping[str, object], pin_memory: bool = False, share_memory: bool = False) -> dict[str, object]:
+def _create_cpu_state_dict(
+    state_dict: Mapping[str, object], pin_memory: bool = False, share_memory: bool = False
+) -> dict[str, object]:
     """A state of the same structure whose tensors are new ones on the host, to be written into.
 
     Args:
@@ -159,16 +191,29 @@ def _create_cpu_state_dict(state_dict: Mapping[str, object], pin_memory: bool = 
         if value.ndim == 0:
             return value
         local = fresh(value.to_local(), companion)
-        return DTensor.from_local(local, value.device_mesh, value.placements, run_check=False, shape=value.size(), stride=value.stride())
+        return DTensor.from_local(
+            local,
+            value.device_mesh,
+            value.placements,
+            run_check=False,
+            shape=value.size(),
+            stride=value.stride(),
+        )
 
     return _walked(state_dict, fresh_shard, fresh, type_check=False)
 
 
-def _check_state_dict_similarity(state_dict: dict[str, object], compared_state_dict: dict[str, object]) -> bool:
+def _check_state_dict_similarity(
+    state_dict: dict[str, object], compared_state_dict: dict[str, object]
+) -> bool:
     """Whether two states have one structure, and their tensors the same sizes and dtypes."""
 
     def compare(value: Any, other: object) -> object:
-        if not isinstance(other, torch.Tensor) or other.dtype != value.dtype or other.size() != value.size():
+        if (
+            not isinstance(other, torch.Tensor)
+            or other.dtype != value.dtype
+            or other.size() != value.size()
+        ):
             raise CompanionMismatch
         return value
 
@@ -186,7 +231,9 @@ class _TensorInfo(NamedTuple):
     dtype: torch.dtype
 
 
-def _set_from_whole(local_state_dict: dict[str, object], key: str, whole: torch.Tensor, device: object) -> None:
+def _set_from_whole(
+    local_state_dict: dict[str, object], key: str, whole: torch.Tensor, device: object
+) -> None:
     """Enters a whole tensor under a key, cut as the tensor that is there."""
     held = local_state_dict.get(key)
     if held is None:
@@ -195,11 +242,18 @@ def _set_from_whole(local_state_dict: dict[str, object], key: str, whole: torch.
     if not isinstance(held, DTensor):
         local_state_dict[key] = whole
         return
-    sizes, offsets = compute_local_shape_and_global_offset(held.shape, held.device_mesh, held.placements)
+    sizes, offsets = compute_local_shape_and_global_offset(
+        held.shape, held.device_mesh, held.placements
+    )
     part = whole[tuple(slice(at, at + n) for at, n in zip(offsets, sizes, strict=True))]
     if held.is_meta:
         local_state_dict[key] = DTensor.from_local(
-            part.clone(), held.device_mesh, held.placements, run_check=False, shape=held.shape, stride=held.stride()
+            part.clone(),
+            held.device_mesh,
+            held.placements,
+            run_check=False,
+            shape=held.shape,
+            stride=held.stride(),
         )
     else:
         with torch.no_grad():
@@ -214,7 +268,8 @@ def _broadcast_state_dict(
     strict: bool = False,
     cpu_offload: bool = False,
 ) -> None:
-    """Gives every process's flat state the values that rank 0 has in another, each its part where tensors are distributed.
+    """Gives every process's flat state the values that rank 0 has in another, each its part where
+    tensors are distributed.
 
     Args:
         full_state_dict: what rank 0 has; not looked at elsewhere.
@@ -229,7 +284,9 @@ def _broadcast_state_dict(
     if mine:
         held = [
             {
-                key: (_TensorInfo(value.size(), value.dtype) if value.ndim else value.cpu()) if isinstance(value, torch.Tensor) else value
+                key: (_TensorInfo(value.size(), value.dtype) if value.ndim else value.cpu())
+                if isinstance(value, torch.Tensor)
+                else value
                 for key, value in full_state_dict.items()
             }
         ]
@@ -240,7 +297,11 @@ def _broadcast_state_dict(
             if key in local_state_dict:
                 local_state_dict[key] = value
             continue
-        whole = full_state_dict[key].detach().contiguous() if mine else torch.empty(value.size, dtype=value.dtype)
+        whole = (
+            full_state_dict[key].detach().contiguous()
+            if mine
+            else torch.empty(value.size, dtype=value.dtype)
+        )
         broadcast(whole, src=0, group=group)
         _set_from_whole(local_state_dict, key, whole, device)
         if cpu_offload and key in local_state_dict:
@@ -251,9 +312,13 @@ def _broadcast_state_dict(
 
 
 def _distribute_state_dict(
-    full_state_dict: dict[str, object], local_state_dict: dict[str, object], device: torch.device, pg: object = None
+    full_state_dict: dict[str, object],
+    local_state_dict: dict[str, object],
+    device: torch.device,
+    pg: object = None,
 ) -> None:
-    """Gives this process's flat state the values of one that all processes have whole, cut where tensors are distributed."""
+    """Gives this process's flat state the values of one that all processes have whole, cut where
+    tensors are distributed."""
     del pg
     for key, value in full_state_dict.items():
         if isinstance(value, torch.Tensor) and value.ndim:
@@ -262,8 +327,11 @@ def _distribute_state_dict(
             local_state_dict[key] = value.cpu() if isinstance(value, torch.Tensor) else value
 
 
-def _traverse_state_dict(state_dict: dict[str, object], visitor: Callable[[tuple[str | int, ...], Any], None]) -> None:
-    """Calls ``visitor`` with the path and the value of each leaf of nested dicts, lists and tuples."""
+def _traverse_state_dict(
+    state_dict: dict[str, object], visitor: Callable[[tuple[str | int, ...], Any], None]
+) -> None:
+    """Calls ``visitor`` with the path and the value of each leaf of nested dicts, lists and
+    tuples."""
 
     def visit(path: tuple[str | int, ...], value: object) -> None:
         if isinstance(value, Mapping):
@@ -280,7 +348,8 @@ def _traverse_state_dict(state_dict: dict[str, object], visitor: Callable[[tuple
 
 
 def _flatten_state_dict(state_dict: dict[str, object]) -> tuple[dict[str, object], FLATTEN_MAPPING]:
-    """The leaves by the dotted names of their paths, and these paths; unlike in checkpoints the items of all lists are leaves.
+    """The leaves by the dotted names of their paths, and these paths; unlike in checkpoints the
+    items of all lists are leaves.
 
     Raises:
         ValueError: if two leaves get one name.

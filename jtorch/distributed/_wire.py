@@ -1,6 +1,8 @@
-"""A ``Memory`` that other processes reach over TCP: messages of a name, a time to wait and plain arguments.
+"""A ``Memory`` that other processes reach over TCP: messages of a name, a time to wait and plain
+arguments.
 
-What goes over the wire is numbers, text and bytes, in a notation of this module: nothing that is received can run code.
+What goes over the wire is numbers, text and bytes, in a notation of this module: nothing that is
+received can run code.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ def _receive(connection: socket.socket) -> Any:
 
 #: Seconds that a server which ends gives its threads to send what they have to say.
 _ANSWERS = 2.0
-#: Those that listen. Their threads end before the interpreter does, which else waits for what is inside this package.
+#: Those that listen. Their threads end before the interpreter does, which else waits for what is
+#: inside this package.
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
@@ -116,8 +119,10 @@ class Server:
         except OSError as e:
             self._socket.close()
             raise DistNetworkError(
-                f"The server socket has failed to listen on any local network address. port: {port}, useIpv6: false, "
-                f"code: {-(e.errno or 0)}, name: {errno.errorcode.get(e.errno or 0, 'EUNKNOWN')}, message: {str(e.strerror).lower()}"
+                "The server socket has failed to listen on any local network address. port: "
+                f"{port}, useIpv6: false, code: {-(e.errno or 0)}, name: "
+                f"{errno.errorcode.get(e.errno or 0, 'EUNKNOWN')}, message: "
+                f"{str(e.strerror).lower()}"
             ) from None
         self._socket.listen(1024)
         self.port: int = self._socket.getsockname()[1]
@@ -125,7 +130,8 @@ class Server:
         #: The threads that answer.
         self._answering: set[int] = set()
         _servers.add(self)
-        # No threads of Python's to those who list these: PyTorch's, which are none, stay until the store is collected as well.
+        # No threads of Python's to those who list these: PyTorch's, which are none, stay until the
+        # store is collected as well.
         _thread.start_new_thread(self._accept, ())
 
     def _accept(self) -> None:
@@ -163,8 +169,10 @@ class Server:
                 self.memory.ask("set", 0.0, will, b"lost")
 
     def close(self) -> None:
-        """Ends it; the clients see their connections end, those after their answer whose request has been carried out."""
-        # Whoever takes what a client has brought may be done with it, and close, before the client has heard that it was taken.
+        """Ends it; the clients see their connections end, those after their answer whose request
+        has been carried out."""
+        # Whoever takes what a client has brought may be done with it, and close, before the client
+        # has heard that it was taken.
         end = time.monotonic() + _ANSWERS
         while not self._answering <= self.memory.waiting and time.monotonic() < end:
             time.sleep(0.001)
@@ -186,7 +194,8 @@ class Client:
         host: where it runs.
         port: its port.
         timeout: seconds that connecting may take.
-        met: whether it has listened before: if it no longer does then it has ended, and is not awaited.
+        met: whether it has listened before: if it no longer does then it has ended, and is not
+            awaited.
     """
 
     def __init__(self, host: str, port: int, timeout: float, met: bool = False) -> None:
@@ -195,12 +204,15 @@ class Client:
         self._idle.append(self._connected(timeout))
 
     def _connected(self, timeout: float) -> socket.socket:
-        """A connection whose other end has answered: a port may be taken by what does not, or lets go of who comes too early."""
+        """A connection whose other end has answered: a port may be taken by what does not, or lets
+        go of who comes too early."""
         end, pause = time.monotonic() + timeout, 0.01
         while True:
             connection = None
             try:
-                connection = socket.create_connection((self.host, self.port), timeout=max(0.1, end - time.monotonic()))
+                connection = socket.create_connection(
+                    (self.host, self.port), timeout=max(0.1, end - time.monotonic())
+                )
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.settimeout(max(0.1, end - time.monotonic()))
                 _send(connection, ["check", 0.0, []])
@@ -212,19 +224,25 @@ class Client:
                 if connection is not None:
                     connection.close()
                 if isinstance(e, _OtherLanguageError) or not isinstance(e, OSError):
-                    raise DistNetworkError(f"Ping failed, invalid value returned from server at ({self.host}, {self.port}): {e}") from None
+                    raise DistNetworkError(
+                        f"Ping failed, invalid value returned from server at ({self.host}, "
+                        f"{self.port}): {e}"
+                    ) from None
                 if self._met and isinstance(e, ConnectionRefusedError):
-                    raise DistNetworkError(f"the server at ({self.host}, {self.port}) has ended: {e}") from None
+                    raise DistNetworkError(
+                        f"the server at ({self.host}, {self.port}) has ended: {e}"
+                    ) from None
                 if time.monotonic() + pause >= end:
                     raise DistNetworkError(
-                        f"The client socket has timed out after {round(timeout * 1000)}ms while trying to connect to "
-                        f"({self.host}, {self.port}). {e}"
+                        f"The client socket has timed out after {round(timeout * 1000)}ms while "
+                        f"trying to connect to ({self.host}, {self.port}). {e}"
                     ) from None
                 time.sleep(pause)
                 pause = min(2 * pause, 0.25)
 
     def ask(self, name: str, timeout: float, *arguments: Any, grace: float = _GRACE) -> Any:
-        """One operation of the server's memory; the answer may come ``grace`` seconds after ``timeout``, which the server keeps.
+        """One operation of the server's memory; the answer may come ``grace`` seconds after
+        ``timeout``, which the server keeps.
 
         Raises:
             DistStoreError: if it waited too long.
@@ -240,7 +258,9 @@ class Client:
             error, answer = _receive(connection)
         except OSError as e:
             connection.close()
-            raise DistNetworkError(f"failed to {name} {arguments[:1]} in the store at ({self.host}, {self.port}): {e}") from None
+            raise DistNetworkError(
+                f"failed to {name} {arguments[:1]} in the store at ({self.host}, {self.port}): {e}"
+            ) from None
         except BaseException:
             connection.close()  # an answer may be on its way that nobody awaits
             raise

@@ -41,7 +41,8 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
     Args:
         rank: the process.
         skip: how many times this line is passed before it stops.
-        timeout_s: how many seconds collectives of all groups may take from now on, so that none ends the session; None to leave it.
+        timeout_s: how many seconds collectives of all groups may take from now on, so that none
+            ends the session; None to leave it.
     """
     caller: FrameType = sys._getframe(1)
     if skip > 0:
@@ -54,6 +55,9 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
             group.set_timeout(datetime.timedelta(seconds=timeout_s))
     if get_rank() == rank:
         debugger = _debugger()
-        debugger.message(f"\nAll other processes wait. 'up' leads to the line that called dist.breakpoint(rank={rank})\n")
+        debugger.message(
+            "\nAll other processes wait. 'up' leads to the line that called "
+            f"dist.breakpoint(rank={rank})\n"
+        )
         debugger.set_trace()
     barrier()

@@ -30,7 +30,10 @@ def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Lo
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
     handler.setFormatter(
-        logging.Formatter("%(asctime)s %(filename)s:%(lineno)s %(levelname)s p:%(processName)s t:%(threadName)s: %(message)s")
+        logging.Formatter(
+            "%(asctime)s %(filename)s:%(lineno)s %(levelname)s p:%(processName)s t:%(threadName)s: "
+            "%(message)s"
+        )
     )
     logger.addHandler(handler)
     return logger
@@ -64,14 +67,17 @@ def _exception_logger(func: Callable[_P, _T]) -> Callable[_P, _T]:
         try:
             return func(*args, **kwargs)
         except Exception as error:
-            _c10d_logger.debug({**_get_msg_dict(func.__name__, *args, **kwargs), "error": str(error)})
+            _c10d_logger.debug(
+                {**_get_msg_dict(func.__name__, *args, **kwargs), "error": str(error)}
+            )
             raise
 
     return wrapper
 
 
 def _time_logger(func: Callable[_P, _T]) -> Callable[_P, _T]:
-    """The function itself: PyTorch counts the time in counters of its own service, of which there are none here."""
+    """The function itself: PyTorch counts the time in counters of its own service, of which there
+    are none here."""
 
     @functools.wraps(func)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:

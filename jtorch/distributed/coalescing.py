@@ -26,8 +26,11 @@ class _CoalescingManager:
 
 
 @contextlib.contextmanager
-def _coalescing_manager(group: object = None, device: object = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
-    """A block of collectives, each given ``async_op=async_ops`` by the program; they run in order, one after another."""
+def _coalescing_manager(
+    group: object = None, device: object = None, async_ops: bool = False
+) -> Iterator[_CoalescingManager]:
+    """A block of collectives, each given ``async_op=async_ops`` by the program; they run in order,
+    one after another."""
     del group, device
     manager = _CoalescingManager()
     yield manager

@@ -1,4 +1,5 @@
-"""Objects that all processes of a group agree on, with the failures of any of them: each raises where one has failed."""
+"""Objects that all processes of a group agree on, with the failures of any of them: each raises
+where one has failed."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ T = TypeVar("T")
 
 @dataclass
 class SyncPayload(Generic[T]):
-    """What travels: a value, or how the function that was to make it failed, and the name of the stage."""
+    """What travels: a value, or how the function that was to make it failed, and the name of the
+    stage."""
 
     stage_name: str | None
     success: bool
@@ -37,7 +39,14 @@ def _payload(data_or_fn: object, stage_name: str | None, success: bool) -> SyncP
         return SyncPayload(stage_name, False, None, error)
 
 
-def broadcast(data_or_fn: object, *, success: bool = True, stage_name: str | None = None, rank: int = 0, pg: Any = None) -> Any:
+def broadcast(
+    data_or_fn: object,
+    *,
+    success: bool = True,
+    stage_name: str | None = None,
+    rank: int = 0,
+    pg: Any = None,
+) -> Any:
     """The value of one process, or what a function gives there, on all.
 
     Args:
@@ -53,7 +62,11 @@ def broadcast(data_or_fn: object, *, success: bool = True, stage_name: str | Non
     if not success and data_or_fn is not None:
         raise AssertionError("Data or Function is expected to be None if not successful")
     mine = rank == (0 if pg is None else pg.rank())
-    held = [_payload(data_or_fn, stage_name, success) if mine else SyncPayload(stage_name, success, None)]
+    held = [
+        _payload(data_or_fn, stage_name, success)
+        if mine
+        else SyncPayload(stage_name, success, None)
+    ]
     if pg is not None:
         broadcast_object_list(held, src=rank, group=pg)
     got = held[0]
@@ -82,7 +95,9 @@ def all_gather(data_or_fn: object, stage_name: str | None = None, pg: Any = None
     own = _payload(data_or_fn, stage_name, True)
     if pg is None:
         if not own.success:
-            raise RuntimeError(f"all_gather failed with exception {own.exception}") from own.exception
+            raise RuntimeError(
+                f"all_gather failed with exception {own.exception}"
+            ) from own.exception
         return [own.payload]
     rows: list[Any] = [None] * get_world_size(pg)
     all_gather_object_enforce_type(pg, rows, own)
@@ -106,17 +121,25 @@ def _same_type(a: object, b: object) -> bool:
 
 
 def all_gather_object_enforce_type(
-    pg: object, object_list: list[Any], obj: object, type_checker: Callable[[Any, Any], bool] = _same_type
+    pg: object,
+    object_list: list[Any],
+    obj: object,
+    type_checker: Callable[[Any, Any], bool] = _same_type,
 ) -> None:
-    """``all_gather_object`` that raises a TypeError where ``type_checker`` finds the first object and another different."""
+    """``all_gather_object`` that raises a TypeError where ``type_checker`` finds the first object
+    and another different."""
     all_gather_object(object_list, obj, group=pg)
     for i, other in enumerate(object_list[1:], 1):
         if not type_checker(object_list[0], other):
-            raise TypeError(f"Object type at index {i} is {type(other)}, while first object type is {type(object_list[0])}")
+            raise TypeError(
+                f"Object type at index {i} is {type(other)}, while first object type is "
+                f"{type(object_list[0])}"
+            )
 
 
 def _summarize_ranks(ranks: Iterable[int]) -> str:
-    """Numbers as text, those in even steps as a slice: ``0:3,5,8:14:2``. Of two that follow each other the distance is a step."""
+    """Numbers as text, those in even steps as a slice: ``0:3,5,8:14:2``. Of two that follow each
+    other the distance is a step."""
     left = sorted(ranks)
     if left[0] < 0:
         raise AssertionError("ranks should all be positive")
@@ -132,7 +155,11 @@ def _summarize_ranks(ranks: Iterable[int]) -> str:
     said = []
     for run in runs:
         step = run[1] - run[0] if len(run) > 1 else 1
-        said.append(str(run[0]) if len(run) == 1 else f"{run[0]}:{run[-1] + step}" + (f":{step}" if step > 1 else ""))
+        said.append(
+            str(run[0])
+            if len(run) == 1
+            else f"{run[0]}:{run[-1] + step}" + (f":{step}" if step > 1 else "")
+        )
     return ",".join(said)
 
 

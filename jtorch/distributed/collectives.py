@@ -1,4 +1,5 @@
-"""Collectives on tensors. Each reads its operands first, so that nothing of it is ever recorded: processes cut their traces differently."""
+"""Collectives on tensors. Each reads its operands first, so that nothing of it is ever recorded:
+processes cut their traces differently."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from .works import Work, start
 def refuse(name: str, value: object) -> None:
     """Raises the error of an argument that is no tensor."""
     raise TypeError(
-        f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
+        f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+        f"             but got {type(value)} instead."
     )
 
 
@@ -44,9 +46,14 @@ def check_tensors(values: object, name: str) -> None:
         TypeError: for it.
     """
     if not isinstance(values, (list, tuple)) or not all(isinstance(t, Tensor) for t in values):
-        told = f" with elements of type {[type(v) for v in values]}." if isinstance(values, (list, tuple)) else " instead."
+        told = (
+            f" with elements of type {[type(v) for v in values]}."
+            if isinstance(values, (list, tuple))
+            else " instead."
+        )
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(values)}{told}"
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(values)}{told}"
         )
 
 
@@ -61,7 +68,10 @@ def check_same_dtype(*tensors: Any) -> None:
         flat += t if isinstance(t, (list, tuple)) else [t]
     for t in flat[1:]:
         if t.dtype != flat[0].dtype:
-            raise ValueError(f"Invalid usage of tensors with different dtypesFound {flat[0].dtype} and  {t.dtype}")
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {flat[0].dtype} and  "
+                f"{t.dtype}"
+            )
 
 
 def check_places(places: Sequence[Tensor], like: Tensor, name: str) -> None:
@@ -72,7 +82,10 @@ def check_places(places: Sequence[Tensor], like: Tensor, name: str) -> None:
     """
     for i, t in enumerate(places):
         if t.shape != like.shape:
-            raise RuntimeError(f"ProcessGroupGloo::{name}: invalid tensor size at index {i} (expected {_sizes(like)}, got {_sizes(t)})")
+            raise RuntimeError(
+                f"ProcessGroupGloo::{name}: invalid tensor size at index {i} (expected "
+                f"{_sizes(like)}, got {_sizes(t)})"
+            )
 
 
 def _sizes(t: Tensor) -> str:
@@ -82,14 +95,21 @@ def _sizes(t: Tensor) -> str:
 
 def outside(group: object) -> bool:
     """Whether this process is not in the group, and so does nothing."""
-    return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
+    return (
+        group is not None
+        and not isinstance(group, (ProcessGroup, str))
+        and group == GroupMember.NON_GROUP_MEMBER
+    )
 
 
-def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, default: int | None = 0) -> int:
+def root_of(
+    pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, default: int | None = 0
+) -> int:
     """The place in the group of a rank that is given as a global or a group rank.
 
     Raises:
-        ValueError: if both are given, or neither where there is no default, or the group has not that rank.
+        ValueError: if both are given, or neither where there is no default, or the group has not
+            that rank.
         RuntimeError: for a place that the group has not.
     """
     if in_group is not None:
@@ -117,7 +137,8 @@ def what_is_done(name: str, *facts: object) -> str:
 
 
 def shape_words(t: Tensor) -> str:
-    """A tensor's shape, for comparison between processes where ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` asks for it."""
+    """A tensor's shape, for comparison between processes where ``TORCH_DISTRIBUTED_DEBUG=DETAIL``
+    asks for it."""
     return str(tuple(t.shape)) if debugging.get_debug_level() == debugging.DebugLevel.DETAIL else ""
 
 
@@ -126,22 +147,34 @@ def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
     return (total / processes).astype(total.dtype, copy=False) if kind == "avg" else total
 
 
-def reducing(name: str, array: np.ndarray, kind: str, words: str, ahead: Ticket | None = None) -> Any:
+def reducing(
+    name: str, array: np.ndarray, kind: str, words: str, ahead: Ticket | None = None
+) -> Any:
     """The task that combines the processes' arrays; ``ahead`` is what ``agreeing`` gave for it."""
     what = what_is_done(name, kind, array.dtype.name, words)
 
     def task(lane: Any) -> np.ndarray:
         if ahead is not None and ahead.error is not None:
             raise ahead.error
-        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind, ahead is not None), kind, lane.size)
+        return averaged(
+            lane.combine(
+                what, array.reshape(-1), "sum" if kind == "avg" else kind, ahead is not None
+            ),
+            kind,
+            lane.size,
+        )
 
     return task
 
 
-def agreeing(name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGroup) -> Ticket | None:
-    """Has the processes agree on what ``reducing`` is going to do while the array's elements are computed still.
+def agreeing(
+    name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGroup
+) -> Ticket | None:
+    """Has the processes agree on what ``reducing`` is going to do while the array's elements are
+    computed still.
 
-    That has to follow before anything else of the group, or else nothing of it may. None where agreeing takes no step of its own.
+    That has to follow before anything else of the group, or else nothing of it may. None where
+    agreeing takes no step of its own.
     """
     if array.nbytes <= GATHERED:
         return None
@@ -149,7 +182,9 @@ def agreeing(name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGro
     return pg._submit(name, lambda lane: lane.round(what, None, array.nbytes))
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Work | None:
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Work | None:
     """Combines the processes' tensors, which have one shape and dtype, in place in each.
 
     Args:
@@ -174,7 +209,8 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: object = None, asy
 
 
 def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bool) -> Work | None:
-    """The sum of sparse tensors: each process gets all elements and adds up those of the same place."""
+    """The sum of sparse tensors: each process gets all elements and adds up those of the same
+    place."""
     if kind != "sum":
         raise RuntimeError("unsupported reduction operation")
     mine: Any = tensor.detach().coalesce()
@@ -183,19 +219,27 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
     what = what_is_done("all_reduce of sparse tensors", elements.dtype.name, shape, places.shape[0])
 
     def task(lane: Any) -> object:
-        return lane.gather(f"{what}|places", bytes_of(places), False), lane.gather(f"{what}|elements", bytes_of(elements), False)
+        return lane.gather(f"{what}|places", bytes_of(places), False), lane.gather(
+            f"{what}|elements", bytes_of(elements), False
+        )
 
     def write(found: Any) -> None:
         rows = [made(np.array(r).view(np.int64).reshape(places.shape[0], -1)) for r in found[0]]
-        values = [made(np.array(r).view(elements.dtype).reshape(-1, *elements.shape[1:])) for r in found[1]]
+        values = [
+            made(np.array(r).view(elements.dtype).reshape(-1, *elements.shape[1:]))
+            for r in found[1]
+        ]
         with no_grad():
             tensor.copy_(T.sparse_coo_tensor(T.cat(rows, 1), T.cat(values), shape).coalesce())
 
     return start("all_reduce", pg, task, write, [tensor], async_op)
 
 
-def all_reduce_coalesced(tensors: object, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Any:
-    """``all_reduce`` of several tensors of one dtype at once; with ``async_op`` it gives a future, which is done."""
+def all_reduce_coalesced(
+    tensors: object, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Any:
+    """``all_reduce`` of several tensors of one dtype at once; with ``async_op`` it gives a future,
+    which is done."""
     work = all_reduced_together(tensors, op, group, async_op)
     return None if work is None else work.get_future()
 
@@ -227,13 +271,14 @@ def check_some(tensors: Sequence[Tensor], name: str) -> None:
     """
     if not tensors:
         raise NotImplementedError(
-            "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is "
-            f"registered for schema c10d::{name}."
+            "There were no tensor arguments to this function (e.g., you passed an empty list of "
+            f"Tensors), but no fallback function is registered for schema c10d::{name}."
         )
 
 
 def _each_size(tensors: Sequence[Tensor]) -> str:
-    """How many elements each of several tensors has, for comparison between processes; their shapes where those are compared."""
+    """How many elements each of several tensors has, for comparison between processes; their shapes
+    where those are compared."""
     return ", ".join(shape_words(t) or str(t.numel()) for t in tensors)
 
 
@@ -261,11 +306,22 @@ def reduce(
     root = root_of(pg, dst, group_dst, "reduce", default=None)
     kind = operation(op, numpy_dtype(tensor), "reduce")
     task = reducing(f"reduce to {root}", taken(tensor), kind, shape_words(tensor))
-    return start("reduce", pg, task, lambda total: written(tensor, total) if pg.rank() == root else None, [tensor], async_op)
+    return start(
+        "reduce",
+        pg,
+        task,
+        lambda total: written(tensor, total) if pg.rank() == root else None,
+        [tensor],
+        async_op,
+    )
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: object = None, async_op: bool = False, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: object = None,
+    async_op: bool = False,
+    group_src: int | None = None,
 ) -> Work | None:
     """Writes one process's tensor into all, bit by bit.
 
@@ -295,7 +351,8 @@ def broadcast(
 
 
 def sent_by(lane: Any, what: str, data: np.ndarray, root: int) -> np.ndarray:
-    """The bytes of one process: of large arrays the bits are added to zeros, which moves fewer of them than a gather."""
+    """The bytes of one process: of large arrays the bits are added to zeros, which moves fewer of
+    them than a gather."""
     if data.size <= 4096 or lane.size == 1:
         return lane.gather(what, data)[root]
     padded = np.zeros(-(-data.size // 8) * 8, np.uint8)
@@ -304,7 +361,9 @@ def sent_by(lane: Any, what: str, data: np.ndarray, root: int) -> np.ndarray:
     return lane.combine(what, padded.view(np.uint64), "sum").view(np.uint8)[: data.size]
 
 
-def all_gather(tensor_list: Any, tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
+def all_gather(
+    tensor_list: Any, tensor: Tensor, group: object = None, async_op: bool = False
+) -> Work | None:
     """Copies the processes' tensors into ``tensor_list``, which has one for each.
 
     Args:
@@ -321,9 +380,11 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: object = None, async_op:
     pg = world(group)
     if len(tensor_list) != pg.size():
         raise RuntimeError(
-            f"ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length {pg.size()}, got {len(tensor_list)})"
+            "ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length "
+            f"{pg.size()}, got {len(tensor_list)})"
         )
-    if len({t.shape for t in tensor_list}) == 1:  # else the processes' tensors may have several sizes
+    # else the processes' tensors may have several sizes
+    if len({t.shape for t in tensor_list}) == 1:
         check_places(tensor_list, tensor, "allgather")
     array = taken(tensor)
     what = what_is_done("all_gather", array.dtype.name)
@@ -339,8 +400,11 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: object = None, async_op:
     return start("all_gather", pg, task, write, list(tensor_list), async_op)
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
-    """Copies the processes' tensors into one, one after another along the first dimension or along a new one before it.
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False
+) -> Work | None:
+    """Copies the processes' tensors into one, one after another along the first dimension or along
+    a new one before it.
 
     Raises:
         RuntimeError: if the output has not the size of all inputs.
@@ -353,29 +417,39 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: o
     pg = world(group)
     if output_tensor.numel() != input_tensor.numel() * pg.size():
         raise RuntimeError(
-            f"output tensor size must be equal to world_size times input tensor size, got {tuple(output_tensor.shape)} for "
-            f"{pg.size()} times {tuple(input_tensor.shape)}"
+            "output tensor size must be equal to world_size times input tensor size, got "
+            f"{tuple(output_tensor.shape)} for {pg.size()} times {tuple(input_tensor.shape)}"
         )
     array = taken(input_tensor)
     what = what_is_done("all_gather_into_tensor", array.dtype.name, shape_words(input_tensor))
     return start(
         "all_gather_into_tensor", pg, lambda lane: lane.gather(what, bytes_of(array)),
-        lambda rows: written(output_tensor, np.concatenate(rows).view(array.dtype)), [output_tensor], async_op,
+        lambda rows: written(output_tensor, np.concatenate(rows).view(array.dtype)),
+        [output_tensor], async_op,
     )  # fmt: skip
 
 
-def all_gather_single(output: Tensor, input: Tensor, group: object = None, async_op: bool = False) -> Work | None:
+def all_gather_single(
+    output: Tensor, input: Tensor, group: object = None, async_op: bool = False
+) -> Work | None:
     """``all_gather_into_tensor`` under its newer name."""
     return all_gather_into_tensor(output, input, group, async_op)
 
 
-def all_gather_coalesced(output_tensor_lists: object, input_tensor_list: Any, group: object = None, async_op: bool = False) -> Any:
-    """``all_gather`` of several tensors of one dtype at once: ``output_tensor_lists[i][j]`` is tensor ``j`` of process ``i``.
+def all_gather_coalesced(
+    output_tensor_lists: object,
+    input_tensor_list: Any,
+    group: object = None,
+    async_op: bool = False,
+) -> Any:
+    """``all_gather`` of several tensors of one dtype at once: ``output_tensor_lists[i][j]`` is
+    tensor ``j`` of process ``i``.
 
     With ``async_op`` it gives a future, which is done.
 
     Raises:
-        RuntimeError: if there is not a list for each process, or it has not a tensor of each one's dtype and shape.
+        RuntimeError: if there is not a list for each process, or it has not a tensor of each one's
+            dtype and shape.
         DistBackendError: if the processes' tensors have other sizes.
     """
     if outside(group):
@@ -394,12 +468,21 @@ def all_gather_coalesced(output_tensor_lists: object, input_tensor_list: Any, gr
         raise RuntimeError(f"{words}output lists should be equal to world size")
     for outputs in output_tensor_lists:
         if len(outputs) != len(input_tensor_list):
-            raise RuntimeError(f"{words}invalid output size: (expected length {len(input_tensor_list)}, got {len(outputs)})")
+            raise RuntimeError(
+                f"{words}invalid output size: (expected length {len(input_tensor_list)}, got "
+                f"{len(outputs)})"
+            )
         for i, (t, like) in enumerate(zip(outputs, input_tensor_list, strict=True)):
             if t.shape != like.shape:
-                raise RuntimeError(f"{words}invalid size of output tensor at index {i} (expected length {_sizes(like)}, got {_sizes(t)})")
+                raise RuntimeError(
+                    f"{words}invalid size of output tensor at index {i} (expected length "
+                    f"{_sizes(like)}, got {_sizes(t)})"
+                )
             if t.dtype != like.dtype:
-                raise RuntimeError(f"{words}invalid tensor type at index {i} (expected {like.type()}, got {t.type()})")
+                raise RuntimeError(
+                    f"{words}invalid tensor type at index {i} (expected {like.type()}, got "
+                    f"{t.type()})"
+                )
     arrays = [taken(t) for t in input_tensor_list]
     what = what_is_done("all_gather_coalesced", arrays[0].dtype.name, _each_size(input_tensor_list))
     data = np.concatenate([bytes_of(a) for a in arrays])
@@ -408,7 +491,14 @@ def all_gather_coalesced(output_tensor_lists: object, input_tensor_list: Any, gr
         for row, outputs in zip(rows, output_tensor_lists, strict=True):
             _spread(outputs, np.array(row).view(arrays[0].dtype))
 
-    work = start("all_gather_coalesced", pg, lambda lane: lane.gather(what, data), write, output_tensor_lists, async_op)
+    work = start(
+        "all_gather_coalesced",
+        pg,
+        lambda lane: lane.gather(what, data),
+        write,
+        output_tensor_lists,
+        async_op,
+    )
     return None if work is None else work.get_future()
 
 
@@ -436,8 +526,8 @@ def gather(
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
         if len(gather_list) != pg.size():
             raise RuntimeError(
-                f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output list size should be {pg.size()}, "
-                "same as size of the process group."
+                f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output "
+                f"list size should be {pg.size()}, same as size of the process group."
             )
         check_places(gather_list, tensor, "gather")
     elif gather_list:
@@ -449,7 +539,9 @@ def gather(
         for t, row in zip(gather_list, rows, strict=False):
             written(t, row.view(array.dtype))
 
-    return start("gather", pg, lambda lane: lane.gather(what, bytes_of(array)), write, gather_list, async_op)
+    return start(
+        "gather", pg, lambda lane: lane.gather(what, bytes_of(array)), write, gather_list, async_op
+    )
 
 
 def scatter(
@@ -475,7 +567,10 @@ def scatter(
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         if len(scatter_list) != pg.size():
-            raise ValueError(f"Argument ``scatter_list`` must have a tensor for each of the {pg.size()} processes, not {len(scatter_list)}")
+            raise ValueError(
+                f"Argument ``scatter_list`` must have a tensor for each of the {pg.size()} "
+                f"processes, not {len(scatter_list)}"
+            )
         check_places(scatter_list, tensor, "scatter")
         parts = [bytes_of(taken(t)) for t in scatter_list]
     elif scatter_list:
@@ -488,17 +583,22 @@ def scatter(
     def task(lane: Any) -> np.ndarray:
         return np.array(lane.exchange(what, parts)[root])
 
-    return start("scatter", pg, task, lambda data: written(tensor, data.view(dtype)), [tensor], async_op)
+    return start(
+        "scatter", pg, task, lambda data: written(tensor, data.view(dtype)), [tensor], async_op
+    )
 
 
-def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: Any, pg: ProcessGroup, async_op: bool) -> Work | None:
+def _reduce_scattered(
+    name: str, output: Tensor, arrays: list[np.ndarray], op: Any, pg: ProcessGroup, async_op: bool
+) -> Work | None:
     dtype = numpy_dtype(output)
     kind = operation(op, dtype, name)
     what = what_is_done(name, kind, dtype.name)
     parts = [bytes_of(a) for a in arrays]
 
     def task(lane: Any) -> np.ndarray:
-        # Not XLA's reduce_scatter, whose results on the CPU are now and then those of another call; parts are added in the order of ranks.
+        # Not XLA's reduce_scatter, whose results on the CPU are now and then those of another call;
+        # parts are added in the order of ranks.
         given = _fitting(lane.exchange(what, parts), [parts[lane.rank].size] * lane.size, pg)
         rows = [np.array(row).view(dtype) for row in given]
         return averaged(folded(rows, "sum" if kind == "avg" else kind), kind, lane.size)
@@ -506,7 +606,13 @@ def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: A
     return start(name, pg, task, lambda total: written(output, total), [output], async_op)
 
 
-def reduce_scatter(output: Tensor, input_list: Any, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Work | None:
+def reduce_scatter(
+    output: Tensor,
+    input_list: Any,
+    op: object = ReduceOp.SUM,
+    group: object = None,
+    async_op: bool = False,
+) -> Work | None:
     """Combines the processes' lists, and gives each process its item."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
@@ -517,11 +623,17 @@ def reduce_scatter(output: Tensor, input_list: Any, op: object = ReduceOp.SUM, g
     if len(input_list) != pg.size():
         raise RuntimeError("invalid input tensor list size, must be world size")
     check_places([output], input_list[pg.rank()], "reduce_scatter")
-    return _reduce_scattered("reduce_scatter", output, [taken(t) for t in input_list], op, pg, async_op)
+    return _reduce_scattered(
+        "reduce_scatter", output, [taken(t) for t in input_list], op, pg, async_op
+    )
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: object = ReduceOp.SUM,
+    group: object = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combines the processes' tensors, and gives each process its part along the first dimension.
 
@@ -536,21 +648,27 @@ def reduce_scatter_tensor(
     pg = world(group)
     if input.numel() != output.numel() * pg.size():
         raise RuntimeError(
-            f"input tensor must be the same size as output size times world size, got {tuple(input.shape)} for "
-            f"{pg.size()} times {tuple(output.shape)}"
+            "input tensor must be the same size as output size times world size, got "
+            f"{tuple(input.shape)} for {pg.size()} times {tuple(output.shape)}"
         )
     arrays = list(taken(input).reshape(pg.size(), -1))
     return _reduce_scattered("reduce_scatter_tensor", output, arrays, op, pg, async_op)
 
 
 def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: object = ReduceOp.SUM,
+    group: object = None,
+    async_op: bool = False,
 ) -> Work | None:
     """``reduce_scatter_tensor`` under its newer name."""
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
-def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: object = None, async_op: bool = False) -> Work | None:
+def all_to_all(
+    output_tensor_list: Any, input_tensor_list: Any, group: object = None, async_op: bool = False
+) -> Work | None:
     """Each process sends one tensor of its list to each process; their shapes may differ."""
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -560,7 +678,10 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: object = 
     pg = world(group)
     for side, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
         if len(tensors) != pg.size():
-            raise RuntimeError(f"ProcessGroupGloo::alltoall: {side} tensor list size {len(tensors)} does not match world size {pg.size()}")
+            raise RuntimeError(
+                f"ProcessGroupGloo::alltoall: {side} tensor list size {len(tensors)} does not "
+                f"match world size {pg.size()}"
+            )
     arrays = [taken(t) for t in input_tensor_list]
     dtype = arrays[0].dtype
     what = what_is_done("all_to_all", dtype.name)
@@ -579,7 +700,8 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: object = 
 
 
 def _fitting(rows: list[np.ndarray], expected: list[int], pg: ProcessGroup) -> list[np.ndarray]:
-    """What each process has sent, if it is as many bytes as this one has room for: none is written unless all are.
+    """What each process has sent, if it is as many bytes as this one has room for: none is written
+    unless all are.
 
     Raises:
         Disagreement: if one sent another amount.
@@ -598,7 +720,8 @@ def all_to_all_single(
     group: object = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Each process sends one part of its tensor, along the first dimension, to each process; by default all parts are equal.
+    """Each process sends one part of its tensor, along the first dimension, to each process; by
+    default all parts are equal.
 
     Raises:
         RuntimeError: if sizes do not fit.
@@ -613,7 +736,10 @@ def all_to_all_single(
     n = pg.size()
     for sizes, t in ((output_split_sizes, output), (input_split_sizes, input)):
         if not t.dim():
-            raise RuntimeError("all_to_all_single splits its tensors along the first dimension, which tensors without dimensions have not")
+            raise RuntimeError(
+                "all_to_all_single splits its tensors along the first dimension, which tensors "
+                "without dimensions have not"
+            )
         if sizes and len(sizes) != n:
             raise RuntimeError("Number of tensor splits not equal to group size")
         if sizes and (sum(sizes) != t.shape[0] or min(sizes) < 0):
@@ -637,7 +763,9 @@ def all_to_all_single(
     return start("all_to_all_single", pg, task, write, [output], async_op)
 
 
-def barrier(group: object = None, async_op: bool = False, device_ids: object = None, timeout: object = None) -> Work | None:
+def barrier(
+    group: object = None, async_op: bool = False, device_ids: object = None, timeout: object = None
+) -> Work | None:
     """Waits until all processes of the group have come here.
 
     Args:
@@ -651,8 +779,17 @@ def barrier(group: object = None, async_op: bool = False, device_ids: object = N
         return None
     pg = world(group)
     if timeout is None:
-        return start("barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, async_op)
-    work = start("barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, True)
+        return start(
+            "barrier",
+            pg,
+            lambda lane: lane.round("barrier", None, 0),
+            lambda _: None,
+            None,
+            async_op,
+        )
+    work = start(
+        "barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, True
+    )
     if async_op:
         return work
     assert work is not None
@@ -660,23 +797,27 @@ def barrier(group: object = None, async_op: bool = False, device_ids: object = N
     return None
 
 
-def monitored_barrier(group: object = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(
+    group: object = None, timeout: Any = None, wait_all_ranks: bool = False
+) -> None:
     """Waits until all processes of the group have come here; names those that do not.
 
     Raises:
-        RuntimeError: on rank 0, naming the first rank that has not come in time (all of them with ``wait_all_ranks``); on the others, that
-            rank 0 has not let them go.
+        RuntimeError: on rank 0, naming the first rank that has not come in time (all of them with
+            ``wait_all_ranks``); on the others, that rank 0 has not let them go.
     """
     if not outside(group):
         pg = world(group)
         wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
-def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
+def _all_gather_base(
+    output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False
+) -> Work | None:
     """``all_gather_into_tensor`` under its older name."""
     warnings.warn(
-        "`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use "
-        "`torch.distributed.all_gather_single` instead.",
+        "`torch.distributed._all_gather_base` is a private function and will be deprecated. Please "
+        "use `torch.distributed.all_gather_single` instead.",
         FutureWarning,
         stacklevel=2,
     )
@@ -684,12 +825,16 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: object 
 
 
 def _reduce_scatter_base(
-    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: object = ReduceOp.SUM,
+    group: object = None,
+    async_op: bool = False,
 ) -> Work | None:
     """``reduce_scatter_tensor`` under its older name."""
     warnings.warn(
-        "`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. Please use "
-        "`torch.distributed.reduce_scatter_single` instead.",
+        "`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. "
+        "Please use `torch.distributed.reduce_scatter_single` instead.",
         FutureWarning,
         stacklevel=2,
     )

@@ -19,7 +19,10 @@ class _Flags(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         if name in __all__:
             if value:
-                raise not_offered(f"torch.distributed.config.{name}", "there is one engine, the collectives of XLA")
+                raise not_offered(
+                    f"torch.distributed.config.{name}",
+                    "there is one engine, the collectives of XLA",
+                )
         elif not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name} does not exist")
         super().__setattr__(name, value)

@@ -1,4 +1,5 @@
-"""How much collectives are asked to check, which programs may read and set; nothing depends on it here."""
+"""How much collectives are asked to check, which programs may read and set; nothing depends on it
+here."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def set_debug_level(level: DebugLevel, /) -> None:
     """
     global _level
     if not isinstance(level, DebugLevel):
-        raise TypeError(f"set_debug_level() takes a torch.distributed.DebugLevel, not {type(level).__name__}")
+        raise TypeError(
+            f"set_debug_level() takes a torch.distributed.DebugLevel, not {type(level).__name__}"
+        )
     _level = level
 
 

@@ -1,4 +1,5 @@
-"""Meshes of processes, with a group along each dimension. Meshes of devices are ``jax.sharding.Mesh``."""
+"""Meshes of processes, with a group along each dimension. Meshes of devices are
+``jax.sharding.Mesh``."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class DeviceMesh:
     ) -> None:
         del backend_override, _rank, _layout  # of no effect here
         self.device_type = device_type
-        self.mesh = torch.as_tensor(mesh, dtype=torch.int32, device="cpu")  # whatever the default device is
+        # whatever the default device is
+        self.mesh = torch.as_tensor(mesh, dtype=torch.int32, device="cpu")
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._root = _root
         self._flattened: dict[str, DeviceMesh] = {}
@@ -62,7 +64,10 @@ class DeviceMesh:
             ranks = self.mesh.numel()
             if ranks > get_world_size():
                 size = get_world_size()
-                raise RuntimeError(f"Mesh should not be bigger than default world size {size}, but found {ranks} ranks!")
+                raise RuntimeError(
+                    f"Mesh should not be bigger than default world size {size}, but found {ranks} "
+                    "ranks!"
+                )
             self._groups = [self._along(d) for d in range(self.mesh.ndim)]
             _KNOWN[self._key()] = self
         if is_initialized():
@@ -85,13 +90,22 @@ class DeviceMesh:
         name = self.mesh_dim_names[dim] if self.mesh_dim_names else f"dim_{dim}"
         found = None
         for row in rows:
-            made = new_group(row, group_desc=f"mesh_{name}", sort_ranks=False)  # parts lie in the order of the mesh
+            # parts lie in the order of the mesh
+            made = new_group(row, group_desc=f"mesh_{name}", sort_ranks=False)
             found = made if isinstance(made, ProcessGroup) else found
         return found
 
     @classmethod
-    def from_group(cls, group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None) -> DeviceMesh:
-        """The mesh of a group, or of one group for each dimension, for which ``mesh`` gives the ranks.
+    def from_group(
+        cls,
+        group: Any,
+        device_type: str,
+        mesh: Any = None,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
+    ) -> DeviceMesh:
+        """The mesh of a group, or of one group for each dimension, for which ``mesh`` gives the
+        ranks.
 
         Raises:
             ValueError: if they do not fit.
@@ -104,7 +118,9 @@ class DeviceMesh:
         made = cls(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)
         if made.ndim != len(groups):
             found = f"{made.mesh.tolist()} and {len(groups)} groups"
-            raise ValueError(f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found}")
+            raise ValueError(
+                f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found}"
+            )
         made._groups = groups
         _KNOWN[made._key()] = made
         return made
@@ -140,7 +156,9 @@ class DeviceMesh:
         known = list(self.mesh_dim_names)
         if any(name not in known for name in names):
             valid = [*known, *self._get_root_mesh()._flattened]
-            raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {valid}.")
+            raise KeyError(
+                f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {valid}."
+            )
         return [known.index(name) for name in names]
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
@@ -151,7 +169,8 @@ class DeviceMesh:
         """
         dim = self._dim(
             mesh_dim,
-            "If you want to get the list of all the ProcessGroups in the DeviceMesh,please use `get_all_groups()` instead.",
+            "If you want to get the list of all the ProcessGroups in the DeviceMesh,please use "
+            "`get_all_groups()` instead.",
         )
         return self._group_of(dim)
 
@@ -159,7 +178,8 @@ class DeviceMesh:
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
         found = self._groups[dim]
-        if isinstance(found, ProcessGroup) and found.has_ended():  # of a world that is no more: the next has its own of that name
+        # of a world that is no more: the next has its own of that name
+        if isinstance(found, ProcessGroup) and found.has_ended():
             found = self._groups[dim] = _resolve_process_group(found.group_name)
         return found
 
@@ -198,7 +218,10 @@ class DeviceMesh:
             and all(name in self.mesh_dim_names for name in names)
             and self._names(*names) != sorted(self._names(*names))
         ):
-            raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
+            raise KeyError(
+                f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in "
+                "ascending order."
+            )
         return self._sliced(names)
 
     def _sliced(self, names: tuple[str, ...]) -> DeviceMesh:
@@ -218,12 +241,20 @@ class DeviceMesh:
         return made
 
     def _of(self, mesh: object, names: tuple[str, ...] | None) -> DeviceMesh:
-        return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _init_backend=False, _root=self._get_root_mesh())
+        return DeviceMesh(
+            self.device_type,
+            mesh,
+            mesh_dim_names=names,
+            _init_backend=False,
+            _root=self._get_root_mesh(),
+        )
 
     def _is_current_rank_part_of_mesh(self) -> bool:
         return self._coordinate is not None
 
-    def _flatten(self, mesh_dim_name: str | None = None, backend_override: object = None) -> DeviceMesh:
+    def _flatten(
+        self, mesh_dim_name: str | None = None, backend_override: object = None
+    ) -> DeviceMesh:
         """The mesh with all dimensions made one. All processes of the whole mesh call this."""
         del backend_override
         if self.mesh_dim_names is None:
@@ -241,7 +272,11 @@ class DeviceMesh:
         return made
 
     def _unflatten(
-        self, dim: int | str, mesh_sizes: tuple[int, ...], mesh_dim_names: tuple[str, ...], backend_override: object = None
+        self,
+        dim: int | str,
+        mesh_sizes: tuple[int, ...],
+        mesh_dim_names: tuple[str, ...],
+        backend_override: object = None,
     ) -> DeviceMesh:
         """The mesh with one dimension made several. All processes of the whole mesh call this.
 
@@ -275,9 +310,13 @@ class DeviceMesh:
         """
         root = device_mesh_list[0]._get_root_mesh()
         if any(part._get_root_mesh() is not root for part in device_mesh_list):
-            raise RuntimeError("Cannot concatenate DeviceMeshes derived from different device meshs")
+            raise RuntimeError(
+                "Cannot concatenate DeviceMeshes derived from different device meshs"
+            )
         names = tuple(name for part in device_mesh_list for name in part.mesh_dim_names or ())
-        if len(set(names)) != len(names) or any(name not in (root.mesh_dim_names or ()) for name in names):
+        if len(set(names)) != len(names) or any(
+            name not in (root.mesh_dim_names or ()) for name in names
+        ):
             raise RuntimeError(f"Cannot concatenate overlapping meshes: {device_mesh_list}")
         return root._sliced(names)
 
@@ -291,7 +330,10 @@ class DeviceMesh:
         if not names:
             raise KeyError("No `mesh_dim_names` found.")
         if mesh_dim_name not in names:
-            words = f"Mesh dimension '{mesh_dim_name}' does not exist.", f"Available mesh dimensions are: mesh_dim_names={names}"
+            words = (
+                f"Mesh dimension '{mesh_dim_name}' does not exist.",
+                f"Available mesh dimensions are: mesh_dim_names={names}",
+            )
             raise KeyError(*words)
         return names.index(mesh_dim_name)
 
@@ -314,22 +356,37 @@ class DeviceMesh:
     def _key(self) -> object:
         found = self.__dict__.get("_identity")
         if found is None:
-            found = self.__dict__["_identity"] = (self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks))
+            found = self.__dict__["_identity"] = (
+                self.device_type,
+                self.shape,
+                self.mesh_dim_names,
+                tuple(self._ranks),
+            )
         return found
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names or itertools.repeat(None)
-        sizes = [str(size) if name is None else f"{name}={size}" for name, size in zip(names, self.shape, strict=False)]
-        shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 and self.mesh_dim_names is None else ''})"
+        sizes = [
+            str(size) if name is None else f"{name}={size}"
+            for name, size in zip(names, self.shape, strict=False)
+        ]
+        shape = (
+            f"({', '.join(sizes)}{',' if len(sizes) == 1 and self.mesh_dim_names is None else ''})"
+        )
         offsets = [math.prod(self.shape[d + 1 :]) for d in range(self.ndim)]
-        steps = [self._ranks[offsets[d]] - self._ranks[0] if size > 1 else "()" for d, size in enumerate(self.shape)]
+        steps = [
+            self._ranks[offsets[d]] - self._ranks[0] if size > 1 else "()"
+            for d, size in enumerate(self.shape)
+        ]
         strides = f"({', '.join(map(str, steps))}{',' if self.ndim == 1 else ''})"
         return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
 
 
 def _ordered_group(ranks: list[int], name: str) -> object:
     """A group of ranks as they are numbered in a mesh, which those among them make."""
-    return new_group(ranks, use_local_synchronization=True, group_desc=f"mesh_{name}", sort_ranks=False)
+    return new_group(
+        ranks, use_local_synchronization=True, group_desc=f"mesh_{name}", sort_ranks=False
+    )
 
 
 #: Meshes whose blocks are entered.
@@ -341,11 +398,14 @@ _KNOWN: weakref.WeakValueDictionary[object, DeviceMesh] = weakref.WeakValueDicti
 
 
 def known_mesh(device_type: str, ranks: object, names: tuple[str, ...] | None) -> DeviceMesh:
-    """A mesh that equals what is asked for; makes one if there is none, which all processes do then."""
+    """A mesh that equals what is asked for; makes one if there is none, which all processes do
+    then."""
     bare = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
     found = _KNOWN.get(bare._key())
     if found is None:
-        found = bare if not is_initialized() else DeviceMesh(device_type, ranks, mesh_dim_names=names)
+        found = (
+            bare if not is_initialized() else DeviceMesh(device_type, ranks, mesh_dim_names=names)
+        )
     return found
 
 
@@ -361,25 +421,37 @@ def current_mesh() -> DeviceMesh:
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: object = None
+    device_type: str,
+    mesh_shape: tuple[int, ...],
+    *,
+    mesh_dim_names: tuple[str, ...] | None = None,
+    backend_override: object = None,
 ) -> DeviceMesh:
     """A mesh of the given sizes, in the order of ranks; makes the default group if there is none.
 
     Raises:
-        RuntimeError: if the mesh has more places than there are processes, or names that do not fit.
+        RuntimeError: if the mesh has more places than there are processes, or names that do not
+            fit.
     """
     del backend_override
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
-            raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}")
+            raise RuntimeError(
+                "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names "
+                f"{mesh_dim_names}"
+            )
         if len(mesh_shape) != len(mesh_dim_names):
             raise RuntimeError(
-                "mesh_shape and mesh_dim_names should have same length! "
-                f"Found len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):{len(mesh_shape)}."
+                "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "
+                f"{len(mesh_dim_names)} and len(mesh_shape):{len(mesh_shape)}."
             )
     if not device_type.isalpha():
         raise RuntimeError(
             f"Device type with index is not supported but got {device_type}. ",
             "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
         )
-    return DeviceMesh(device_type, torch.arange(math.prod(mesh_shape), device="cpu").reshape(mesh_shape), mesh_dim_names=mesh_dim_names)
+    return DeviceMesh(
+        device_type,
+        torch.arange(math.prod(mesh_shape), device="cpu").reshape(mesh_shape),
+        mesh_dim_names=mesh_dim_names,
+    )

@@ -1,4 +1,5 @@
-"""Process groups: which processes there are, which of them belong together, and what connects them."""
+"""Process groups: which processes there are, which of them belong together, and what connects
+them."""
 
 from __future__ import annotations
 
@@ -35,9 +36,18 @@ from .works import settle
 
 
 class ProcessGroup:
-    """Some of the processes, in an order of their own, among which collectives go on independently of other groups."""
+    """Some of the processes, in an order of their own, among which collectives go on independently
+    of other groups."""
 
-    def __init__(self, ranks: tuple[int, ...], name: str, backend: Backend, store: Store, timeout: datetime.timedelta, desc: str) -> None:
+    def __init__(
+        self,
+        ranks: tuple[int, ...],
+        name: str,
+        backend: Backend,
+        store: Store,
+        timeout: datetime.timedelta,
+        desc: str,
+    ) -> None:
         self.ranks, self.backend, self.store = ranks, backend, store
         self.group_name, self.group_desc = name, desc
         self._set_seconds(timeout)
@@ -107,20 +117,25 @@ class ProcessGroup:
         reason = f"{name} has not ended within {seconds} seconds{STATE.lost(self.ranks)}"
         if self._lane is not None:
             self._lane.give_up(f"an earlier call failed: {reason}")
-        return DistBackendError(f"[Rank {STATE.rank}] {name} of {self._words()} timed out: {reason}")
+        return DistBackendError(
+            f"[Rank {STATE.rank}] {name} of {self._words()} timed out: {reason}"
+        )
 
     def _submit(self, name: str, task: Callable[..., object]) -> Ticket:
         del name
         lane = self._lane
         if lane is None:
-            lane = self._lane = Lane(self._connected, len(self.ranks), lambda: STATE.lost(self.ranks, wait=0.5))
+            lane = self._lane = Lane(
+                self._connected, len(self.ranks), lambda: STATE.lost(self.ranks, wait=0.5)
+            )
         return lane.submit(task)
 
     def _connected(self) -> object:
         from ._fabric import Fabric, own_address
 
         key = f"fabric/{self.group_name}"
-        # Whoever waits in vain for the others inside of JAX's client is ended by it, with SIGABRT: all have to be here before.
+        # Whoever waits in vain for the others inside of JAX's client is ended by it, with SIGABRT:
+        # all have to be here before.
         if self._rank:
             self.store.set(f"{key}/came/{self._rank}", b"")
         else:
@@ -159,9 +174,14 @@ class ProcessGroup:
             except DistStoreError:
                 lost = STATE.lost(self.ranks)
                 if lost or left <= _LOOK:
-                    missing = [key.rpartition("/")[2] for key in keys if not self.store.check([key])]
+                    missing = [
+                        key.rpartition("/")[2] for key in keys if not self.store.check([key])
+                    ]
                     who = ", ".join(missing) if self._rank == 0 else "0"
-                    words = f"the group was not connected within {self._seconds} seconds: its process {who} has not come"
+                    words = (
+                        f"the group was not connected within {self._seconds} seconds: its process "
+                        f"{who} has not come"
+                    )
                     raise DistStoreError(f"{words}{lost}") from None
         if lost := STATE.lost(self.ranks):
             raise DistStoreError(f"the group cannot be connected{lost}")
@@ -174,14 +194,16 @@ ProcessGroup.__module__ = "torch.distributed.distributed_c10d"
 
 #: Seconds between two looks at who has ended.
 _LOOK = 1.0
-#: Seconds that JAX's client is given beyond a group's own: what it does at their end ends the process.
+#: Seconds that JAX's client is given beyond a group's own: what it does at their end ends the
+#: process.
 _GRACE = 3600.0
 
 
 class _State:
     """What this process knows of the world; nothing while there is no default group."""
 
-    #: How often a default group was made: the same in all processes, so that keys of one world are never those of the next.
+    #: How often a default group was made: the same in all processes, so that keys of one world are
+    #: never those of the next.
     made = 0
 
     def __init__(self) -> None:
@@ -202,19 +224,28 @@ class _State:
         self.mail: Any = None
 
     def lost(self, ranks: tuple[int, ...], wait: float = 0.0) -> str:
-        """Words about those of some ranks that have ended, as far as it is known; it is not known while the store does not answer."""
+        """Words about those of some ranks that have ended, as far as it is known; it is not known
+        while the store does not answer."""
         store, tcp = self.store, _tcp_of(self.store)
         if tcp is None or self.presence is None:
             return ""
         end = time.monotonic() + wait
         try:
             while True:
-                gone = [r for r in ranks if r != self.rank and tcp._soon("check", [_prefix_of(store, f"lost/{r}")])]
+                gone = [
+                    r
+                    for r in ranks
+                    if r != self.rank and tcp._soon("check", [_prefix_of(store, f"lost/{r}")])
+                ]
                 if gone or time.monotonic() >= end:
                     break
                 time.sleep(0.02)
         except DistError as e:
-            return "" if isinstance(e.__context__, TimeoutError) else "; rank 0, which held the store, has ended"
+            return (
+                ""
+                if isinstance(e.__context__, TimeoutError)
+                else "; rank 0, which held the store, has ended"
+            )
         return f"; ended: rank {', '.join(map(str, gone))}" if gone else ""
 
 
@@ -258,7 +289,9 @@ def _bound(device_id: device | None) -> device | None:
         ValueError: for the CPU, and for a device without index.
     """
     if device_id is not None and (device_id.index is None or device_id.type == "cpu"):
-        raise ValueError("init_process_group device_id parameter must be an accelerator with an index")
+        raise ValueError(
+            "init_process_group device_id parameter must be an accelerator with an index"
+        )
     return device_id
 
 
@@ -274,18 +307,25 @@ def _own_device(device_id: Any) -> device | None:
     change = "Please use a different compiled version that supports your accelerator."
     if isinstance(device_id, int):
         if own is None:
-            raise ValueError(f"device_id is an int, but no accelerator support is found from the current compilation. {change}")
+            raise ValueError(
+                "device_id is an int, but no accelerator support is found from the current "
+                f"compilation. {change}"
+            )
         device_id = device(own.type, device_id)
     if device_id.type == "cpu":
         return _bound(device_id)
     if own is None or device_id.type != own.type:
-        raise ValueError(f"device_id {device_id} does not match the current compilation's accelerator support: {own}. {change}")
+        raise ValueError(
+            f"device_id {device_id} does not match the current compilation's accelerator support: "
+            f"{own}. {change}"
+        )
     if device_id.index is None:
         raise ValueError("Please use a device_id with index.")
     count = device_count()
     if device_id.index >= count:
         raise ValueError(
-            f"device_id {device_id} is out of range. Please use a device index less than the number of accelerators available: {count}."
+            f"device_id {device_id} is out of range. Please use a device index less than the "
+            f"number of accelerators available: {count}."
         )
     return device_id
 
@@ -305,21 +345,26 @@ def init_process_group(
     """Makes the default group, of all processes: waits for them.
 
     Args:
-        backend: ``"gloo"``, or the name of another that programs give (``"nccl"``, ``"cpu:gloo,cuda:nccl"``); the engine is the same.
+        backend: ``"gloo"``, or the name of another that programs give (``"nccl"``,
+            ``"cpu:gloo,cuda:nccl"``); the engine is the same.
         init_method: ``env://`` (the default), ``tcp://host:port`` or ``file:///path``.
         timeout: how long collectives may take; 30 minutes by default.
         world_size: how many processes there are.
         rank: which of them this is.
         store: a store they share, in place of ``init_method``.
-        device_id: the accelerator of this process, or its index; kept as the group's ``bound_device_id``.
+        device_id: the accelerator of this process, or its index; kept as the group's
+            ``bound_device_id``.
 
     Raises:
-        ValueError: if there is a group already, something that is needed is not given, or ``device_id`` is no accelerator here.
+        ValueError: if there is a group already, something that is needed is not given, or
+            ``device_id`` is no accelerator here.
         DistNetworkError: if the others are not met in time.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        >>> torch.distributed.init_process_group(
+        ...     "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+        ... )
         >>> torch.distributed.get_world_size()
         1
         >>> torch.distributed.destroy_process_group()
@@ -333,17 +378,32 @@ def init_process_group(
     kind = Backend(backend or "gloo").checked()
     timeout = default_pg_timeout if timeout is None else timeout
     if not isinstance(timeout, datetime.timedelta):
-        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
     own = store is None
     if store is None:
         store, rank, world_size = next(
-            iter(rendezvous("env://" if init_method is None else init_method, rank, world_size, timeout=timeout))
+            iter(
+                rendezvous(
+                    "env://" if init_method is None else init_method,
+                    rank,
+                    world_size,
+                    timeout=timeout,
+                )
+            )
         )
         store.set_timeout(timeout)
     elif world_size < 1 or rank < 0:
-        raise AssertionError("world_size must be positive if using store" if world_size < 1 else "rank must be non-negative if using store")
+        raise AssertionError(
+            "world_size must be positive if using store"
+            if world_size < 1
+            else "rank must be non-negative if using store"
+        )
     if not 0 <= rank < world_size:
-        raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {world_size - 1}]")
+        raise ValueError(
+            f"Invalid rank {rank}, rank should be in the interval [0, {world_size - 1}]"
+        )
     _State.made += 1
     tcp = _tcp_of(store)
     STATE.rank, STATE.size, STATE.is_own = rank, world_size, own
@@ -366,16 +426,21 @@ def init_process_group(
 
 
 def _introduce(tcp: Any, timeout: datetime.timedelta) -> None:
-    """Leaves the will that tells the others when this process ends; waits until the store's holder is there."""
+    """Leaves the will that tells the others when this process ends; waits until the store's holder
+    is there."""
     if tcp is None:
         return
-    # A connection of its own: it ends with the process, whatever becomes of the others. The holder's own reaches itself.
-    STATE.presence = Client("127.0.0.1" if tcp._server else tcp.host, tcp.port, timeout.total_seconds())
+    # A connection of its own: it ends with the process, whatever becomes of the others. The
+    # holder's own reaches itself.
+    STATE.presence = Client(
+        "127.0.0.1" if tcp._server else tcp.host, tcp.port, timeout.total_seconds()
+    )
     STATE.presence.ask("will", 0.0, _prefix_of(STATE.store, f"lost/{STATE.rank}"))
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Ends a group; without one, or given the default group, all of them. Another ``init_process_group`` may follow.
+    """Ends a group; without one, or given the default group, all of them. Another
+    ``init_process_group`` may follow.
 
     Raises:
         AssertionError: if there is no default group.
@@ -395,7 +460,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     _forget()
 
 
-#: Seconds that a process which leaves waits for the others to leave, too, before it closes a store that it holds.
+#: Seconds that a process which leaves waits for the others to leave, too, before it closes a store
+#: that it holds.
 _PARTING = 5.0
 #: Seconds that a program which ends gives the threads of collectives to end.
 _ENDING = 2.0
@@ -403,7 +469,13 @@ _ENDING = 2.0
 
 def _forget() -> None:
     settle()
-    store, tcp, presence, rank, size = STATE.store, _tcp_of(STATE.store), STATE.presence, STATE.rank, STATE.size
+    store, tcp, presence, rank, size = (
+        STATE.store,
+        _tcp_of(STATE.store),
+        STATE.presence,
+        STATE.rank,
+        STATE.size,
+    )
     is_own = STATE.is_own
     for found in STATE.groups:
         found.shutdown()
@@ -422,9 +494,13 @@ def _forget() -> None:
             end = time.monotonic() + _PARTING
             if not is_own:
                 pass  # the program goes on using the store that it has given
-            elif held:  # what the others still ask for must be there until they have left, and the port free when this returns
+            # what the others still ask for must be there until they have left, and the port free
+            # when this returns
+            elif held:
                 while time.monotonic() < end and not all(
-                    store.check([f"left/{r}"]) or store.check([f"lost/{r}"]) for r in range(size) if r != rank
+                    store.check([f"left/{r}"]) or store.check([f"lost/{r}"])
+                    for r in range(size)
+                    if r != rank
                 ):
                     time.sleep(0.001)
                 tcp._close()
@@ -435,13 +511,15 @@ def _forget() -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Lets the interpreter go: nothing is awaited, as a process that ends early must not wait for those that do not."""
+    """Lets the interpreter go: nothing is awaited, as a process that ends early must not wait for
+    those that do not."""
     lanes = list(LANES)
     for lane in lanes:
         lane.close()
         if lane.is_busy():
             lane.give_up("the program has ended")
-    # A thread that comes back from XLA while the interpreter ends would abort the process; what is given up comes back at once.
+    # A thread that comes back from XLA while the interpreter ends would abort the process; what is
+    # given up comes back at once.
     end = time.monotonic() + _ENDING
     for lane in lanes:
         lane.ended(max(0.0, end - time.monotonic()))
@@ -455,7 +533,10 @@ def world(group: object = None) -> ProcessGroup:
     """
     found = _the(group)
     if found is None:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
     return found
 
 
@@ -490,7 +571,11 @@ def _get_default_group() -> ProcessGroup:
 
 def _rank_not_in_group(group: object) -> bool:
     """Whether a group is none of this process."""
-    return group is not None and not isinstance(group, ProcessGroup) and group == GroupMember.NON_GROUP_MEMBER
+    return (
+        group is not None
+        and not isinstance(group, ProcessGroup)
+        and group == GroupMember.NON_GROUP_MEMBER
+    )
 
 
 def new_group(
@@ -503,9 +588,11 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some ranks. All processes call this with the same ranks, also those that will not be in it.
+    """A group of some ranks. All processes call this with the same ranks, also those that will not
+    be in it.
 
-    With ``use_local_synchronization`` only those call it that will. They are connected by their first collective.
+    With ``use_local_synchronization`` only those call it that will. They are connected by their
+    first collective.
 
     Returns:
         The group, or ``GroupMember.NON_GROUP_MEMBER``.
@@ -519,12 +606,16 @@ def new_group(
     given = list(range(STATE.size)) if ranks is None else list(ranks)
     for rank in given:
         if not 0 <= rank < STATE.size:
-            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {STATE.size - 1} (world_size={STATE.size})")
+            raise ValueError(
+                f"Rank {rank} is out of range. Valid ranks are 0 to {STATE.size - 1} "
+                f"(world_size={STATE.size})"
+            )
     if len(set(given)) != len(given):
         raise ValueError(f"ranks list must not contain duplicate entries, got {given}")
     chosen = tuple(sorted(given) if sort_ranks else given)
     if use_local_synchronization:
-        same = STATE.made_of.get(chosen, 0)  # also those that have ended, whose keys the store may still have
+        # also those that have ended, whose keys the store may still have
+        same = STATE.made_of.get(chosen, 0)
         STATE.made_of[chosen] = same + 1
         name = f"{'_'.join(map(str, chosen))}_{same}"
     else:
@@ -533,7 +624,14 @@ def new_group(
     if STATE.rank not in chosen:
         return GroupMember.NON_GROUP_MEMBER
     kind = Backend(backend or default.backend).checked()
-    made = ProcessGroup(chosen, name, kind, PrefixStore(name, STATE.store), timeout or default_pg_timeout, group_desc or "undefined")
+    made = ProcessGroup(
+        chosen,
+        name,
+        kind,
+        PrefixStore(name, STATE.store),
+        timeout or default_pg_timeout,
+        group_desc or "undefined",
+    )
     made.bound_device_id = bound
     STATE.groups.append(made)
     return made
@@ -564,8 +662,15 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     """
     if _rank_not_in_group(group):
         return -1
-    if group is not None and group is not GroupMember.WORLD and not any(group is known for known in STATE.groups):
-        raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
+    if (
+        group is not None
+        and group is not GroupMember.WORLD
+        and not any(group is known for known in STATE.groups)
+    ):
+        raise ValueError(
+            f"Group {group} is not registered, please create group with "
+            "torch.distributed.new_group API"
+        )
     return world(group).rank()
 
 
@@ -644,7 +749,10 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
         return int(fallback_rank)
-    raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work.")
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work."
+    )
 
 
 __all__ = [

@@ -1,4 +1,5 @@
-"""Where the records of ``torch.distributed`` go, by destination; programs put handlers of their own here before they import the rest."""
+"""Where the records of ``torch.distributed`` go, by destination; programs put handlers of their own
+here before they import the rest."""
 
 from __future__ import annotations
 

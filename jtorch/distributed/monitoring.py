@@ -21,14 +21,16 @@ def wait_for_all(pg: Any, timeout: datetime.timedelta, wait_all_ranks: bool) -> 
             pg.store.wait([f"{key}/go"], timeout)
         except DistStoreError:
             raise RuntimeError(
-                f"Rank {pg.ranks[pg.rank()]} successfully reached monitoredBarrier, but received errors while waiting for send/recv from "
-                f"rank {pg.ranks[0]}. Please check rank {pg.ranks[0]} logs for faulty rank."
+                f"Rank {pg.ranks[pg.rank()]} successfully reached monitoredBarrier, but received "
+                f"errors while waiting for send/recv from rank {pg.ranks[0]}. Please check rank "
+                f"{pg.ranks[0]} logs for faulty rank."
             ) from None
         found = pg.store.get(f"{key}/go").decode()
         if found:
             raise RuntimeError(
-                f"Rank {pg.ranks[pg.rank()]} successfully reached monitoredBarrier, but received errors while waiting for send/recv from "
-                f"rank {pg.ranks[0]}. Please check rank {pg.ranks[0]} logs for faulty rank. ({found})"
+                f"Rank {pg.ranks[pg.rank()]} successfully reached monitoredBarrier, but received "
+                f"errors while waiting for send/recv from rank {pg.ranks[0]}. Please check rank "
+                f"{pg.ranks[0]} logs for faulty rank. ({found})"
             )
         return
     end, missing = time.monotonic() + timeout.total_seconds(), []
@@ -44,7 +46,10 @@ def wait_for_all(pg: Any, timeout: datetime.timedelta, wait_all_ranks: bool) -> 
     words = ""
     if missing:
         if wait_all_ranks:
-            words = f"Ranks {', '.join(map(str, missing))} failed to pass monitoredBarrier in {milliseconds} ms"
+            words = (
+                f"Ranks {', '.join(map(str, missing))} failed to pass monitoredBarrier in "
+                f"{milliseconds} ms"
+            )
         else:
             words = f"Rank {missing[0]} failed to pass monitoredBarrier in {milliseconds} ms"
     pg.store.set(f"{key}/go", words)

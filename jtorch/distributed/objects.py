@@ -41,7 +41,11 @@ def all_gather_object(object_list: list[Any], obj: object, group: object = None)
 
 
 def gather_object(
-    obj: object, object_gather_list: list[Any] | None = None, dst: int | None = None, group: object = None, group_dst: int | None = None
+    obj: object,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: object = None,
+    group_dst: int | None = None,
 ) -> None:
     """Puts each process's object into a list of one of them.
 
@@ -64,7 +68,11 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: object = None, device: object = None, group_src: int | None = None
+    object_list: list[Any],
+    src: int | None = None,
+    group: object = None,
+    device: object = None,
+    group_src: int | None = None,
 ) -> None:
     """Replaces the objects of a list, of the same length everywhere, by those of one process."""
     del device
@@ -74,13 +82,18 @@ def broadcast_object_list(
     root = root_of(pg, src, group_src, "broadcast_object_list")
     mine = [_pickled(obj) for obj in object_list] if pg.rank() == root else []
     head = np.array([len(object_list), *(p.size for p in mine)], np.int64)
-    data = np.concatenate([head.view(np.uint8), *mine]) if pg.rank() == root else np.empty(0, np.uint8)
+    data = (
+        np.concatenate([head.view(np.uint8), *mine]) if pg.rank() == root else np.empty(0, np.uint8)
+    )
     row = _gathered(f"broadcast_object_list from {root}", pg, data)[root].copy()
     if pg.rank() == root:
         return
     count = int(row[:8].view(np.int64)[0])
     if count != len(object_list):
-        raise RuntimeError(f"broadcast_object_list: rank {pg.ranks[root]} sends {count} objects for a list of {len(object_list)}")
+        raise RuntimeError(
+            f"broadcast_object_list: rank {pg.ranks[root]} sends {count} objects for a list of "
+            f"{len(object_list)}"
+        )
     sizes, at = row[8 : 8 + 8 * count].view(np.int64), 8 + 8 * count
     for i, n in enumerate(sizes.tolist()):
         object_list[i] = _unpickled(row[at : at + n])
@@ -94,7 +107,8 @@ def scatter_object_list(
     group: object = None,
     group_src: int | None = None,
 ) -> None:
-    """Gives each process one object of one process's list, as the first item of ``scatter_object_output_list``.
+    """Gives each process one object of one process's list, as the first item of
+    ``scatter_object_output_list``.
 
     Raises:
         ValueError: if there is no place for it, or the list has not one object for each process.
@@ -104,22 +118,30 @@ def scatter_object_list(
     pg = world(group)
     root = root_of(pg, src, group_src, "scatter_object_list")
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
     if pg.rank() == root:
         if scatter_object_input_list is None:
             raise ValueError("source rank must provide non-None scatter_object_input_list")
         if len(scatter_object_input_list) != pg.size():
-            raise ValueError(f"scatter_object_list needs an object for each of the {pg.size()} processes")
+            raise ValueError(
+                f"scatter_object_list needs an object for each of the {pg.size()} processes"
+            )
         parts = [_pickled(obj) for obj in scatter_object_input_list]
     else:
         parts = [np.empty(0, np.uint8)] * pg.size()
     name = f"scatter_object_list from {root}"
     found: list[Any] = []
-    start(name, pg, lambda lane: lane.exchange(name, parts, strict=False), found.extend, None, False)
+    start(
+        name, pg, lambda lane: lane.exchange(name, parts, strict=False), found.extend, None, False
+    )
     scatter_object_output_list[0] = _unpickled(found[root])
 
 
-def _object_to_tensor(obj: object, device: Any = None, group: object = None) -> tuple[Tensor, Tensor]:
+def _object_to_tensor(
+    obj: object, device: Any = None, group: object = None
+) -> tuple[Tensor, Tensor]:
     """The pickle of an object as bytes in a tensor, and how many they are."""
     from .. import tensor
 

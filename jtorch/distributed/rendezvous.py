@@ -1,4 +1,5 @@
-"""How the processes of a group find one another: ``env://``, ``tcp://``, ``file://``, and what programs register."""
+"""How the processes of a group find one another: ``env://``, ``tcp://``, ``file://``, and what
+programs register."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _handlers: dict[str, Callable[..., Iterator[Found]]] = {}
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Found]]) -> None:
-    """Has ``handler(url, ...)`` serve addresses of a scheme: a generator of ``(store, rank, world_size)``.
+    """Has ``handler(url, ...)`` serve addresses of a scheme: a generator of
+    ``(store, rank, world_size)``.
 
     Raises:
         RuntimeError: if the scheme has one.
@@ -55,17 +57,24 @@ def _missing(scheme: str, what: str) -> ValueError:
     return ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {what}")
 
 
-def tcp_store(host: str, port: int, rank: int, world_size: int, timeout: datetime.timedelta) -> Store:
+def tcp_store(
+    host: str, port: int, rank: int, world_size: int, timeout: datetime.timedelta
+) -> Store:
     """The store that rank 0 holds, or the launcher where it says so."""
     if world_size == 1:  # nobody else will ask
         return HashStore()
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        return PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, world_size, False, timeout, wait_for_workers=False))
+        return PrefixStore(
+            f"/worker/attempt_{attempt}",
+            TCPStore(host, port, world_size, False, timeout, wait_for_workers=False),
+        )
     return TCPStore(host, port, world_size, rank == 0, timeout)
 
 
-def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
+def _file(
+    url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object
+) -> Iterator[Found]:
     del timeout, kwargs
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -79,7 +88,9 @@ def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: 
     raise RuntimeError("Unable to perform rerendezvous using file:// method")
 
 
-def _tcp(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
+def _tcp(
+    url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object
+) -> Iterator[Found]:
     del kwargs
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -93,7 +104,9 @@ def _tcp(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: o
     raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
 
 
-def _env(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
+def _env(
+    url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object
+) -> Iterator[Found]:
     del kwargs
     query = dict(parse_qsl(urlsplit(url).query))
 

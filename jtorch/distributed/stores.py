@@ -1,4 +1,5 @@
-"""Stores: keys and values that the processes of a group share, by which they find one another and agree."""
+"""Stores: keys and values that the processes of a group share, by which they find one another and
+agree."""
 
 from __future__ import annotations
 
@@ -24,14 +25,20 @@ _SOON = 2.0
 def _bytes(value: object) -> bytes:
     if isinstance(value, str):
         return value.encode()
-    if not isinstance(value, (bytes, bytearray, memoryview)):  # `bytes` of a number would be so many zeros
-        raise TypeError(f"incompatible function arguments: values of a store are text or bytes, not {type(value).__name__}")
+    # `bytes` of a number would be so many zeros
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            "incompatible function arguments: values of a store are text or bytes, not "
+            f"{type(value).__name__}"
+        )
     return bytes(value)
 
 
 def _text(key: object) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"incompatible function arguments: keys of a store are text, not {type(key).__name__}")
+        raise TypeError(
+            f"incompatible function arguments: keys of a store are text, not {type(key).__name__}"
+        )
     return key
 
 
@@ -89,8 +96,15 @@ class Store:
         self._ask("append", self._seconds(), _text(key), _bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
-        """Stores a value if the present one is as expected (an empty one: if there is none); what is there afterwards."""
-        return self._ask("compare_set", self._seconds(), _text(key), _bytes(expected_value), _bytes(desired_value))
+        """Stores a value if the present one is as expected (an empty one: if there is none); what
+        is there afterwards."""
+        return self._ask(
+            "compare_set",
+            self._seconds(),
+            _text(key),
+            _bytes(expected_value),
+            _bytes(desired_value),
+        )
 
     def wait(self, keys: list[str], timeout: datetime.timedelta | None = None) -> None:
         """Waits for keys.
@@ -193,7 +207,8 @@ class TCPStore(Store):
         world_size: how many processes will use it; None if that is not known.
         is_master: whether this process holds it.
         timeout: how long to wait for the others, and by default for keys.
-        wait_for_workers: whether the process that holds it waits until all ``world_size`` have come.
+        wait_for_workers: whether the process that holds it waits until all ``world_size`` have
+            come.
     """
 
     def __init__(
@@ -211,7 +226,10 @@ class TCPStore(Store):
         super().__init__()
         del multi_tenant, use_libuv  # the server is the same
         if master_listen_fd is not None:
-            raise NotImplementedError("TCPStore(master_listen_fd=...) is not offered by jtorch: the store opens its own socket")
+            raise NotImplementedError(
+                "TCPStore(master_listen_fd=...) is not offered by jtorch: the store opens its own "
+                "socket"
+            )
         if world_size == 0:
             raise ValueError("TCPStore world size cannot be 0")
         self._timeout = timeout
@@ -229,7 +247,10 @@ class TCPStore(Store):
                 except DistStoreError:
                     came = self._ask("add", seconds, "init/", 0)
                     self._close()  # whoever handles the error may try again, at the same port
-                    words = f"Timed out after {round(seconds)} seconds waiting for clients. {came}/{world_size} clients joined."
+                    words = (
+                        f"Timed out after {round(seconds)} seconds waiting for clients. "
+                        f"{came}/{world_size} clients joined."
+                    )
                     raise DistStoreError(words) from None
 
     def _ask(self, name: str, timeout: float, *arguments: object) -> Any:
@@ -237,8 +258,13 @@ class TCPStore(Store):
         return where.ask(name, timeout, *arguments)
 
     def _soon(self, name: str, *arguments: object) -> Any:
-        """An operation that waits for no key, of a store whose holder may have ended or hang: at most some seconds."""
-        return self._ask(name, 0.0, *arguments) if self._client is None else self._client.ask(name, 0.0, *arguments, grace=_SOON)
+        """An operation that waits for no key, of a store whose holder may have ended or hang: at
+        most some seconds."""
+        return (
+            self._ask(name, 0.0, *arguments)
+            if self._client is None
+            else self._client.ask(name, 0.0, *arguments, grace=_SOON)
+        )
 
     def num_keys(self) -> int:
         """How many keys there are."""
@@ -272,7 +298,8 @@ class FileStore(Store):
     """A store in a file that all processes see.
 
     Args:
-        file_name: the file, which is made if it is not there; the last of ``world_size`` processes that lets go of the store removes it.
+        file_name: the file, which is made if it is not there; the last of ``world_size`` processes
+            that lets go of the store removes it.
         world_size: how many processes will use it; -1 if that is not known.
     """
 
@@ -289,7 +316,9 @@ class FileStore(Store):
                 return self._once(name, 0.0, *arguments)
             except DistStoreError:
                 if time.monotonic() >= end:
-                    waited = f"Timeout waiting for key: {arguments[0]} after {round(timeout * 1000)} ms"
+                    waited = (
+                        f"Timeout waiting for key: {arguments[0]} after {round(timeout * 1000)} ms"
+                    )
                     raise DistStoreError("Wait timeout" if name == "wait" else waited) from None
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
@@ -306,7 +335,12 @@ class FileStore(Store):
                 memory.values = dict(values)
                 memory.queues.update((key, deque(items)) for key, items in queues)
             result = memory.ask(name, timeout, *arguments)
-            new = _packed([list(map(list, memory.values.items())), [[key, list(items)] for key, items in memory.queues.items()]])
+            new = _packed(
+                [
+                    list(map(list, memory.values.items())),
+                    [[key, list(items)] for key, items in memory.queues.items()],
+                ]
+            )
             if new != data:
                 file.seek(0)
                 file.write(new)
@@ -352,7 +386,8 @@ class PrefixStore(Store):
 
     def get(self, key: str) -> bytes:
         """The value of a key, once it is there."""
-        return _bytes(self.underlying_store.get(self._key(key)))  # which one written in Python may give as text
+        # which one written in Python may give as text
+        return _bytes(self.underlying_store.get(self._key(key)))
 
     def add(self, key: str, amount: int) -> int:
         """Adds to a counter, which begins at 0, and returns it."""
@@ -389,7 +424,11 @@ class PrefixStore(Store):
     def list_keys(self) -> list[str]:
         """Those of the other store's keys that have the prefix, without it."""
         start = self._key("")
-        return [key.removeprefix(start) for key in self.underlying_store.list_keys() if key.startswith(start)]
+        return [
+            key.removeprefix(start)
+            for key in self.underlying_store.list_keys()
+            if key.startswith(start)
+        ]
 
     @property
     def _underlying_non_prefix_store(self) -> Store:

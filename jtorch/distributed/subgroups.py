@@ -26,11 +26,19 @@ def new_subgroups_by_enumeration(
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     own, all_of_them, where = None, [], {}
     for ranks in ranks_per_subgroup_list:
-        made = new_group(ranks=ranks, timeout=timeout, backend=backend, pg_options=pg_options, group_desc=group_desc)
+        made = new_group(
+            ranks=ranks,
+            timeout=timeout,
+            backend=backend,
+            pg_options=pg_options,
+            group_desc=group_desc,
+        )
         all_of_them.append(made)
         for rank in ranks:
             if rank in where:
-                raise ValueError(f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}")
+                raise ValueError(
+                    f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}"
+                )
             where[rank] = ranks
             if rank == STATE.rank:
                 own = made
@@ -56,7 +64,9 @@ def new_subgroups(
     if size <= 0:
         raise ValueError(f"The arg 'group_size' ({size}) must be positive")
     if size > STATE.size:
-        raise ValueError(f"The arg 'group_size' ({size}) must not exceed the world size ({STATE.size})")
+        raise ValueError(
+            f"The arg 'group_size' ({size}) must not exceed the world size ({STATE.size})"
+        )
     if STATE.size % size:
         raise ValueError(f"The world size ({STATE.size}) must be divisible by '{size=}'")
     parts = [list(range(i, i + size)) for i in range(0, STATE.size, size)]
@@ -71,7 +81,8 @@ def split_group(
     group_desc: str | None = None,
     backend: Any = None,
 ) -> ProcessGroup | None:
-    """The one of several parts of a group, given as lists of ranks in it, that this process is in; None in none.
+    """The one of several parts of a group, given as lists of ranks in it, that this process is in;
+    None in none.
 
     Raises:
         ValueError: without lists, or if they overlap.
@@ -84,6 +95,12 @@ def split_group(
         raise ValueError("the split group must not have repeated ranks")
     found = None
     for part in split_ranks:
-        made = new_group([parent.ranks[r] for r in part], timeout, backend or parent.backend, pg_options, group_desc=group_desc)
+        made = new_group(
+            [parent.ranks[r] for r in part],
+            timeout,
+            backend or parent.backend,
+            pg_options,
+            group_desc=group_desc,
+        )
         found = made if isinstance(made, ProcessGroup) else found
     return found

@@ -21,7 +21,9 @@ def _pack_kwargs(*args: object, **kwargs: object) -> tuple[tuple[object, ...], t
     return (*args, *kwargs.values()), tuple(kwargs)
 
 
-def _unpack_kwargs(flat_args: tuple[object, ...], kwarg_keys: tuple[str, ...]) -> tuple[tuple[object, ...], dict[str, object]]:
+def _unpack_kwargs(
+    flat_args: tuple[object, ...], kwarg_keys: tuple[str, ...]
+) -> tuple[tuple[object, ...], dict[str, object]]:
     """The arguments of ``_pack_kwargs`` again.
 
     Raises:
@@ -34,13 +36,16 @@ def _unpack_kwargs(flat_args: tuple[object, ...], kwarg_keys: tuple[str, ...]) -
 
 
 def _apply_to_tensors(fn: Callable[[Any], Any], container: object) -> Any:
-    """What a function makes of the tensors in lists, tuples, dicts, sets, packed sequences and data classes."""
+    """What a function makes of the tensors in lists, tuples, dicts, sets, packed sequences and data
+    classes."""
 
     def apply(x: object) -> Any:
         if isinstance(x, torch.Tensor):
             return fn(x)
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            return dataclasses.replace(x, **{f.name: apply(getattr(x, f.name)) for f in dataclasses.fields(x)})
+            return dataclasses.replace(
+                x, **{f.name: apply(getattr(x, f.name)) for f in dataclasses.fields(x)}
+            )
         if isinstance(x, OrderedDict):
             return x.__class__((key, apply(value)) for key, value in x.items())
         if isinstance(x, PackedSequence):
@@ -57,7 +62,9 @@ def _apply_to_tensors(fn: Callable[[Any], Any], container: object) -> Any:
     return apply(container)
 
 
-def _cast_forward_inputs(dtype: torch.dtype | None, *args: object, **kwargs: object) -> tuple[object, object]:
+def _cast_forward_inputs(
+    dtype: torch.dtype | None, *args: object, **kwargs: object
+) -> tuple[object, object]:
     """The arguments with floating tensors in another dtype."""
     if dtype is None:
         return args, kwargs
@@ -69,7 +76,10 @@ def _cast_forward_inputs(dtype: torch.dtype | None, *args: object, **kwargs: obj
 
 
 def _to_kwargs(
-    inputs: tuple[Any, ...], kwargs: Mapping[str, object] | None, target_device: torch.device, use_side_stream_for_tensor_copies: bool
+    inputs: tuple[Any, ...],
+    kwargs: Mapping[str, object] | None,
+    target_device: torch.device,
+    use_side_stream_for_tensor_copies: bool,
 ) -> tuple[tuple[object, ...], tuple[dict[str, object], ...]]:
     """The arguments on a device, each kind in a tuple of one."""
     del use_side_stream_for_tensor_copies
@@ -86,7 +96,9 @@ def _p_assert(cond: object, s: str, raise_assertion_error: bool = True) -> None:
         raise AssertionError(s)
 
 
-def _verify_param_shape_across_processes(process_group: object, tensors: list[torch.Tensor], logger: object = None) -> None:
+def _verify_param_shape_across_processes(
+    process_group: object, tensors: list[torch.Tensor], logger: object = None
+) -> None:
     """Nothing, if the tensors of all processes have the same shapes and dtypes.
 
     Raises:
@@ -102,14 +114,15 @@ def _verify_param_shape_across_processes(process_group: object, tensors: list[to
     for rank, row in enumerate(rows):
         if len(row) != len(rows[0]):
             raise RuntimeError(
-                f"DDP expects same model across all ranks, but Rank {mine} has {len(rows[mine])} params, while rank {rank} has "
-                f"inconsistent {len(row)} params."
+                f"DDP expects same model across all ranks, but Rank {mine} has {len(rows[mine])} "
+                f"params, while rank {rank} has inconsistent {len(row)} params."
             )
         for i, (theirs, own) in enumerate(zip(row, rows[mine], strict=False)):
             if theirs != own:
                 raise RuntimeError(
-                    f"[{mine}]: params[{i}] in this process with sizes {list(own[0])} ({own[1]}) appears not to match sizes of the "
-                    f"same param in process {rank}: {list(theirs[0])} ({theirs[1]})."
+                    f"[{mine}]: params[{i}] in this process with sizes {list(own[0])} ({own[1]}) "
+                    f"appears not to match sizes of the same param in process {rank}: "
+                    f"{list(theirs[0])} ({theirs[1]})."
                 )
 
 
@@ -121,13 +134,16 @@ def _sync_module_states(
     params_and_buffers_to_ignore: Container[str],
     broadcast_buffers: bool = True,
 ) -> None:
-    """Gives all processes the parameters and buffers of one, a rank of the group; they have the same shapes."""
+    """Gives all processes the parameters and buffers of one, a rank of the group; they have the
+    same shapes."""
     named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]
     states = [t.detach() for name, t in named if name not in params_and_buffers_to_ignore]
     _sync_params_and_buffers(process_group, states, broadcast_bucket_size, src)
 
 
-def _sync_params_and_buffers(process_group: object, module_states: list[torch.Tensor], broadcast_bucket_size: int, src: int) -> None:
+def _sync_params_and_buffers(
+    process_group: object, module_states: list[torch.Tensor], broadcast_bucket_size: int, src: int
+) -> None:
     """Writes the tensors of one process, a rank of the group, into those of all."""
     del broadcast_bucket_size
     group = _world(process_group)

@@ -10,12 +10,14 @@ from ._counting import LISTENERS, begun
 from ._lanes import Disagreement, Ticket
 from .errors import DistBackendError
 
-#: What has been started without being waited for; each is put down by the next collective that finds it finished.
+#: What has been started without being waited for; each is put down by the next collective that
+#: finds it finished.
 _open: list[Work] = []
 
 
 class Work:
-    """A collective on its way. Its result is written into the caller's tensors by ``wait``, or by the next call that finds it done."""
+    """A collective on its way. Its result is written into the caller's tensors by ``wait``, or by
+    the next call that finds it done."""
 
     def __init__(
         self,
@@ -26,7 +28,13 @@ class Work:
         result: Any = None,
         timeout: float | None = None,
     ) -> None:
-        self._name, self._group, self._ticket, self._write, self._result = name, group, ticket, write, result
+        self._name, self._group, self._ticket, self._write, self._result = (
+            name,
+            group,
+            ticket,
+            write,
+            result,
+        )
         self._timeout = timeout
         self._error: BaseException | None = None
 
@@ -34,14 +42,19 @@ class Work:
         """Waits until it is done; True.
 
         Raises:
-            DistBackendError: if it failed or has not ended within ``timeout`` (a ``timedelta``; by default the group's).
+            DistBackendError: if it failed or has not ended within ``timeout`` (a ``timedelta``; by
+                default the group's).
         """
         if self._error is not None:
             raise self._error
         ticket = self._ticket
         if ticket is None:
             return True
-        seconds = timeout.total_seconds() if timeout is not None and timeout.total_seconds() > 0 else self._timeout
+        seconds = (
+            timeout.total_seconds()
+            if timeout is not None and timeout.total_seconds() > 0
+            else self._timeout
+        )
         if not ticket.wait(1e9 if seconds is None else seconds):
             error: BaseException = self._group._late(self._name, seconds)
             self._error = error
@@ -96,7 +109,10 @@ class Work:
         Raises:
             RuntimeError: unless it is a ``recv``.
         """
-        raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call.")
+        raise RuntimeError(
+            "sourceRank() may only be called on work objects that correspond to a recv or "
+            "recv-from-any call."
+        )
 
     def _source_rank(self) -> int:
         return self.source_rank()
@@ -119,8 +135,16 @@ class Work:
 Work.__module__ = "torch.distributed.distributed_c10d"
 
 
-def start(name: str, group: Any, task: Callable[[Any], Any], write: Callable[[Any], None], result: object, async_op: bool) -> Work | None:
-    """Has a group's lane carry out ``task(lane)``; ``write`` puts what it gives into tensors. Waits for it unless ``async_op``."""
+def start(
+    name: str,
+    group: Any,
+    task: Callable[[Any], Any],
+    write: Callable[[Any], None],
+    result: object,
+    async_op: bool,
+) -> Work | None:
+    """Has a group's lane carry out ``task(lane)``; ``write`` puts what it gives into tensors. Waits
+    for it unless ``async_op``."""
     if LISTENERS:
         begun(name)
     if _open:

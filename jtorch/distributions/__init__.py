@@ -1,6 +1,8 @@
-"""Probability distributions: samples with gradients, densities, and what else there is to know of them.
+"""Probability distributions: samples with gradients, densities, and what else there is to know of
+them.
 
-Written on the public namespace. For the same seed samples are the numbers that PyTorch draws on a CPU.
+Written on the public namespace. For the same seed samples are the numbers that PyTorch draws on a
+CPU.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ from .multivariate_normal import MultivariateNormal as MultivariateNormal
 from .negative_binomial import NegativeBinomial as NegativeBinomial
 from .normal import Normal as Normal
 from .one_hot_categorical import OneHotCategorical as OneHotCategorical
-from .one_hot_categorical import OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough
+from .one_hot_categorical import (
+    OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough,
+)
 from .pareto import Pareto as Pareto
 from .poisson import Poisson as Poisson
 from .relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli

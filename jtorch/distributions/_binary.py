@@ -27,7 +27,8 @@ def one_of(probs: _P | None, logits: _P | None) -> _P:
 
 
 class Binary(Distribution):
-    """A distribution with ``probs`` or ``logits``: the one that was not given is computed when it is asked for."""
+    """A distribution with ``probs`` or ``logits``: the one that was not given is computed when it
+    is asked for."""
 
     _param: Tensor
 

@@ -1,6 +1,8 @@
-"""Kullback-Leibler divergences of pairs from different families: the entropy of one, and its moments in the other's log density.
+"""Kullback-Leibler divergences of pairs from different families: the entropy of one, and its
+moments in the other's log density.
 
-``KL(p || q) = -H(p) - E_p[log q(x)]``, and the log densities here are sums of a few functions of ``x`` whose means are known.
+``KL(p || q) = -H(p) - E_p[log q(x)]``, and the log densities here are sums of a few functions of
+``x`` whose means are known.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from .poisson import Poisson
 from .uniform import Uniform
 from .utils import euler_constant
 
-# ---- means under p ---------------------------------------------------------------------------------------------------------------
+# ---- means under p -------------------------------------------------------------------------------
 
 
 def _mean_log(p: Any) -> Tensor:
@@ -58,7 +60,7 @@ def _mean_exp(p: Any, s: Tensor) -> Tensor:
     return s / (p.high - p.low) * (torch.exp(-p.low / s) - torch.exp(-p.high / s))
 
 
-# ---- means of log q under p ------------------------------------------------------------------------------------------------------
+# ---- means of log q under p ----------------------------------------------------------------------
 
 
 def _under_exponential(p: Any, q: Exponential) -> Tensor:
@@ -72,11 +74,18 @@ def _under_gamma(p: Any, q: Gamma) -> Tensor:
 
 def _under_normal(p: Any, q: Normal) -> Tensor:
     squared = q.scale.pow(2)
-    return -0.5 * (2 * math.pi * squared).log() - 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / squared
+    return (
+        -0.5 * (2 * math.pi * squared).log()
+        - 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / squared
+    )
 
 
 def _under_gumbel(p: Any, q: Gumbel) -> Tensor:
-    return (q.loc - p.mean) / q.scale - torch.exp(q.loc / q.scale) * _mean_exp(p, q.scale) - q.scale.log()
+    return (
+        (q.loc - p.mean) / q.scale
+        - torch.exp(q.loc / q.scale) * _mean_exp(p, q.scale)
+        - q.scale.log()
+    )
 
 
 def _under_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
@@ -97,15 +106,21 @@ def _under_pareto(p: Uniform, q: Pareto) -> Tensor:
     return (q.alpha * q.scale.pow(q.alpha)).log() - (q.alpha + 1) * _mean_log(p)
 
 
-# ---- pairs -----------------------------------------------------------------------------------------------------------------------
+# ---- pairs ---------------------------------------------------------------------------------------
 
 
-def _pair(kind_p: type, kind_q: type, mean: Callable[..., object], outside: Callable[..., object] | None = None) -> None:
+def _pair(
+    kind_p: type,
+    kind_q: type,
+    mean: Callable[..., object],
+    outside: Callable[..., object] | None = None,
+) -> None:
     """Registers a pair.
 
     Args:
         mean: the mean of log q under p.
-        outside: where p has samples that q has not (or its mean of them is infinite), so that the divergence is infinite.
+        outside: where p has samples that q has not (or its mean of them is infinite), so that the
+            divergence is infinite.
     """
 
     @register_kl(kind_p, kind_q)
@@ -136,7 +151,12 @@ _pair(Pareto, Exponential, _under_exponential, lambda p, q: p.alpha <= 1)
 _pair(Pareto, Gamma, _under_gamma, lambda p, q: p.alpha <= 1)
 _pair(Pareto, Normal, _under_normal, lambda p, q: p.alpha <= 2)
 _pair(Uniform, Beta, _under_beta, lambda p, q: (p.high > 1) | (p.low < 0))
-_pair(Uniform, ContinuousBernoulli, _under_continuous_bernoulli, lambda p, q: (p.high >= 1) | (p.low <= 0))
+_pair(
+    Uniform,
+    ContinuousBernoulli,
+    _under_continuous_bernoulli,
+    lambda p, q: (p.high >= 1) | (p.low <= 0),
+)
 _pair(Uniform, Exponential, _under_exponential, lambda p, q: p.low < 0)
 _pair(Uniform, Gamma, _under_gamma, lambda p, q: p.low < 0)
 _pair(Uniform, Gumbel, _under_gumbel)
@@ -154,11 +174,14 @@ def _kl_normal_laplace(p: Normal, q: Laplace) -> Tensor:
     """The mean distance from q's centre is that of a folded normal number."""
     apart = p.loc - q.loc
     relative = apart / p.scale
-    distance = math.sqrt(2 / math.pi) * p.scale * torch.exp(-0.5 * relative.pow(2)) + apart * torch.erf(math.sqrt(0.5) * relative)
+    distance = math.sqrt(2 / math.pi) * p.scale * torch.exp(
+        -0.5 * relative.pow(2)
+    ) + apart * torch.erf(math.sqrt(0.5) * relative)
     return distance / q.scale - torch.log(p.scale / q.scale) - 0.5 * (1 + math.log(0.5 * math.pi))
 
 
-#: Pairs whose first has samples where the second has none: infinite, of the shape of the parameter named.
+#: Pairs whose first has samples where the second has none: infinite, of the shape of the parameter
+#: named.
 _DISJOINT = {
     (Beta, "concentration1"): (Pareto,),
     (ContinuousBernoulli, "probs"): (Pareto,),

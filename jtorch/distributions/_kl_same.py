@@ -62,7 +62,7 @@ __all__ = [
     "_kl_uniform_uniform",
 ]
 
-# ---- general ---------------------------------------------------------------------------------------------------------------------
+# ---- general -------------------------------------------------------------------------------------
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
@@ -70,8 +70,8 @@ def _kl_expfamily_expfamily(p: ExponentialFamily, q: ExponentialFamily) -> Tenso
     """The Bregman divergence of the log normaliser."""
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot                             be computed using Bregman "
-            "divergences"
+            "The cross KL-divergence between different exponential families "
+            "cannot                             be computed using Bregman divergences"
         )
     mine = [parameter.detach().requires_grad_() for parameter in p._natural_params]
     its = q._natural_params
@@ -98,11 +98,12 @@ def _kl_transformed_transformed(p: TransformedDistribution, q: TransformedDistri
     return kl_divergence(p.base_dist, q.base_dist)
 
 
-# ---- discrete --------------------------------------------------------------------------------------------------------------------
+# ---- discrete ------------------------------------------------------------------------------------
 
 
 def _weighed(weight: Tensor, difference: Tensor, q_probs: Tensor) -> Tensor:
-    """``weight * difference``, nothing where the weight is 0, and infinite where only q's probability is."""
+    """``weight * difference``, nothing where the weight is 0, and infinite where only q's
+    probability is."""
     found = (weight * difference).masked_fill(q_probs == 0, inf)
     return found.masked_fill(weight == 0, 0)
 
@@ -116,7 +117,9 @@ def _kl_bernoulli_bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 @register_kl(Binomial, Binomial)
 def _kl_binomial_binomial(p: Binomial, q: Binomial) -> Tensor:
     if (p.total_count < q.total_count).any():
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented"
+        )
     one = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return (p.total_count * one).masked_fill(p.total_count > q.total_count, inf)
 
@@ -141,25 +144,41 @@ def _kl_poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
-# ---- continuous, of numbers ------------------------------------------------------------------------------------------------------
+# ---- continuous, of numbers ----------------------------------------------------------------------
 
 
 @register_kl(Beta, Beta)
 def _kl_beta_beta(p: Beta, q: Beta) -> Tensor:
     pa, pb, qa, qb = p.concentration1, p.concentration0, q.concentration1, q.concentration0
     pn, qn = pa + pb, qa + qb
-    normalizers = qa.lgamma() + qb.lgamma() + pn.lgamma() - (pa.lgamma() + pb.lgamma() + qn.lgamma())
-    return normalizers + (pa - qa) * torch.digamma(pa) + (pb - qb) * torch.digamma(pb) + (qn - pn) * torch.digamma(pn)
+    normalizers = (
+        qa.lgamma() + qb.lgamma() + pn.lgamma() - (pa.lgamma() + pb.lgamma() + qn.lgamma())
+    )
+    return (
+        normalizers
+        + (pa - qa) * torch.digamma(pa)
+        + (pb - qb) * torch.digamma(pb)
+        + (qn - pn) * torch.digamma(pn)
+    )
 
 
 @register_kl(Cauchy, Cauchy)
 def _kl_cauchy_cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (
+        4 * p.scale * q.scale
+    ).log()
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _kl_continuous_bernoulli_continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    normalizers = p._cont_bern_log_norm() + torch.log1p(-p.probs) - q._cont_bern_log_norm() - torch.log1p(-q.probs)
+def _kl_continuous_bernoulli_continuous_bernoulli(
+    p: ContinuousBernoulli, q: ContinuousBernoulli
+) -> Tensor:
+    normalizers = (
+        p._cont_bern_log_norm()
+        + torch.log1p(-p.probs)
+        - q._cont_bern_log_norm()
+        - torch.log1p(-q.probs)
+    )
     return p.mean * (p.logits - q.logits) + normalizers
 
 
@@ -180,7 +199,13 @@ def _kl_gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
 def _kl_gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio = p.scale / q.scale
     shift = q.loc / q.scale - p.loc / q.scale
-    return torch.exp(shift + (1 + ratio).lgamma()) - shift - ratio.log() + ratio * euler_constant - (1 + euler_constant)
+    return (
+        torch.exp(shift + (1 + ratio).lgamma())
+        - shift
+        - ratio.log()
+        + ratio * euler_constant
+        - (1 + euler_constant)
+    )
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -213,7 +238,7 @@ def _kl_uniform_uniform(p: Uniform, q: Uniform) -> Tensor:
     return found.masked_fill((q.low > p.low) | (q.high < p.high), inf)
 
 
-# ---- continuous, of vectors ------------------------------------------------------------------------------------------------------
+# ---- continuous, of vectors ----------------------------------------------------------------------
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -227,7 +252,10 @@ def _kl_dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
 def _same_events(p: Any, q: Any, kind: str) -> int:
     """The size of the vectors of both."""
     if p.event_shape != q.event_shape:
-        raise ValueError(f"KL-divergence between two {kind} with                          different event shapes cannot be computed")
+        raise ValueError(
+            f"KL-divergence between two {kind} with                          different event "
+            "shapes cannot be computed"
+        )
     return p.event_shape[0]
 
 
@@ -235,7 +263,10 @@ def _solved(q: Any, *factors: Tensor) -> list[Tensor]:
     """Matrices solved by the Cholesky factor of ``q``, batches broadcast."""
     batch = torch.broadcast_shapes(q._unbroadcasted_scale_tril.shape[:-2], factors[0].shape[:-2])
     lower = q._unbroadcasted_scale_tril.expand(batch + q._unbroadcasted_scale_tril.shape[-2:])
-    return [torch.linalg.solve_triangular(lower, f.expand(batch + f.shape[-2:]), upper=False) for f in factors]
+    return [
+        torch.linalg.solve_triangular(lower, f.expand(batch + f.shape[-2:]), upper=False)
+        for f in factors
+    ]
 
 
 def _whitening(q: Any) -> Tensor:
@@ -245,38 +276,56 @@ def _whitening(q: Any) -> Tensor:
 
 
 def _lowrank_distance(p: Any, q: Any) -> Tensor:
-    return _batch_lowrank_mahalanobis(q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q.loc - p.loc, q._capacitance_tril)
+    return _batch_lowrank_mahalanobis(
+        q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q.loc - p.loc, q._capacitance_tril
+    )
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
+def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(
+    p: LowRankMultivariateNormal, q: LowRankMultivariateNormal
+) -> Tensor:
     n, a = _same_events(p, q, "Low Rank Multivariate Normals"), _whitening(q)
     factor, diagonal = p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag
     trace = (diagonal / q._unbroadcasted_cov_diag).sum(-1)
     trace = trace + _batch_trace_XXT(factor * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1))
-    trace = trace - _batch_trace_XXT(a * diagonal.sqrt().unsqueeze(-2)) - _batch_trace_XXT(a.matmul(factor))
+    trace = (
+        trace
+        - _batch_trace_XXT(a * diagonal.sqrt().unsqueeze(-2))
+        - _batch_trace_XXT(a.matmul(factor))
+    )
     return 0.5 * (q._log_det() - p._log_det() + trace + _lowrank_distance(p, q) - n)
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _kl_multivariatenormal_lowrankmultivariatenormal(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
+def _kl_multivariatenormal_lowrankmultivariatenormal(
+    p: MultivariateNormal, q: LowRankMultivariateNormal
+) -> Tensor:
     n, a = _same_events(p, q, "(Low Rank) Multivariate Normals"), _whitening(q)
     factor = p._unbroadcasted_scale_tril
-    trace = _batch_trace_XXT(factor * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1)) - _batch_trace_XXT(a.matmul(factor))
+    trace = _batch_trace_XXT(
+        factor * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1)
+    ) - _batch_trace_XXT(a.matmul(factor))
     return 0.5 * (q._log_det() - 2 * p._half_log_det() + trace + _lowrank_distance(p, q) - n)
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _kl_lowrankmultivariatenormal_multivariatenormal(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
+def _kl_lowrankmultivariatenormal_multivariatenormal(
+    p: LowRankMultivariateNormal, q: MultivariateNormal
+) -> Tensor:
     n = _same_events(p, q, "(Low Rank) Multivariate Normals")
-    parts = _solved(q, p._unbroadcasted_cov_factor, torch.diag_embed(p._unbroadcasted_cov_diag.sqrt()))
+    parts = _solved(
+        q, p._unbroadcasted_cov_factor, torch.diag_embed(p._unbroadcasted_cov_diag.sqrt())
+    )
     trace = _batch_trace_XXT(parts[0]) + _batch_trace_XXT(parts[1])
     distance = _batch_mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)
     return 0.5 * (2 * q._half_log_det() - p._log_det() + trace + distance - n)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _kl_multivariatenormal_multivariatenormal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+def _kl_multivariatenormal_multivariatenormal(
+    p: MultivariateNormal, q: MultivariateNormal
+) -> Tensor:
     n = _same_events(p, q, "Multivariate Normals")
     trace = _batch_trace_XXT(_solved(q, p._unbroadcasted_scale_tril)[0])
     distance = _batch_mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)

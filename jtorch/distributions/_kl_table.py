@@ -19,10 +19,11 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
-    """A decorator: the function computes ``kl_divergence`` of ``type_p`` and ``type_q`` and what derives from them.
+    """A decorator: the function computes ``kl_divergence`` of ``type_p`` and ``type_q`` and what
+    derives from them.
 
-    Of several pairs that fit, the most specific is taken; if that depends on which of the two is looked at first, the first operand
-    decides and a warning says so.
+    Of several pairs that fit, the most specific is taken; if that depends on which of the two is
+    looked at first, the first operand decides and a warning says so.
 
     Raises:
         TypeError: for what is no class.
@@ -70,7 +71,8 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     left, right = _KL_REGISTRY[by_p[0], by_p[1]], _KL_REGISTRY[by_q[0], by_q[1]]
     if left is not right:
         warnings.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
+            f"register_kl({by_p[0].__name__}, {by_q[1].__name__})",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -78,7 +80,8 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The Kullback-Leibler divergence ``E_p[log p(x) - log q(x)]``, one for each distribution of the batch.
+    """The Kullback-Leibler divergence ``E_p[log p(x) - log q(x)]``, one for each distribution of
+    the batch.
 
     Raises:
         NotImplementedError: if no function is registered for the pair.
@@ -86,7 +89,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     Examples:
         >>> import jtorch as torch
         >>> from jtorch.distributions import Normal, kl_divergence
-        >>> kl_divergence(Normal(torch.tensor(0.0), torch.tensor(1.0)), Normal(torch.tensor(1.0), torch.tensor(1.0)))
+        >>> kl_divergence(
+        ...     Normal(torch.tensor(0.0), torch.tensor(1.0)),
+        ...     Normal(torch.tensor(1.0), torch.tensor(1.0)),
+        ... )
         tensor(0.5000)
     """
     try:
@@ -94,11 +100,14 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     except KeyError:
         function = _KL_MEMOIZE[type(p), type(q)] = _dispatch_kl(type(p), type(q))
     if function is NotImplemented:
-        raise NotImplementedError(f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type {q.__class__.__name__}")
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type "
+            f"{q.__class__.__name__}"
+        )
     return function(p, q)
 
 
-# ---- what the functions share ----------------------------------------------------------------------------------------------------
+# ---- what the functions share --------------------------------------------------------------------
 
 
 def _infinite_like(tensor: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""What a transform of random variables is, and those that are made of others: inverses, compositions, and more dimensions in a point."""
+"""What a transform of random variables is, and those that are made of others: inverses,
+compositions, and more dimensions in a point."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from .utils import _sum_rightmost, lazy_property
 
 
 class Transform:
-    """A function ``y = f(x)`` between regions, its inverse, and the logarithm of how much it stretches volumes.
+    """A function ``y = f(x)`` between regions, its inverse, and the logarithm of how much it
+    stretches volumes.
 
     Derived classes implement ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
 
     Args:
-        cache_size: 1 to remember the latest pair, so that the inverse of what was just computed is what it was computed from; or 0.
+        cache_size: 1 to remember the latest pair, so that the inverse of what was just computed is
+            what it was computed from; or 0.
 
     Attributes:
         domain, codomain: the regions of ``x`` and of ``y``.
@@ -138,7 +141,7 @@ def need_dims(shape: Any, n: int) -> None:
         raise ValueError("Too few dimensions on input")
 
 
-# ---- transforms made of others ---------------------------------------------------------------------------------------------------
+# ---- transforms made of others -------------------------------------------------------------------
 
 
 class _InverseTransform(Transform):
@@ -202,11 +205,21 @@ class _InverseTransform(Transform):
         return self._forward().forward_shape(shape)
 
 
-def _widened(constraint: constraints._GreaterThan | constraints._Interval | constraints._Real, event_dim: int, name: str) -> Any:
+def _widened(
+    constraint: constraints._GreaterThan | constraints._Interval | constraints._Real,
+    event_dim: int,
+    name: str,
+) -> Any:
     """A constraint whose points have ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
-        raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
-    return constraint if event_dim == constraint.event_dim else constraints.independent(constraint, event_dim - constraint.event_dim)
+        raise AssertionError(
+            f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}"
+        )
+    return (
+        constraint
+        if event_dim == constraint.event_dim
+        else constraints.independent(constraint, event_dim - constraint.event_dim)
+    )
 
 
 class ComposeTransform(Transform):
@@ -278,7 +291,9 @@ class ComposeTransform(Transform):
         points.append(y)
         terms, n = [], self.domain.event_dim
         for part, before, after in zip(self.parts, points[:-1], points[1:], strict=True):
-            terms.append(_sum_rightmost(part.log_abs_det_jacobian(before, after), n - part.domain.event_dim))
+            terms.append(
+                _sum_rightmost(part.log_abs_det_jacobian(before, after), n - part.domain.event_dim)
+            )
             n += part.codomain.event_dim - part.domain.event_dim
         return functools.reduce(operator.add, terms)
 
@@ -293,7 +308,12 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self) -> str:
-        return self.__class__.__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
+        return (
+            self.__class__.__name__
+            + "(\n    "
+            + ",\n    ".join(repr(p) for p in self.parts)
+            + "\n)"
+        )
 
 
 identity_transform = ComposeTransform([])
@@ -304,13 +324,17 @@ class IndependentTransform(Transform):
 
     __module__ = "jtorch.distributions.transforms"  # the name that files know it by
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+    def __init__(
+        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
+    ) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     def with_cache(self, cache_size: int = 1) -> Self:
-        return self._cached(cache_size, IndependentTransform, self.base_transform, self.reinterpreted_batch_ndims)
+        return self._cached(
+            cache_size, IndependentTransform, self.base_transform, self.reinterpreted_batch_ndims
+        )
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
@@ -341,10 +365,14 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(
+            self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims
+        )
 
     def __repr__(self) -> str:
-        return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+        return (
+            f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+        )
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self.base_transform.forward_shape(shape)

@@ -31,13 +31,19 @@ class Bernoulli(Binary, ExponentialFamily):
         tensor([-1.2040])
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support: Constraint = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
     def __init__(
-        self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         super().__init__(self._set_parameter(probs, logits), validate_args=validate_args)
 

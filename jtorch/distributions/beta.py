@@ -18,13 +18,22 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """Numbers between 0 and 1, with density in proportion to ``x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1)``."""
+    """Numbers between 0 and 1, with density in proportion to ``x ** (concentration1 - 1) * (1 - x)
+    ** (concentration0 - 1)``."""
 
-    arg_constraints: dict[str, Constraint] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
     support: Constraint = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         if _all_numbers(concentration1, concentration0):
             both = torch.tensor([float(concentration1), float(concentration0)])
         else:

@@ -43,10 +43,14 @@ class Binomial(Binary):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        super().__init__(self._set_with_count(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(
+            self._set_with_count(total_count, probs, logits), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return self._expanded(Binomial, batch_shape, _instance, total_count=0, probs=0, logits=0, _param=0)
+        return self._expanded(
+            Binomial, batch_shape, _instance, total_count=0, probs=0, logits=0, _param=0
+        )
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Constraint:
@@ -75,7 +79,11 @@ class Binomial(Binary):
             self._validate_sample(value)
         n, logits = self.total_count, self.logits
         # n log(1 + e^logits), in a form that neither overflows nor cancels
-        normalizer = n * _clamp_by_zero(logits) + n * torch.log1p(torch.exp(-torch.abs(logits))) - torch.lgamma(n + 1)
+        normalizer = (
+            n * _clamp_by_zero(logits)
+            + n * torch.log1p(torch.exp(-torch.abs(logits)))
+            - torch.lgamma(n + 1)
+        )
         return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - normalizer
 
     def _one_count(self, name: str) -> int:

@@ -30,13 +30,24 @@ class Categorical(Distribution):
         tensor([0.2500, 0.7500])
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     has_enumerate_support = True
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given = one_of(probs, logits)
         if given.dim() < 1:
-            raise ValueError(f"`{'logits' if probs is None else 'probs'}` parameter must be at least one-dimensional.")
+            raise ValueError(
+                f"`{'logits' if probs is None else 'probs'}` parameter must be at least "
+                "one-dimensional."
+            )
         if probs is not None:
             self.probs = given / given.sum(-1, keepdim=True)
             self._param = self.probs
@@ -76,7 +87,9 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return torch.full(self._extended_shape(), nan, dtype=self.probs.dtype, device=self.probs.device)
+        return torch.full(
+            self._extended_shape(), nan, dtype=self.probs.dtype, device=self.probs.device
+        )
 
     @property
     def mode(self) -> Tensor:
@@ -99,7 +112,8 @@ class Categorical(Distribution):
         return logits.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)  # so that 0 log 0 is 0
+        # so that 0 log 0 is 0
+        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:

@@ -18,13 +18,19 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The ratio of two centred normal numbers, scaled by ``scale`` and shifted by ``loc``; it has no mean."""
+    """The ratio of two centred normal numbers, scaled by ``scale`` and shifted by ``loc``; it has
+    no mean."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(_batch_of(self.loc, loc, scale), validate_args=validate_args)
 
@@ -32,7 +38,9 @@ class Cauchy(Distribution):
         return self._expanded(Cauchy, batch_shape, _instance, loc=0, scale=0)
 
     def _all(self, value: float) -> Tensor:
-        return torch.full(self._extended_shape(), value, dtype=self.loc.dtype, device=self.loc.device)
+        return torch.full(
+            self._extended_shape(), value, dtype=self.loc.dtype, device=self.loc.device
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -53,7 +61,9 @@ class Cauchy(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+        return (
+            -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+        )
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:

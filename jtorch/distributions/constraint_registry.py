@@ -1,7 +1,8 @@
-"""Transforms from unconstrained numbers to a region: ``biject_to`` finds bijective ones, ``transform_to`` convenient ones.
+"""Transforms from unconstrained numbers to a region: ``biject_to`` finds bijective ones,
+``transform_to`` convenient ones.
 
-``transform_to`` may have more unconstrained numbers than the region has dimensions, and is what optimisers want; ``biject_to`` has a
-Jacobian, and is what samplers want.
+``transform_to`` may have more unconstrained numbers than the region has dimensions, and is what
+optimisers want; ``biject_to`` has a Jacobian, and is what samplers want.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Registers a function for a kind of constraint (a class, or an object of it); without a function, a decorator."""
+        """Registers a function for a kind of constraint (a class, or an object of it); without a
+        function, a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
         if not isinstance(kind, type) or not issubclass(kind, constraints.Constraint):
-            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {kind}")
+            raise TypeError(
+                "Expected constraint to be either a Constraint subclass or instance, but got "
+                f"{kind}"
+            )
         self._registry[kind] = factory
         return factory
 
@@ -48,7 +53,9 @@ class ConstraintRegistry:
         try:
             factory = self._registry[type(constraint)]
         except KeyError:
-            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None
+            raise NotImplementedError(
+                f"Cannot transform {type(constraint).__name__} constraints"
+            ) from None
         return factory(constraint)
 
 
@@ -75,12 +82,16 @@ def _transform_to_real(constraint: object) -> Transform:
 
 @_for(constraints.greater_than, constraints.greater_than_eq)
 def _transform_to_greater_than(constraint: Any) -> Transform:
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
+    )
 
 
 @_for(constraints.less_than)
 def _transform_to_less_than(constraint: Any) -> Transform:
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+    )
 
 
 @_for(constraints.interval, constraints.half_open_interval)
@@ -88,7 +99,9 @@ def _transform_to_interval(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if _all_numbers(low, high) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
-    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+    return transforms.ComposeTransform(
+        [transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)]
+    )
 
 
 @_for(constraints.corr_cholesky)
@@ -121,7 +134,9 @@ def _register_nested(registry: ConstraintRegistry) -> None:
     """Constraints made of others take the transforms of their parts from the same registry."""
 
     def independent(c: Any) -> Any:
-        return transforms.IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims)
+        return transforms.IndependentTransform(
+            registry(c.base_constraint), c.reinterpreted_batch_ndims
+        )
 
     def cat(c: Any) -> Any:
         return transforms.CatTransform([registry(part) for part in c.cseq], c.dim, c.lengths)

@@ -52,7 +52,8 @@ def _traced(flags: Tensor) -> bool:
 
 
 def _holds(flags: Tensor) -> bool:
-    """Whether all flags are set. Of those that JAX traces nothing is known that could be refused."""
+    """Whether all flags are set. Of those that JAX traces nothing is known that could be
+    refused."""
     return _traced(flags) or bool(torch._is_all_true(flags))
 
 
@@ -82,16 +83,22 @@ class _WithBounds(Constraint):
         return {k: v for k, v in vars(self).items() if k in ("lower_bound", "upper_bound")}
 
     def __repr__(self) -> str:
-        return f"{self.__class__.__name__[1:]}({', '.join(f'{k}={v}' for k, v in self._bounds().items())})"
+        return (
+            f"{self.__class__.__name__[1:]}("
+            f"{', '.join(f'{k}={v}' for k, v in self._bounds().items())})"
+        )
 
 
-# ---- regions that depend on parameters -------------------------------------------------------------------------------------------
+# ---- regions that depend on parameters -----------------------------------------------------------
 
 
 class _Dependent(Constraint):
-    """Stands for a region that is known only when the parameters are. Its static attributes may be given all the same."""
+    """Stands for a region that is known only when the parameters are. Its static attributes may be
+    given all the same."""
 
-    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+    def __init__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> None:
         self._is_discrete = is_discrete
         self._event_dim = event_dim
         super().__init__()
@@ -118,8 +125,11 @@ class _Dependent(Constraint):
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
 
-    def __call__(self, *, is_discrete: object = NotImplemented, event_dim: object = NotImplemented) -> _Dependent:
-        """The same with static attributes: ``constraints.dependent(is_discrete=True, event_dim=1)``."""
+    def __call__(
+        self, *, is_discrete: object = NotImplemented, event_dim: object = NotImplemented
+    ) -> _Dependent:
+        """The same with static attributes: ``constraints.dependent(is_discrete=True,
+        event_dim=1)``."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -144,18 +154,23 @@ class _DependentProperty(property, _Dependent):
     """
 
     def __init__(
-        self, fn: Callable[..., object] | None = None, *, is_discrete: bool | None = NotImplemented, event_dim: int | None = NotImplemented
+        self,
+        fn: Callable[..., object] | None = None,
+        *,
+        is_discrete: bool | None = NotImplemented,
+        event_dim: int | None = NotImplemented,
     ) -> None:
         super().__init__(fn)
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
     def __call__(self, fn: Callable[..., object]) -> _DependentProperty:
-        """As a decorator with static attributes: ``@constraints.dependent_property(is_discrete=True, event_dim=1)``."""
+        """As a decorator with static attributes:
+        ``@constraints.dependent_property(is_discrete=True, event_dim=1)``."""
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-# ---- regions made of others ------------------------------------------------------------------------------------------------------
+# ---- regions made of others ----------------------------------------------------------------------
 
 
 def _need_constraint(base: _GreaterThan | _Interval | _Real) -> None:
@@ -185,9 +200,14 @@ class _IndependentConstraint(_Wrapping):
     def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
         _need_constraint(base_constraint)
         if not isinstance(reinterpreted_batch_ndims, int):
-            raise AssertionError(f"reinterpreted_batch_ndims must be an int, got {type(reinterpreted_batch_ndims).__name__}")
+            raise AssertionError(
+                "reinterpreted_batch_ndims must be an int, got "
+                f"{type(reinterpreted_batch_ndims).__name__}"
+            )
         if reinterpreted_batch_ndims < 0:
-            raise AssertionError(f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}")
+            raise AssertionError(
+                f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}"
+            )
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__()
@@ -204,11 +224,15 @@ class _IndependentConstraint(_Wrapping):
         return found.reshape(found.shape[: found.dim() - n] + (-1,)).all(-1)
 
     def __repr__(self) -> str:
-        return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+        return (
+            f"{self.__class__.__name__[1:]}({self.base_constraint!r}, "
+            f"{self.reinterpreted_batch_ndims})"
+        )
 
 
 class MixtureSameFamilyConstraint(_Wrapping):
-    """Where samples of a mixture lie: in the support of all its components, which have one more batch dimension."""
+    """Where samples of a mixture lie: in the support of all its components, which have one more
+    batch dimension."""
 
     def __init__(self, base_constraint: Any) -> None:
         _need_constraint(base_constraint)
@@ -243,17 +267,23 @@ class _Sequence(Constraint):
 
     def _check_dim(self, value: Any) -> None:
         if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
+            raise AssertionError(
+                f"dim {self.dim} out of range for value with {value.dim()} dimensions"
+            )
 
 
 class _Cat(_Sequence):
     """Parts of ``lengths`` along ``dim``, as ``torch.cat`` joins them."""
 
-    def __init__(self, cseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, cseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None
+    ) -> None:
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
-            raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
+            )
 
     @property
     def event_dim(self) -> int:
@@ -287,7 +317,7 @@ class _Stack(_Sequence):
         return torch.stack([c.check(v) for v, c in zip(parts, self.cseq, strict=False)], self.dim)
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 class _Boolean(Constraint):
@@ -403,7 +433,7 @@ class _HalfOpenInterval(_WithBounds):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
-# ---- vectors ---------------------------------------------------------------------------------------------------------------------
+# ---- vectors -------------------------------------------------------------------------------------
 
 
 class _OneHot(Constraint):
@@ -438,7 +468,7 @@ class _Multinomial(Constraint):
         return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
 
 
-# ---- matrices --------------------------------------------------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 class _LowerTriangular(Constraint):
@@ -475,7 +505,9 @@ class _Square(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         square = value.shape[-2] == value.shape[-1]
-        return torch.full(size=value.shape[:-2], fill_value=square, dtype=torch.bool, device=value.device)
+        return torch.full(
+            size=value.shape[:-2], fill_value=square, dtype=torch.bool, device=value.device
+        )
 
 
 class _Symmetric(_Square):
@@ -504,7 +536,7 @@ class _PositiveDefinite(_Symmetric):
         return torch.linalg.cholesky_ex(value).info.eq(0) if _holds(symmetric) else symmetric
 
 
-# ---- public names ----------------------------------------------------------------------------------------------------------------
+# ---- public names --------------------------------------------------------------------------------
 
 dependent = _Dependent()
 dependent_property = _DependentProperty

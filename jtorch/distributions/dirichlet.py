@@ -43,7 +43,9 @@ class _Dirichlet(Function):
 class Dirichlet(ExponentialFamily):
     """Vectors of shares whose sum is 1; shares are large where the ``concentration`` (*, K) is."""
 
-    arg_constraints: dict[str, Constraint] = {"concentration": constraints.independent(constraints.positive, 1)}
+    arg_constraints: dict[str, Constraint] = {
+        "concentration": constraints.independent(constraints.positive, 1)
+    }
     support: Constraint = constraints.simplex
     has_rsample = True
 
@@ -51,7 +53,9 @@ class Dirichlet(ExponentialFamily):
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
-        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+        super().__init__(
+            concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Dirichlet, batch_shape, _instance, concentration=1)
@@ -63,7 +67,9 @@ class Dirichlet(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
-        return torch.xlogy(a - 1.0, value).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
+        return (
+            torch.xlogy(a - 1.0, value).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -73,7 +79,8 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
-        # Where all concentrations are below 1 the density has poles in the corners: the corner of the largest is taken.
+        # Where all concentrations are below 1 the density has poles in the corners: the corner of
+        # the largest is taken.
         corner = torch.nn.functional.one_hot(mode.argmax(dim=-1), above.shape[-1]).to(mode)
         return torch.where((self.concentration < 1).all(dim=-1, keepdim=True), corner, mode)
 
@@ -86,7 +93,9 @@ class Dirichlet(ExponentialFamily):
         a, k = self.concentration, self.concentration.size(-1)
         total = a.sum(-1)
         normalizer = torch.lgamma(a).sum(-1) - torch.lgamma(total)
-        return normalizer - (k - total) * torch.digamma(total) - ((a - 1.0) * torch.digamma(a)).sum(-1)
+        return (
+            normalizer - (k - total) * torch.digamma(total) - ((a - 1.0) * torch.digamma(a)).sum(-1)
+        )
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

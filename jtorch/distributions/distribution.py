@@ -23,8 +23,8 @@ class Distribution:
     Args:
         batch_shape: the shape over which parameters are batched.
         event_shape: the shape of one sample.
-        validate_args: whether to check parameters here and values in ``log_prob``, ``cdf`` and the like; by default as
-            ``set_default_validate_args`` says.
+        validate_args: whether to check parameters here and values in ``log_prob``, ``cdf`` and the
+            like; by default as ``set_default_validate_args`` says.
 
     Raises:
         ValueError: if a parameter violates its constraint.
@@ -36,13 +36,17 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions validate where they are not told: on by default, off under ``python -O``."""
+        """Whether distributions validate where they are not told: on by default, off under
+        ``python -O``."""
         if value not in [True, False]:
             raise ValueError
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: torch.Size = torch.Size(), event_shape: torch.Size = torch.Size(), validate_args: bool | None = None
+        self,
+        batch_shape: torch.Size = torch.Size(),
+        event_shape: torch.Size = torch.Size(),
+        validate_args: bool | None = None,
     ) -> None:
         self._batch_shape = batch_shape
         self._event_shape = event_shape
@@ -57,8 +61,9 @@ class Distribution:
             wanted = self.arg_constraints
         except NotImplementedError:
             warnings.warn(
-                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
-                "with `validate_args=False` to turn off validation.",
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints "
+                "= {}` or initialize the distribution with `validate_args=False` to turn off "
+                "validation.",
                 stacklevel=outside(),
             )
             return
@@ -77,11 +82,13 @@ class Distribution:
         for name, value, constraint, valid in checked:
             if not constraints._holds(valid):
                 raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                    f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                    f"Expected parameter {name} ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
+                    f"{constraint!r}, but found invalid values:\n"
+                    f"{value}"
                 )
 
-    # ---- shapes ------------------------------------------------------------------------------------------------------------------
+    # ---- shapes ----------------------------------------------------------------------------------
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -100,7 +107,8 @@ class Distribution:
         return torch.Size(sample_shape + self._batch_shape + self._event_shape)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        """The same distribution with its batch expanded to ``batch_shape``; parameters are views, nothing is checked anew.
+        """The same distribution with its batch expanded to ``batch_shape``; parameters are views,
+        nothing is checked anew.
 
         Args:
             _instance: for classes that derive from one with parameters: the object to fill in.
@@ -110,13 +118,16 @@ class Distribution:
     def _get_checked_instance(self, cls: Any, _instance: object = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
-                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method "
-                "must also define a custom .expand() method."
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom "
+                "__init__ method must also define a custom .expand() method."
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls: object, batch_shape: Iterable[object], _instance: object, **ranks: int) -> Any:
-        """What ``expand`` of ``cls`` returns: a copy whose attributes named here, those that were set, are expanded.
+    def _expanded(
+        self, cls: object, batch_shape: Iterable[object], _instance: object, **ranks: int
+    ) -> Any:
+        """What ``expand`` of ``cls`` returns: a copy whose attributes named here, those that were
+        set, are expanded.
 
         Args:
             ranks: for each attribute, how many of its last dimensions belong to an event and stay.
@@ -130,12 +141,13 @@ class Distribution:
         return self._finished(cls, new, batch_shape)
 
     def _finished(self, cls: Any, new: Any, batch_shape: torch.Size) -> Any:
-        """Ends an ``expand``: initialises what comes above ``cls`` in ``new``, without checks, and takes over the setting for later."""
+        """Ends an ``expand``: initialises what comes above ``cls`` in ``new``, without checks, and
+        takes over the setting for later."""
         super(cls, new).__init__(batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
-    # ---- what a distribution has -------------------------------------------------------------------------------------------------
+    # ---- what a distribution has -----------------------------------------------------------------
 
     @property
     def arg_constraints(self) -> dict[str, Constraint]:
@@ -178,7 +190,11 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """``n`` samples. Use ``sample((n,))`` instead."""
-        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         return self.sample(torch.Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -194,7 +210,8 @@ class Distribution:
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution along a new first dimension; ``expand`` repeats them for the whole batch."""
+        """All values of a discrete distribution along a new first dimension; ``expand`` repeats
+        them for the whole batch."""
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
@@ -205,29 +222,35 @@ class Distribution:
         """The exponential of the entropy."""
         return torch.exp(self.entropy())
 
-    # ---- validation and text -----------------------------------------------------------------------------------------------------
+    # ---- validation and text ---------------------------------------------------------------------
 
     def _validate_sample(self, value: Tensor) -> None:
         """Checks a value whose probability is asked for.
 
         Raises:
-            ValueError: if it is no tensor, its shape does not fit, or it lies outside of the support.
+            ValueError: if it is no tensor, its shape does not fit, or it lies outside of the
+                support.
         """
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         shape, event = value.size(), self._event_shape
         if shape[len(shape) - len(event) :] != event:
-            raise ValueError(f"The right-most size of value must match event_shape: {shape} vs {event}.")
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {shape} vs {event}."
+            )
         expected = self._batch_shape + event
         for given, wanted in zip(reversed(shape), reversed(expected), strict=False):
             if given != 1 and wanted != 1 and given != wanted:
-                raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {expected}.")
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {shape} vs "
+                    f"{expected}."
+                )
         try:
             support = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the distribution with "
-                "`validate_args=False` to turn off validation.",
+                f"{self.__class__} does not define `support` to enable sample validation. Please "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
                 stacklevel=outside(),
             )
             return
@@ -235,13 +258,21 @@ class Distribution:
             raise AssertionError("support is unexpectedly None")
         if not constraints._holds(support.check(value)):
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
-                f"of the distribution {self!r}, but found invalid values:\n{value}"
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
+                "invalid values:\n"
+                f"{value}"
             )
 
     def __repr__(self) -> str:
-        given = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
+        given = {
+            name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__
+        }
         shown = ", ".join(
-            f"{name}: {value if value.numel() == 1 and not constraints._traced(value) else value.size()}" for name, value in given.items()
+            (
+                f"{name}: "
+                f"{value if value.numel() == 1 and not constraints._traced(value) else value.size()}"  # noqa: E501
+            )
+            for name, value in given.items()
         )
         return f"{self.__class__.__name__}({shown})"

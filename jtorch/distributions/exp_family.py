@@ -11,7 +11,8 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """Distributions with densities ``exp(<t(x), natural parameters> - log normalizer(natural parameters) + carrier measure(x))``."""
+    """Distributions with densities ``exp(<t(x), natural parameters> - log normalizer(natural
+    parameters) + carrier measure(x))``."""
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -28,7 +29,8 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """From the log normaliser and its gradient, which is the mean of the sufficient statistics."""
+        """From the log normaliser and its gradient, which is the mean of the sufficient
+        statistics."""
         parameters = [p.detach().requires_grad_() for p in self._natural_params]
         normalizer = self._log_normalizer(*parameters)
         gradients = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)

@@ -18,13 +18,19 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared numbers of ``df1`` and ``df2`` degrees of freedom, each divided by its degrees of freedom."""
+    """The ratio of two chi-squared numbers of ``df1`` and ``df2`` degrees of freedom, each divided
+    by its degrees of freedom."""
 
-    arg_constraints: dict[str, Constraint] = {"df1": constraints.positive, "df2": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "df1": constraints.positive,
+        "df2": constraints.positive,
+    }
     support: Constraint = constraints.positive
     has_rsample = True
 
-    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
@@ -63,4 +69,9 @@ class FisherSnedecor(Distribution):
             self._validate_sample(value)
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
-        return normalizer + half1 * ratio.log() + (half1 - 1) * torch.log(value) - (half1 + half2) * torch.log1p(ratio * value)
+        return (
+            normalizer
+            + half1 * ratio.log()
+            + (half1 - 1) * torch.log(value)
+            - (half1 + half2) * torch.log1p(ratio * value)
+        )

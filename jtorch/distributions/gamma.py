@@ -27,14 +27,21 @@ class Gamma(ExponentialFamily):
     Gradient: implicit reparameterisation.
     """
 
-    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "concentration": constraints.positive,
+        "rate": constraints.positive,
+    }
     support: Constraint = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
-    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(_batch_of(self.concentration, concentration, rate), validate_args=validate_args)
+        super().__init__(
+            _batch_of(self.concentration, concentration, rate), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Gamma, batch_shape, _instance, concentration=0, rate=0)
@@ -54,7 +61,8 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # numbers change, the gradient does not
+        # numbers change, the gradient does not
+        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)
         return value
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -17,22 +17,39 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """Numbers above ``loc`` with tails that fall like a power (``concentration`` above 0), exponentially (0), or end (below 0)."""
+    """Numbers above ``loc`` with tails that fall like a power (``concentration`` above 0),
+    exponentially (0), or end (below 0)."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
     has_rsample = True
 
     def __init__(
-        self, loc: Tensor | float, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
     ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
-        super().__init__(_batch_of(self.loc, loc, scale, concentration), validate_args=validate_args)
+        super().__init__(
+            _batch_of(self.loc, loc, scale, concentration), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return self._expanded(GeneralizedPareto, batch_shape, _instance, loc=0, scale=0, concentration=0)
+        return self._expanded(
+            GeneralizedPareto, batch_shape, _instance, loc=0, scale=0, concentration=0
+        )
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
-        return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
+        return self.icdf(
+            torch.rand(
+                self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device
+            )
+        )
 
     def _split(self) -> tuple[Tensor, Tensor]:
         """Where the concentration is 0, and the concentration with 1 in those places."""
@@ -73,7 +90,9 @@ class GeneralizedPareto(Distribution):
     @property
     def mean(self) -> Tensor:
         exists = self.concentration < 1
-        return torch.where(exists, self.loc + self.scale / (1 - torch.where(exists, self.concentration, 0.5)), nan)
+        return torch.where(
+            exists, self.loc + self.scale / (1 - torch.where(exists, self.concentration, 0.5)), nan
+        )
 
     @property
     def variance(self) -> Tensor:

@@ -25,11 +25,17 @@ class Geometric(Binary):
         logits: its log odds, instead.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support: Constraint = constraints.nonnegative_integer
 
     def __init__(
-        self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         super().__init__(self._set_parameter(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
@@ -37,8 +43,10 @@ class Geometric(Binary):
             valid = value > 0
             if not constraints._holds(valid):
                 raise ValueError(
-                    f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                    f"to be positive but found invalid values:\n{value.data[~valid]}"
+                    f"Expected parameter probs ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to be positive but found "
+                    "invalid values:\n"
+                    f"{value.data[~valid]}"
                 )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
@@ -58,7 +66,9 @@ class Geometric(Binary):
 
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
-            u = self.probs.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.probs.dtype).tiny, 1)
+            u = self.probs.new(self._extended_shape(sample_shape)).uniform_(
+                torch.finfo(self.probs.dtype).tiny, 1
+            )
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -69,4 +79,6 @@ class Geometric(Binary):
         return value * (-miss).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        return (
+            binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        )

@@ -20,12 +20,18 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The limit of the largest of many numbers: ``loc - scale * log(-log(u))`` for ``u`` uniform."""
+    """The limit of the largest of many numbers: ``loc - scale * log(-log(u))`` for ``u``
+    uniform."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.real
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = torch.finfo(self.loc.dtype)
         low, high = info.tiny, 1 - info.eps
@@ -37,7 +43,9 @@ class Gumbel(TransformedDistribution):
             ExpTransform().inv,
             AffineTransform(loc=loc, scale=-self.scale),
         ]
-        super().__init__(Uniform(low, high, validate_args=validate_args), transforms, validate_args=validate_args)
+        super().__init__(
+            Uniform(low, high, validate_args=validate_args), transforms, validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Gumbel, _instance)

@@ -27,10 +27,14 @@ class HalfCauchy(TransformedDistribution):
     base_dist: Cauchy
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(
+            Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance)
+        )
 
     @property
     def scale(self) -> Tensor:
@@ -39,7 +43,9 @@ class HalfCauchy(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
+        return torch.full(
+            self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device
+        )
 
     @property
     def mode(self) -> Tensor:

@@ -27,10 +27,14 @@ class HalfNormal(TransformedDistribution):
     base_dist: Normal
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(
+            Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance)
+        )
 
     @property
     def scale(self) -> Tensor:

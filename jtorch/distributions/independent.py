@@ -19,7 +19,8 @@ D = TypeVar("D", bound=Distribution)
 
 
 class Independent(Distribution, Generic[D]):
-    """A distribution whose last ``reinterpreted_batch_ndims`` batch dimensions hold the independent parts of one event.
+    """A distribution whose last ``reinterpreted_batch_ndims`` batch dimensions hold the independent
+    parts of one event.
 
     Examples:
         >>> import jtorch as torch
@@ -31,11 +32,17 @@ class Independent(Distribution, Generic[D]):
     arg_constraints: dict[str, Constraint] = {}
     base_dist: D
 
-    def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        base_distribution: D,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
         ndims = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > ndims:
             raise ValueError(
-                f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {reinterpreted_batch_ndims} vs {ndims}"
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {ndims}"
             )
         shape = base_distribution.batch_shape + base_distribution.event_shape
         cut = ndims - reinterpreted_batch_ndims
@@ -46,7 +53,9 @@ class Independent(Distribution, Generic[D]):
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Independent, _instance)
         batch_shape = torch.Size(batch_shape)
-        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
+        new.base_dist = self.base_dist.expand(
+            batch_shape + self.event_shape[: self.reinterpreted_batch_ndims]
+        )
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
         return self._finished(Independent, new, batch_shape)
 

@@ -20,17 +20,24 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """The reciprocal of a gamma number of this ``concentration`` and ``rate``."""
 
-    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "concentration": constraints.positive,
+        "rate": constraints.positive,
+    }
     support: Constraint = constraints.positive
     has_rsample = True  # type: ignore[assignment]
     base_dist: Gamma
 
-    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance)
+        )
 
     @property
     def concentration(self) -> Tensor:

@@ -1,4 +1,5 @@
-"""Kullback-Leibler divergences: those of pairs of distributions, and the table in which others are entered."""
+"""Kullback-Leibler divergences: those of pairs of distributions, and the table in which others are
+entered."""
 
 from __future__ import annotations
 

@@ -25,13 +25,22 @@ def _moments(a: Tensor, b: Tensor, n: int) -> Tensor:
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Numbers between 0 and 1, much like beta numbers, with a cumulative distribution in closed form."""
+    """Numbers between 0 and 1, much like beta numbers, with a cumulative distribution in closed
+    form."""
 
-    arg_constraints: dict[str, Constraint] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
     support: Constraint = constraints.unit_interval
     has_rsample = True  # type: ignore[assignment]
 
-    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zero, one = torch.full_like(self.concentration0, 0), torch.full_like(self.concentration0, 1)
         transforms = [
@@ -39,7 +48,9 @@ class Kumaraswamy(TransformedDistribution):
             AffineTransform(loc=1.0, scale=-1.0),
             PowerTransform(exponent=self.concentration1.reciprocal()),
         ]
-        super().__init__(Uniform(zero, one, validate_args=validate_args), transforms, validate_args=validate_args)
+        super().__init__(
+            Uniform(zero, one, validate_args=validate_args), transforms, validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Kumaraswamy, _instance)

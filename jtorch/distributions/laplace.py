@@ -19,11 +19,16 @@ __all__ = ["Laplace"]
 class Laplace(Distribution):
     """Numbers whose distance from ``loc`` is exponential with mean ``scale``, on either side."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(_batch_of(self.loc, loc, scale), validate_args=validate_args)
 
@@ -47,7 +52,9 @@ class Laplace(Distribution):
         return (2**0.5) * self.scale
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
-        u = self.loc.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
+        u = self.loc.new(self._extended_shape(sample_shape)).uniform_(
+            torch.finfo(self.loc.dtype).eps - 1, 1
+        )
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""The distribution of Lewandowski, Kurowicka and Joe of correlation matrices, as Cholesky factors."""
+"""The distribution of Lewandowski, Kurowicka and Joe of correlation matrices, as Cholesky
+factors."""
 
 from __future__ import annotations
 
@@ -19,20 +20,26 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of ``dim x dim`` correlation matrices ``M``, with density in proportion to ``det(M) ** (concentration - 1)``.
+    """Cholesky factors of ``dim x dim`` correlation matrices ``M``, with density in proportion to
+    ``det(M) ** (concentration - 1)``.
 
-    Rows are drawn by the onion method: a direction on a sphere, and how much of the row's length is off the diagonal.
+    Rows are drawn by the onion method: a direction on a sphere, and how much of the row's length is
+    off the diagonal.
 
-    Source: D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based on vines and extended onion method",
-    2009.
+    Source: D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based
+    on vines and extended onion method", 2009.
     """
 
     arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive}
     support: Constraint = constraints.corr_cholesky
 
-    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None
+    ) -> None:
         if dim < 2:
-            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+            raise ValueError(
+                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+            )
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
@@ -51,7 +58,9 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
-        normal = torch.randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
+        normal = torch.randn(
+            self._extended_shape(sample_shape), dtype=y.dtype, device=y.device
+        ).tril(-1)
         direction = normal / normal.norm(dim=-1, keepdim=True)
         direction[..., 0, :].fill_(0.0)  # the first row has nothing off the diagonal
         w = torch.sqrt(y) * direction
@@ -66,5 +75,9 @@ class LKJCholesky(Distribution):
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         alpha = self.concentration + 0.5 * rest
-        normalizer = 0.5 * rest * math.log(math.pi) + torch.mvlgamma(alpha - 0.5, rest) - torch.lgamma(alpha) * rest
+        normalizer = (
+            0.5 * rest * math.log(math.pi)
+            + torch.mvlgamma(alpha - 0.5, rest)
+            - torch.lgamma(alpha) * rest
+        )
         return torch.sum(order * diagonal.log(), dim=-1) - normalizer

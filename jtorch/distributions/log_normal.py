@@ -19,16 +19,27 @@ __all__ = ["LogNormal"]
 class LogNormal(TransformedDistribution):
     """The exponential of a normal number of mean ``loc`` and standard deviation ``scale``."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.positive
     has_rsample = True  # type: ignore[assignment]
     base_dist: Normal
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(
+            Normal(loc, scale, validate_args=validate_args),
+            ExpTransform(),
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(LogNormal, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(LogNormal, _instance)
+        )
 
     @property
     def loc(self) -> Tensor:

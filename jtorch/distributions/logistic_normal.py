@@ -18,21 +18,29 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Vectors whose sum is 1: normal vectors of mean ``loc`` and standard deviation ``scale``, through stick breaking."""
+    """Vectors whose sum is 1: normal vectors of mean ``loc`` and standard deviation ``scale``,
+    through stick breaking."""
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.simplex
     has_rsample = True  # type: ignore[assignment]
     base_dist: Independent[Normal]
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         if not base.batch_shape:
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance)
+        )
 
     @property
     def loc(self) -> Tensor:

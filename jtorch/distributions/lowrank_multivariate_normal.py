@@ -52,21 +52,31 @@ class LowRankMultivariateNormal(Distribution):
     support: Constraint = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event_shape = loc.shape[-1:]
         if cov_factor.dim() < 2:
-            raise ValueError("cov_factor must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(
+                "cov_factor must be at least two-dimensional, with optional leading batch "
+                "dimensions"
+            )
         if cov_factor.shape[-2:-1] != event_shape:
-            raise ValueError(f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m")
+            raise ValueError(
+                f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m"
+            )
         if cov_diag.shape[-1:] != event_shape:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
         try:
-            loc_, self.cov_factor, diag = torch.broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
+            loc_, self.cov_factor, diag = torch.broadcast_tensors(
+                loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1)
+            )
         except RuntimeError as error:
             raise ValueError(
-                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
+                f"cov_diag {cov_diag.shape}"
             ) from error
         self.loc = loc_[..., 0]
         self.cov_diag = diag[..., 0]
@@ -76,7 +86,9 @@ class LowRankMultivariateNormal(Distribution):
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        new = self._expanded(LowRankMultivariateNormal, batch_shape, _instance, loc=1, cov_diag=1, cov_factor=2)
+        new = self._expanded(
+            LowRankMultivariateNormal, batch_shape, _instance, loc=1, cov_diag=1, cov_factor=2
+        )
         new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
         new._capacitance_tril = self._capacitance_tril
@@ -102,16 +114,21 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
-        # With the square root of the diagonal taken out, what is left is the identity and a product: well conditioned.
+        # With the square root of the diagonal taken out, what is left is the identity and a
+        # product: well conditioned.
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
-        return self._batched(root * torch.linalg.cholesky(_plus_identity(torch.matmul(scaled, scaled.mT))))
+        return self._batched(
+            root * torch.linalg.cholesky(_plus_identity(torch.matmul(scaled, scaled.mT)))
+        )
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
-        return self._batched(torch.matmul(factor, factor.mT) + torch.diag_embed(self._unbroadcasted_cov_diag))
+        return self._batched(
+            torch.matmul(factor, factor.mT) + torch.diag_embed(self._unbroadcasted_cov_diag)
+        )
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
@@ -125,16 +142,25 @@ class LowRankMultivariateNormal(Distribution):
         like = {"dtype": self.loc.dtype, "device": self.loc.device}
         in_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like)
         in_diagonal = _standard_normal(shape, **like)
-        return self.loc + _batch_mv(self._unbroadcasted_cov_factor, in_factor) + self._unbroadcasted_cov_diag.sqrt() * in_diagonal
+        return (
+            self.loc
+            + _batch_mv(self._unbroadcasted_cov_factor, in_factor)
+            + self._unbroadcasted_cov_diag.sqrt() * in_diagonal
+        )
 
     def _log_det(self) -> Tensor:
-        return _batch_lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril)
+        return _batch_lowrank_logdet(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_lowrank_mahalanobis(
-            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, value - self.loc, self._capacitance_tril
+            self._unbroadcasted_cov_factor,
+            self._unbroadcasted_cov_diag,
+            value - self.loc,
+            self._capacitance_tril,
         )
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 

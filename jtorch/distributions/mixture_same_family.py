@@ -26,7 +26,9 @@ class MixtureSameFamily(Distribution):
     Examples:
         >>> import jtorch as torch
         >>> from jtorch.distributions import Categorical, MixtureSameFamily, Normal
-        >>> m = MixtureSameFamily(Categorical(torch.ones(2)), Normal(torch.tensor([-1.0, 3.0]), torch.ones(2)))
+        >>> m = MixtureSameFamily(
+        ...     Categorical(torch.ones(2)), Normal(torch.tensor([-1.0, 3.0]), torch.ones(2))
+        ... )
         >>> m.mean
         tensor(1.)
     """
@@ -34,23 +36,39 @@ class MixtureSameFamily(Distribution):
     arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
+            raise ValueError(
+                " The Mixture distribution needs to be an  instance of "
+                "torch.distributions.Categorical"
+            )
         if not isinstance(component_distribution, Distribution):
-            raise ValueError("The Component distribution needs to be an instance of torch.distributions.Distribution")
+            raise ValueError(
+                "The Component distribution needs to be an instance of "
+                "torch.distributions.Distribution"
+            )
         mixed, batch = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(mixed), reversed(batch), strict=False):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
-                    f"`mixture_distribution.batch_shape` ({mixed}) is not compatible with `component_distribution.batch_shape`({batch})"
+                    f"`mixture_distribution.batch_shape` ({mixed}) is not compatible with "
+                    f"`component_distribution.batch_shape`({batch})"
                 )
-        chosen, there = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
+        chosen, there = (
+            mixture_distribution.logits.shape[-1],
+            component_distribution.batch_shape[-1],
+        )
         if chosen != there:
             raise ValueError(
-                f"`mixture_distribution component` ({chosen}) does not equal `component_distribution.batch_shape[-1]` ({there})"
+                f"`mixture_distribution component` ({chosen}) does not equal "
+                f"`component_distribution.batch_shape[-1]` ({there})"
             )
         self._num_component = chosen
         event_shape = component_distribution.event_shape
@@ -60,7 +78,9 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         batch_shape = torch.Size(batch_shape)
         new = self._get_checked_instance(MixtureSameFamily, _instance)
-        new._component_distribution = self._component_distribution.expand(batch_shape + (self._num_component,))
+        new._component_distribution = self._component_distribution.expand(
+            batch_shape + (self._num_component,)
+        )
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
         new._num_component = self._num_component
         new._event_ndims = self._event_ndims
@@ -94,10 +114,14 @@ class MixtureSameFamily(Distribution):
     def variance(self) -> Tensor:
         # The mean of the variances, and the variance of the means.
         inside = self._over_components(self.component_distribution.variance)
-        return inside + self._over_components((self.component_distribution.mean - self._pad(self.mean)).pow(2.0))
+        return inside + self._over_components(
+            (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)
+        )
 
     def cdf(self, x: Tensor) -> Tensor:
-        return torch.sum(self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs, dim=-1)
+        return torch.sum(
+            self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs, dim=-1
+        )
 
     def log_prob(self, x: Tensor) -> Tensor:
         if self._validate_args:
@@ -123,7 +147,14 @@ class MixtureSameFamily(Distribution):
         """Probabilities in the shape of the components' events."""
         mixed = len(self.mixture_distribution.batch_shape)
         missing = 0 if mixed == 1 else len(self.batch_shape) - mixed
-        return x.reshape(x.shape[:-1] + torch.Size(missing * [1]) + x.shape[-1:] + torch.Size(self._event_ndims * [1]))
+        return x.reshape(
+            x.shape[:-1]
+            + torch.Size(missing * [1])
+            + x.shape[-1:]
+            + torch.Size(self._event_ndims * [1])
+        )
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        return (
+            f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        )

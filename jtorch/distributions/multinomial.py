@@ -27,7 +27,10 @@ class Multinomial(Distribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     total_count: int
 
     def __init__(
@@ -42,7 +45,11 @@ class Multinomial(Distribution):
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(
+            self._categorical.batch_shape,
+            self._categorical.param_shape[-1:],
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Multinomial, _instance)
@@ -87,7 +94,9 @@ class Multinomial(Distribution):
         sample_shape = torch.Size(sample_shape)
         draws = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
         draws = draws.permute(*range(1, draws.dim()), 0)
-        counts = torch.zeros(self._extended_shape(sample_shape), dtype=draws.dtype, device=draws.device)
+        counts = torch.zeros(
+            self._extended_shape(sample_shape), dtype=draws.dtype, device=draws.device
+        )
         return counts.scatter_add_(-1, draws, torch.ones_like(draws)).type_as(self.probs)
 
     def entropy(self) -> Tensor:
@@ -101,4 +110,8 @@ class Multinomial(Distribution):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -inf), 0)  # 0 log 0 is 0
-        return torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
+        return (
+            torch.lgamma(value.sum(-1) + 1)
+            - torch.lgamma(value + 1).sum(-1)
+            + (logits * value).sum(-1)
+        )

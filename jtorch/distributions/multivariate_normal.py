@@ -25,15 +25,20 @@ def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
     """``x.T @ inv(L @ L.T) @ x`` for Cholesky factors (*, n, n) and vectors (*, n).
 
-    The batch of the factors must broadcast to that of the vectors. Each factor is solved once for all vectors that share it.
+    The batch of the factors must broadcast to that of the vectors. Each factor is solved once for
+    all vectors that share it.
     """
     n, batch = bx.size(-1), bx.shape[:-1]
     outer = len(batch) - (bL.dim() - 2)
-    # Split every batch dimension of the vectors into (repetitions, dimension of the factors), and bring the repetitions to the front.
+    # Split every batch dimension of the vectors into (repetitions, dimension of the factors), and
+    # bring the repetitions to the front.
     split = list(batch[:outer])
     for size, theirs in zip(bL.shape[:-2], batch[outer:], strict=True):
         split += [theirs // size, size]
-    repeated, shared = list(range(outer)) + list(range(outer, len(split), 2)), list(range(outer + 1, len(split), 2))
+    repeated, shared = (
+        list(range(outer)) + list(range(outer, len(split), 2)),
+        list(range(outer + 1, len(split), 2)),
+    )
     order = repeated + shared
     x = bx.reshape(*split, n).permute((*order, len(split)))
     factors = bL.reshape(-1, n, n)
@@ -44,7 +49,8 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse of ``P``: factorised from its last row up, ``P`` gives the inverse of that factor."""
+    """The Cholesky factor of the inverse of ``P``: factorised from its last row up, ``P`` gives the
+    inverse of that factor."""
     reversed_factor = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(reversed_factor, (-2, -1)), -2, -1)
     identity = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)
@@ -52,7 +58,8 @@ def _precision_to_scale_tril(P: Tensor) -> Tensor:
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors of mean ``loc``, with a covariance, its inverse, or its Cholesky factor given: exactly one of them.
+    """Normal vectors of mean ``loc``, with a covariance, its inverse, or its Cholesky factor given:
+    exactly one of them.
 
     The Cholesky factor is what computations use.
 
@@ -78,15 +85,24 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {"scale_tril": scale_tril, "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
         given = {name: matrix for name, matrix in given.items() if matrix is not None}
         if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
         ((name, matrix),) = given.items()
         assert matrix is not None
         if matrix.dim() < 2:
             shown = "scale_tril matrix" if name == "scale_tril" else name
-            raise ValueError(f"{shown} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(
+                f"{shown} must be at least two-dimensional, with optional leading batch dimensions"
+            )
         batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.__dict__[name] = matrix.expand(batch_shape + (-1, -1))
         self.loc = loc.expand(batch_shape + (-1,))
@@ -133,10 +149,16 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+        return (
+            self._unbroadcasted_scale_tril.pow(2)
+            .sum(-1)
+            .expand(self._batch_shape + self._event_shape)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
-        eps = _standard_normal(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        eps = _standard_normal(
+            self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device
+        )
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
     def _half_log_det(self) -> Tensor:
@@ -146,7 +168,9 @@ class MultivariateNormal(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        return (
+            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        )
 
     def entropy(self) -> Tensor:
         found = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()

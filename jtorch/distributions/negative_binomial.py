@@ -41,10 +41,14 @@ class NegativeBinomial(Binary):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        super().__init__(self._set_with_count(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(
+            self._set_with_count(total_count, probs, logits), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return self._expanded(NegativeBinomial, batch_shape, _instance, total_count=0, probs=0, logits=0, _param=0)
+        return self._expanded(
+            NegativeBinomial, batch_shape, _instance, total_count=0, probs=0, logits=0, _param=0
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -60,7 +64,9 @@ class NegativeBinomial(Binary):
 
     @lazy_property
     def _gamma(self) -> Gamma:
-        return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
+        return Gamma(
+            concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False
+        )
 
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
@@ -71,5 +77,6 @@ class NegativeBinomial(Binary):
             self._validate_sample(value)
         n = self.total_count
         normalizer = -torch.lgamma(n + value) + torch.lgamma(1.0 + value) + torch.lgamma(n)
-        normalizer = normalizer.masked_fill(n + value == 0.0, 0.0)  # nothing can happen, and that is certain
+        # nothing can happen, and that is certain
+        normalizer = normalizer.masked_fill(n + value == 0.0, 0.0)
         return n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits) - normalizer

@@ -31,12 +31,17 @@ class Normal(ExponentialFamily):
         tensor(-0.9189)
     """
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support: Constraint = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(_batch_of(self.loc, loc, scale), validate_args=validate_args)
 
@@ -65,14 +70,20 @@ class Normal(ExponentialFamily):
             return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
-        eps = _standard_normal(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        eps = _standard_normal(
+            self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device
+        )
         return self.loc + eps * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         log_scale: Any = math.log(self.scale) if _all_numbers(self.scale) else self.scale.log()
-        return -((value - self.loc) ** 2) / (2 * self.scale**2) - log_scale - math.log(math.sqrt(2 * math.pi))
+        return (
+            -((value - self.loc) ** 2) / (2 * self.scale**2)
+            - log_scale
+            - math.log(math.sqrt(2 * math.pi))
+        )
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:

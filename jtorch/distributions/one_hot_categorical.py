@@ -25,13 +25,25 @@ class OneHotCategorical(Distribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support: Constraint = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(
+            self._categorical.batch_shape,
+            self._categorical.param_shape[-1:],
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(OneHotCategorical, _instance)
@@ -95,7 +107,8 @@ class OneHotCategorical(Distribution):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """The same with samples whose gradient to the probabilities is the identity.
 
-    Source: Y. Bengio et al., "Estimating or propagating gradients through stochastic neurons for conditional computation", 2013.
+    Source: Y. Bengio et al., "Estimating or propagating gradients through stochastic neurons for
+    conditional computation", 2013.
     """
 
     has_rsample = True

@@ -18,14 +18,24 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Numbers from ``scale`` on, whose probability of exceeding ``x`` falls like ``x ** -alpha``."""
+    """Numbers from ``scale`` on, whose probability of exceeding ``x`` falls like
+    ``x ** -alpha``."""
 
-    arg_constraints: dict[str, Constraint] = {"alpha": constraints.positive, "scale": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "alpha": constraints.positive,
+        "scale": constraints.positive,
+    }
 
-    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)
+        super().__init__(
+            base,
+            [ExpTransform(), AffineTransform(loc=0, scale=self.scale)],
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Pareto, _instance)

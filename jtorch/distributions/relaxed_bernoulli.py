@@ -19,13 +19,17 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(Binary):
-    """The log odds of relaxed Bernoulli numbers: logistic numbers around ``logits``, divided by ``temperature``.
+    """The log odds of relaxed Bernoulli numbers: logistic numbers around ``logits``, divided by
+    ``temperature``.
 
-    Source: C. J. Maddison et al., "The concrete distribution", 2017; E. Jang et al., "Categorical reparameterization with
-    Gumbel-softmax", 2017.
+    Source: C. J. Maddison et al., "The concrete distribution", 2017; E. Jang et al., "Categorical
+    reparameterization with Gumbel-softmax", 2017.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support: Constraint = constraints.real
 
     def __init__(
@@ -39,7 +43,9 @@ class LogitRelaxedBernoulli(Binary):
         super().__init__(self._set_parameter(probs, logits), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        new = self._expanded(LogitRelaxedBernoulli, batch_shape, _instance, probs=0, logits=0, _param=0)
+        new = self._expanded(
+            LogitRelaxedBernoulli, batch_shape, _instance, probs=0, logits=0, _param=0
+        )
         new.temperature = self.temperature
         return new
 
@@ -47,7 +53,9 @@ class LogitRelaxedBernoulli(Binary):
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         uniforms = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
-        return (uniforms.log() - (-uniforms).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+        return (
+            uniforms.log() - (-uniforms).log1p() + probs.log() - (-probs).log1p()
+        ) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -58,7 +66,8 @@ class LogitRelaxedBernoulli(Binary):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that at low ``temperature`` are nearly Bernoulli numbers, with gradients.
+    """Numbers between 0 and 1 that at low ``temperature`` are nearly Bernoulli numbers, with
+    gradients.
 
     Args:
         temperature: a tensor, positive.
@@ -66,7 +75,10 @@ class RelaxedBernoulli(TransformedDistribution):
         logits: its log odds, instead.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support: Constraint = constraints.unit_interval
     has_rsample = True  # type: ignore[assignment]
     base_dist: LogitRelaxedBernoulli
@@ -78,10 +90,16 @@ class RelaxedBernoulli(TransformedDistribution):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
+        super().__init__(
+            LogitRelaxedBernoulli(temperature, probs, logits),
+            SigmoidTransform(),
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedBernoulli, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(RelaxedBernoulli, _instance)
+        )
 
     @property
     def temperature(self) -> Tensor:

@@ -20,13 +20,17 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(Distribution):
-    """The logarithms of relaxed one-hot vectors: Gumbel numbers around ``logits``, divided by ``temperature``, normalised.
+    """The logarithms of relaxed one-hot vectors: Gumbel numbers around ``logits``, divided by
+    ``temperature``, normalised.
 
-    Source: C. J. Maddison et al., "The concrete distribution", 2017; E. Jang et al., "Categorical reparameterization with
-    Gumbel-softmax", 2017.
+    Source: C. J. Maddison et al., "The concrete distribution", 2017; E. Jang et al., "Categorical
+    reparameterization with Gumbel-softmax", 2017.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support: Constraint = constraints.real_vector
     has_rsample = True
 
@@ -39,7 +43,11 @@ class ExpRelaxedCategorical(Distribution):
     ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(
+            self._categorical.batch_shape,
+            self._categorical.param_shape[-1:],
+            validate_args=validate_args,
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
@@ -68,7 +76,9 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        uniforms = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        uniforms = clamp_probs(
+            torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device)
+        )
         scores = (self.logits - (-uniforms.log()).log()) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
@@ -77,7 +87,9 @@ class ExpRelaxedCategorical(Distribution):
             self._validate_sample(value)
         k = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
-        normalizer = torch.full_like(self.temperature, float(k)).lgamma() - self.temperature.log().mul(-(k - 1))
+        normalizer = torch.full_like(
+            self.temperature, float(k)
+        ).lgamma() - self.temperature.log().mul(-(k - 1))
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + normalizer
 
@@ -91,7 +103,10 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support: Constraint = constraints.simplex
     has_rsample = True  # type: ignore[assignment]
     base_dist: ExpRelaxedCategorical
@@ -107,7 +122,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance))
+        return super().expand(
+            batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance)
+        )
 
     @property
     def temperature(self) -> Tensor:

@@ -26,15 +26,24 @@ class TransformedDistribution(Distribution):
 
     Examples:
         >>> import jtorch as torch
-        >>> from jtorch.distributions import AffineTransform, SigmoidTransform, TransformedDistribution, Uniform
-        >>> logistic = TransformedDistribution(Uniform(0.0, 1.0), [SigmoidTransform().inv, AffineTransform(1.0, 2.0)])
+        >>> from jtorch.distributions import (
+        ...     AffineTransform,
+        ...     SigmoidTransform,
+        ...     TransformedDistribution,
+        ...     Uniform,
+        ... )
+        >>> logistic = TransformedDistribution(
+        ...     Uniform(0.0, 1.0), [SigmoidTransform().inv, AffineTransform(1.0, 2.0)]
+        ... )
         >>> logistic.log_prob(torch.tensor(1.0))
         tensor(-2.0794)
     """
 
     arg_constraints: dict[str, Constraint] = {}
 
-    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
+    ) -> None:
         if isinstance(transforms, Transform):
             self.transforms: list[Any] = [transforms]
         elif isinstance(transforms, list):
@@ -48,8 +57,12 @@ class TransformedDistribution(Distribution):
         together = ComposeTransform(self.transforms)
         before, after = together.domain.event_dim, together.codomain.event_dim
         if len(shape) < before:
-            raise ValueError(f"base_distribution needs to have shape with size at least {before}, but got {shape}.")
-        # Transforms may broadcast their input; and what they take for one event must be one for the base.
+            raise ValueError(
+                f"base_distribution needs to have shape with size at least {before}, but got "
+                f"{shape}."
+            )
+        # Transforms may broadcast their input; and what they take for one event must be one for the
+        # base.
         forward = together.forward_shape(shape)
         needed = together.inverse_shape(forward)
         if shape != needed:
@@ -59,9 +72,13 @@ class TransformedDistribution(Distribution):
         self.base_dist = base_distribution
         event_dim = max(after, base_dims + after - before)
         if len(forward) < event_dim:
-            raise AssertionError(f"forward_shape length {len(forward)} must be >= event_dim {event_dim}")
+            raise AssertionError(
+                f"forward_shape length {len(forward)} must be >= event_dim {event_dim}"
+            )
         cut = len(forward) - event_dim
-        super().__init__(torch.Size(forward[:cut]), torch.Size(forward[cut:]), validate_args=validate_args)
+        super().__init__(
+            torch.Size(forward[:cut]), torch.Size(forward[cut:]), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(TransformedDistribution, _instance)
@@ -108,7 +125,9 @@ class TransformedDistribution(Distribution):
             n += t.domain.event_dim - t.codomain.event_dim
             found = found - _sum_rightmost(t.log_abs_det_jacobian(x, y), n - t.domain.event_dim)
             y = x
-        return found + _sum_rightmost(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
+        return found + _sum_rightmost(
+            self.base_dist.log_prob(y), n - len(self.base_dist.event_shape)
+        )
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
         """A probability, or its complement where the transforms decrease."""

@@ -1,4 +1,5 @@
-"""The transforms of random variables: of numbers, of vectors and matrices, and of parts of a tensor."""
+"""The transforms of random variables: of numbers, of vectors and matrices, and of parts of a
+tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ from ._transform import _InverseTransform as _InverseTransform
 from ._transform import identity_transform as identity_transform
 from .constraints import Constraint
 from .distribution import Distribution
-from .utils import _all_numbers, _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from .utils import (
+    _all_numbers,
+    _sum_rightmost,
+    broadcast_all,
+    lazy_property,
+    tril_matrix_to_vec,
+    vec_to_tril_matrix,
+)
 
 __all__ = [
     "AbsTransform",
@@ -46,7 +54,7 @@ __all__ = [
 ]
 
 
-# ---- elementwise transforms ------------------------------------------------------------------------------------------------------
+# ---- elementwise transforms ----------------------------------------------------------------------
 
 
 class ExpTransform(Stateless):
@@ -163,7 +171,8 @@ class TanhTransform(Stateless):
         return torch.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))  # log(1 - tanh(x)^2) without cancellation
+        # log(1 - tanh(x)^2) without cancellation
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
 class AbsTransform(Stateless):
@@ -188,7 +197,9 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0
+    ) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
@@ -202,7 +213,11 @@ class AffineTransform(Transform):
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
         """The real numbers, or vectors and so on of them."""
-        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+        return (
+            constraints.independent(constraints.real, self.event_dim)
+            if self.event_dim
+            else constraints.real
+        )
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
@@ -210,7 +225,11 @@ class AffineTransform(Transform):
         return self.domain
 
     def with_cache(self, cache_size: int = 1) -> AffineTransform:
-        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+        return (
+            self
+            if self._cache_size == cache_size
+            else AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AffineTransform):
@@ -236,19 +255,25 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         shape, n = x.shape, self.event_dim
         scale = self.scale
-        found = torch.full_like(x, math.log(abs(scale))) if isinstance(scale, _Number) else torch.abs(scale).log()
+        found = (
+            torch.full_like(x, math.log(abs(scale)))
+            if isinstance(scale, _Number)
+            else torch.abs(scale).log()
+        )
         if n:
             found = found.view(found.size()[:-n] + (-1,)).sum(-1)
             shape = shape[:-n]
         return found.expand(shape)
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+        return torch.broadcast_shapes(
+            shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
+        )
 
     inverse_shape = forward_shape
 
 
-# ---- transforms of vectors and matrices ------------------------------------------------------------------------------------------
+# ---- transforms of vectors and matrices ----------------------------------------------------------
 
 
 class ReshapeTransform(Transform):
@@ -303,7 +328,8 @@ class ReshapeTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """Vectors of ``D (D - 1) / 2`` numbers to Cholesky factors of ``D x D`` correlation matrices.
 
-    The numbers, through tanh, are partial correlations: each tells which share of what is left of a row's length an element takes.
+    The numbers, through tanh, are partial correlations: each tells which share of what is left of a
+    row's length an element takes.
     """
 
     domain = constraints.real_vector
@@ -324,7 +350,8 @@ class CorrCholeskyTransform(Transform):
         return (t.log1p() - t.neg().log1p()) / 2
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
-        # Each element was multiplied by what was left of its row; those next to the diagonal by what is left after them.
+        # Each element was multiplied by what was left of its row; those next to the diagonal by
+        # what is left after them.
         left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
         tanh = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return 0.5 * left.log().sum(-1) + tanh
@@ -365,7 +392,8 @@ class SoftmaxTransform(Stateless):
 
 
 class StickBreakingTransform(Stateless):
-    """Vectors to vectors of one more number whose sum is 1: each number breaks its share off what is left of a stick."""
+    """Vectors to vectors of one more number whose sum is 1: each number breaks its share off what
+    is left of a stick."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -373,7 +401,8 @@ class StickBreakingTransform(Stateless):
 
     @staticmethod
     def _offset(x: Tensor, n: int) -> Any:
-        """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal parts."""
+        """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal
+        parts."""
         return (n + 1 - x.new_ones(n).cumsum(-1)).log()
 
     def _call(self, x: Tensor) -> Tensor:
@@ -426,7 +455,7 @@ class PositiveDefiniteTransform(Stateless):
         return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
 
 
-# ---- transforms of parts ---------------------------------------------------------------------------------------------------------
+# ---- transforms of parts -------------------------------------------------------------------------
 
 
 class _PartsTransform(Transform):
@@ -446,11 +475,18 @@ class _PartsTransform(Transform):
         """Whether all transforms are."""
         return all(t.bijective for t in self.transforms)
 
-    def _check(self, value: Tensor, dims_of: str, size_of: str, wanted: int, wanted_name: str) -> None:
+    def _check(
+        self, value: Tensor, dims_of: str, size_of: str, wanted: int, wanted_name: str
+    ) -> None:
         if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"dim {self.dim} out of range for {dims_of} with {value.dim()} dimensions")
+            raise AssertionError(
+                f"dim {self.dim} out of range for {dims_of} with {value.dim()} dimensions"
+            )
         if value.size(self.dim) != wanted:
-            raise AssertionError(f"{size_of}.size({self.dim}) = {value.size(self.dim)} must equal {wanted_name} {wanted}")
+            raise AssertionError(
+                f"{size_of}.size({self.dim}) = {value.size(self.dim)} must equal {wanted_name} "
+                f"{wanted}"
+            )
 
 
 class CatTransform(_PartsTransform):
@@ -458,16 +494,30 @@ class CatTransform(_PartsTransform):
 
     Examples:
         >>> import jtorch as torch
-        >>> from jtorch.distributions.transforms import CatTransform, ExpTransform, identity_transform
-        >>> CatTransform([ExpTransform(), identity_transform], dim=0, lengths=[1, 2])(torch.zeros(3))
+        >>> from jtorch.distributions.transforms import (
+        ...     CatTransform,
+        ...     ExpTransform,
+        ...     identity_transform,
+        ... )
+        >>> CatTransform([ExpTransform(), identity_transform], dim=0, lengths=[1, 2])(
+        ...     torch.zeros(3)
+        ... )
         tensor([1., 0., 0.])
     """
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+    def __init__(
+        self,
+        tseq: Sequence[Transform],
+        dim: int = 0,
+        lengths: Sequence[int] | None = None,
+        cache_size: int = 0,
+    ) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
-            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})"
+            )
 
     @lazy_property
     def event_dim(self) -> int:
@@ -485,18 +535,31 @@ class CatTransform(_PartsTransform):
     def _parts(self, value: Tensor, name: str, dims_of: str = "tensor") -> list[Tensor]:
         self._check(value, dims_of, name, self.length, "length")
         starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
-        return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths, strict=True)]
+        return [
+            value.narrow(self.dim, start, length)
+            for start, length in zip(starts, self.lengths, strict=True)
+        ]
 
     def _call(self, x: Tensor) -> Tensor:
-        return torch.cat([t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)], dim=self.dim)
+        return torch.cat(
+            [t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)],
+            dim=self.dim,
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return torch.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)], dim=self.dim)
+        return torch.cat(
+            [t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)],
+            dim=self.dim,
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         found: list[Any] = []
-        for t, before, after in zip(self.transforms, self._parts(x, "x", "x"), self._parts(y, "y", "y"), strict=True):
-            found.append(_sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
+        for t, before, after in zip(
+            self.transforms, self._parts(x, "x", "x"), self._parts(y, "y", "y"), strict=True
+        ):
+            found.append(
+                _sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim)
+            )
         dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
         if dim < 0:
             return torch.cat(found, dim=dim)
@@ -528,14 +591,23 @@ class StackTransform(_PartsTransform):
         return [value.select(self.dim, i) for i in range(value.size(self.dim))]
 
     def _call(self, x: Tensor) -> Tensor:
-        return torch.stack([t(part) for t, part in zip(self.transforms, self._slice(x), strict=True)], dim=self.dim)
+        return torch.stack(
+            [t(part) for t, part in zip(self.transforms, self._slice(x), strict=True)], dim=self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return torch.stack([t.inv(part) for t, part in zip(self.transforms, self._slice(y, "y"), strict=True)], dim=self.dim)
+        return torch.stack(
+            [t.inv(part) for t, part in zip(self.transforms, self._slice(y, "y"), strict=True)],
+            dim=self.dim,
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        pairs = zip(self.transforms, self._slice(x, "x", "x"), self._slice(y, "y", "y"), strict=True)
-        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in pairs], dim=self.dim)
+        pairs = zip(
+            self.transforms, self._slice(x, "x", "x"), self._slice(y, "y", "y"), strict=True
+        )
+        return torch.stack(
+            [t.log_abs_det_jacobian(before, after) for t, before, after in pairs], dim=self.dim
+        )
 
     @constraints.dependent_property
     def domain(self) -> Constraint:

@@ -21,7 +21,9 @@ class Uniform(Distribution):
 
     has_rsample = True
 
-    def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(_batch_of(self.low, low, high), validate_args=validate_args)
 
@@ -55,7 +57,9 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
-        u = torch.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        u = torch.rand(
+            self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device
+        )
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""What all distributions share: broadcasting of parameters, probabilities and logits, lazy attributes, triangles as vectors."""
+"""What all distributions share: broadcasting of parameters, probabilities and logits, lazy
+attributes, triangles as vectors."""
 
 from __future__ import annotations
 
@@ -25,19 +26,29 @@ __all__ = [
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors and numbers as tensors of one shape. Numbers get the dtype and device of the first tensor, or the default dtype.
+    """Tensors and numbers as tensors of one shape. Numbers get the dtype and device of the first
+    tensor, or the default dtype.
 
     Raises:
         ValueError: for anything else.
     """
     tensors = [is_tensor_like(v) for v in values]
     if not all(known or isinstance(v, _Number) for known, v in zip(tensors, values, strict=True)):
-        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
+        raise ValueError(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+            "__torch_function__."
+        )
     if all(tensors):
         return torch.broadcast_tensors(*values)
     first = next((v for v in values if isinstance(v, Tensor)), None)
-    like: dict[str, Any] = {"dtype": torch.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
-    return torch.broadcast_tensors(*(v if known else torch.tensor(v, **like) for known, v in zip(tensors, values, strict=True)))
+    like: dict[str, Any] = (
+        {"dtype": torch.get_default_dtype()}
+        if first is None
+        else {"dtype": first.dtype, "device": first.device}
+    )
+    return torch.broadcast_tensors(
+        *(v if known else torch.tensor(v, **like) for known, v in zip(tensors, values, strict=True))
+    )
 
 
 def _all_numbers(*values: object) -> bool:
@@ -50,7 +61,9 @@ def _batch_of(parameter: Tensor, *given: object) -> torch.Size:
     return torch.Size() if _all_numbers(*given) else parameter.size()
 
 
-def _standard_normal(shape: Sequence[int], dtype: torch.dtype | None, device: torch.device | str | int | None) -> Tensor:
+def _standard_normal(
+    shape: Sequence[int], dtype: torch.dtype | None, device: torch.device | str | int | None
+) -> Tensor:
     """Standard normal numbers."""
     return torch.empty(shape, dtype=dtype, device=device).normal_()
 
@@ -61,7 +74,8 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """The probabilities of log odds (``is_binary``), or along the last axis of log probabilities up to a constant."""
+    """The probabilities of log odds (``is_binary``), or along the last axis of log probabilities up
+    to a constant."""
     return torch.sigmoid(logits) if is_binary else torch.nn.functional.softmax(logits, dim=-1)
 
 
@@ -88,14 +102,17 @@ R = TypeVar("R")
 
 
 class lazy_property(Generic[T, R]):
-    """A method that is called when its name is first read as an attribute; afterwards its value is the attribute."""
+    """A method that is called when its name is first read as an attribute; afterwards its value is
+    the attribute."""
 
     def __init__(self, wrapped: Callable[[T], R]) -> None:
         self.wrapped: Callable[[T], R] = wrapped
         update_wrapper(self, wrapped)  # type: ignore[arg-type]
 
     @overload
-    def __get__(self, instance: None, obj_type: Any = None) -> _lazy_property_and_property[T, R]: ...
+    def __get__(
+        self, instance: None, obj_type: Any = None
+    ) -> _lazy_property_and_property[T, R]: ...
 
     @overload
     def __get__(self, instance: T, obj_type: Any = None) -> R: ...
@@ -103,14 +120,16 @@ class lazy_property(Generic[T, R]):
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:
             return _lazy_property_and_property(self.wrapped)
-        with torch.enable_grad():  # whoever reads it first must not decide whether it has a gradient
+        # whoever reads it first must not decide whether it has a gradient
+        with torch.enable_grad():
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
 
 
 class _lazy_property_and_property(lazy_property[T, R], property):
-    """What a class shows for a lazy attribute: documentation tools take it for a property, validation for what it is."""
+    """What a class shows for a lazy attribute: documentation tools take it for a property,
+    validation for what it is."""
 
     def __init__(self, wrapped: Callable[[T], R]) -> None:
         property.__init__(self, wrapped)
@@ -141,11 +160,13 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
         ValueError: if no matrix has as many elements there.
     """
     size, twice = vec.shape[-1], 1 + 2 * diag
-    # A matrix of n rows has n (n + 1) / 2 + diag n - |diag| (diag + 1) / 2 of them, which is solved for n.
+    # A matrix of n rows has n (n + 1) / 2 + diag n - |diag| (diag + 1) / 2 of them, which is solved
+    # for n.
     n = (-twice + (twice**2 + 8 * size + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     if round(n) - n > torch.finfo(vec.dtype).eps:
         raise ValueError(
-            f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square D x D matrix."
+            f"The size of last dimension is {size} which cannot be expressed as the lower "
+            "triangular part of a square D x D matrix."
         )
     rows = round(n)
     mat = vec.new_zeros(vec.shape[:-1] + torch.Size((rows, rows)))

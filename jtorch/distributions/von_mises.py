@@ -18,15 +18,36 @@ from .utils import broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
-#: Polynomials for modified Bessel functions of orders 0 and 1: of (x / 3.75)^2 below 3.75, and of 3.75 / x above.
-#: M. Abramowitz and I. Stegun, "Handbook of mathematical functions", 9.8.1 to 9.8.4.
+#: Polynomials for modified Bessel functions of orders 0 and 1: of (x / 3.75)^2 below 3.75, and of
+#: 3.75 / x above. M. Abramowitz and I. Stegun, "Handbook of mathematical functions", 9.8.1 to
+#: 9.8.4.
 _BELOW = (
     (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.360768e-1, 0.45813e-2),
     (0.5, 0.87890594, 0.51498869, 0.15084934, 0.2658733e-1, 0.301532e-2, 0.32411e-3),
 )
 _ABOVE = (
-    (0.39894228, 0.1328592e-1, 0.225319e-2, -0.157565e-2, 0.916281e-2, -0.2057706e-1, 0.2635537e-1, -0.1647633e-1, 0.392377e-2),
-    (0.39894228, -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1, 0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2),
+    (
+        0.39894228,
+        0.1328592e-1,
+        0.225319e-2,
+        -0.157565e-2,
+        0.916281e-2,
+        -0.2057706e-1,
+        0.2635537e-1,
+        -0.1647633e-1,
+        0.392377e-2,
+    ),
+    (
+        0.39894228,
+        -0.3988024e-1,
+        -0.362018e-2,
+        0.163801e-2,
+        -0.1031555e-1,
+        0.2282967e-1,
+        -0.2895312e-1,
+        0.1787654e-1,
+        -0.420059e-2,
+    ),
 )
 
 
@@ -39,7 +60,8 @@ def _polynomial(y: Tensor, coefficients: tuple[float, ...]) -> Tensor:
 
 
 def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
-    """The logarithm of the modified Bessel function of the first kind, of positive numbers, to seven digits."""
+    """The logarithm of the modified Bessel function of the first kind, of positive numbers, to
+    seven digits."""
     if order not in (0, 1):
         raise AssertionError(f"order must be 0 or 1, got {order}")
     small = _polynomial((x / 3.75) * (x / 3.75), _BELOW[order])
@@ -49,8 +71,11 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     return torch.where(x < 3.75, small.log(), large)
 
 
-def _with_key(again: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, done: Tensor) -> Tensor:
-    """The rounds of a rejection as a loop of JAX, which needs no values while it is traced; each round has a key of its own."""
+def _with_key(
+    again: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, done: Tensor
+) -> Tensor:
+    """The rounds of a rejection as a loop of JAX, which needs no values while it is traced; each
+    round has a key of its own."""
 
     def body(state: Any) -> tuple[None, Tensor, Tensor]:
         key, x, done = state
@@ -81,8 +106,8 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
         x = _with_key(again, x, done)
     elif any(isinstance(t._read().array, jax.core.Tracer) for t in (concentration, proposal_r)):
         raise RuntimeError(
-            "VonMises.sample(): how many numbers rejection draws depends on values that are not known while JAX traces; put "
-            "jtorch.jax.with_key(key) around the code that draws them"
+            "VonMises.sample(): how many numbers rejection draws depends on values that are not "
+            "known while JAX traces; put jtorch.jax.with_key(key) around the code that draws them"
         )
     else:
         while not done.all():
@@ -91,16 +116,22 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
 
 
 class VonMises(Distribution):
-    """Angles around ``loc``: the circle's normal distribution, with ``concentration`` in the place of 1 / variance.
+    """Angles around ``loc``: the circle's normal distribution, with ``concentration`` in the place
+    of 1 / variance.
 
     Samples are drawn in double precision and have no gradient.
     """
 
-    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "loc": constraints.real,
+        "concentration": constraints.positive,
+    }
     support: Constraint = constraints.real
     has_rsample = False
 
-    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
@@ -109,13 +140,19 @@ class VonMises(Distribution):
             return super().expand(batch_shape)
         except NotImplementedError:
             validate_args = self.__dict__.get("_validate_args")
-            return type(self)(self.loc.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=validate_args)
+            return type(self)(
+                self.loc.expand(batch_shape),
+                self.concentration.expand(batch_shape),
+                validate_args=validate_args,
+            )
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         density = self.concentration * torch.cos(value - self.loc)
-        return density - math.log(2 * math.pi) - _log_modified_bessel_fn(self.concentration, order=0)
+        return (
+            density - math.log(2 * math.pi) - _log_modified_bessel_fn(self.concentration, order=0)
+        )
 
     @lazy_property
     def _loc(self) -> Tensor:
@@ -127,7 +164,8 @@ class VonMises(Distribution):
 
     @lazy_property
     def _proposal_r(self) -> Tensor:
-        """The parameter of the wrapped Cauchy distribution that is proposed from; for small concentrations its Taylor expansion."""
+        """The parameter of the wrapped Cauchy distribution that is proposed from; for small
+        concentrations its Taylor expansion."""
         k = self._concentration
         tau = 1 + (1 + 4 * k**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
@@ -136,8 +174,12 @@ class VonMises(Distribution):
     @torch.no_grad()
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Angles in [-pi, pi)."""
-        x = torch.empty(self._extended_shape(sample_shape), dtype=self._loc.dtype, device=self.loc.device)
-        return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(self.loc.dtype)
+        x = torch.empty(
+            self._extended_shape(sample_shape), dtype=self._loc.dtype, device=self.loc.device
+        )
+        return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(
+            self.loc.dtype
+        )
 
     @property
     def mean(self) -> Tensor:

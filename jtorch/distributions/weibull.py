@@ -21,24 +21,37 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """Exponential numbers to the power of ``1 / concentration``, times ``scale``."""
 
-    arg_constraints: dict[str, Constraint] = {"scale": constraints.positive, "concentration": constraints.positive}
+    arg_constraints: dict[str, Constraint] = {
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
     support: Constraint = constraints.positive
 
-    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
         super().__init__(base, self._steps(), validate_args=validate_args)
 
     def _steps(self) -> list[AffineTransform | PowerTransform]:
-        return [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
+        return [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Weibull, _instance)
         new.scale = self.scale.expand(batch_shape)
         new.concentration = self.concentration.expand(batch_shape)
         new.concentration_reciprocal = new.concentration.reciprocal()
-        TransformedDistribution.__init__(new, self.base_dist.expand(batch_shape), Weibull._steps(new), validate_args=False)
+        TransformedDistribution.__init__(
+            new, self.base_dist.expand(batch_shape), Weibull._steps(new), validate_args=False
+        )
         new._validate_args = self._validate_args
         return new
 
@@ -48,12 +61,17 @@ class Weibull(TransformedDistribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
+        return (
+            self.scale
+            * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
+        )
 
     @property
     def variance(self) -> Tensor:
         r = self.concentration_reciprocal
-        return self.scale.pow(2) * (torch.exp(torch.lgamma(1 + 2 * r)) - torch.exp(2 * torch.lgamma(1 + r)))
+        return self.scale.pow(2) * (
+            torch.exp(torch.lgamma(1 + 2 * r)) - torch.exp(2 * torch.lgamma(1 + r))
+        )
 
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal

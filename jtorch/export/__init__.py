@@ -1,4 +1,5 @@
-"""``torch.export``: a module as a graph of operators, to be saved, or lowered to StableHLO for other programs to run."""
+"""``torch.export``: a module as a graph of operators, to be saved, or lowered to StableHLO for
+other programs to run."""
 
 from __future__ import annotations
 
@@ -21,15 +22,24 @@ from . import _trace
 from ._asserts import assert_said
 from ._plan import Plan, plan, spread
 from ._solving import solved
-from .dynamic_shapes import AdditionalInputs, ConstraintError, Dim, Range, Reals, ShapesCollection, dims
+from .dynamic_shapes import (
+    AdditionalInputs,
+    ConstraintError,
+    Dim,
+    Range,
+    Reals,
+    ShapesCollection,
+    dims,
+)
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
-    "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
-    "ModuleCallSignature", "ShapesCollection", "UnflattenedModule", "default_decompositions", "dims", "export", "load",
-    "register_dataclass", "save", "stablehlo", "unflatten",
+    "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
+    "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
+    "UnflattenedModule", "default_decompositions", "dims", "export", "load", "register_dataclass",
+    "save", "stablehlo", "unflatten",
 ]  # fmt: skip
 
 
@@ -43,21 +53,25 @@ def export(
     preserve_module_call_signature: tuple[str, ...] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no data is computed with.
+    """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no
+    data is computed with.
 
-    Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each
-    dimension that varies; a ``ShapesCollection``, or ``AdditionalInputs``. A program that decides by such a size in a way that does not
-    hold for all it may have is refused. Of ``Dim.AUTO`` and ``Dim.DYNAMIC`` it is found out which must be equal, or lie within bounds;
-    ``Dim.AUTO`` is a number where that does not help. The graph is in the shape of PyTorch's: parameters and buffers are inputs,
-    composite operators stay whole.
+    Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a
+    tuple, with a ``Dim`` for each dimension that varies; a ``ShapesCollection``, or
+    ``AdditionalInputs``. A program that decides by such a size in a way that does not hold for all
+    it may have is refused. Of ``Dim.AUTO`` and ``Dim.DYNAMIC`` it is found out which must be equal,
+    or lie within bounds; ``Dim.AUTO`` is a number where that does not help. The graph is in the
+    shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
 
     Args:
-        strict: whether ``assert`` statements about tensors become checks in the graph; otherwise they decide by data, which is refused.
-            PyTorch reads the bytecode then; here the module is run either way, so that other Python code is executed and not kept.
+        strict: whether ``assert`` statements about tensors become checks in the graph; otherwise
+            they decide by data, which is refused. PyTorch reads the bytecode then; here the module
+            is run either way, so that other Python code is executed and not kept.
 
     Raises:
         ValueError: if ``mod`` is no module.
-        UserError: if the arguments do not fit each other, or something is returned that is no tensor, number or container.
+        UserError: if the arguments do not fit each other, or something is returned that is no
+            tensor, number or container.
         UserError: if the program does not hold for all sizes.
         AssertionError: for an additional example that the program may not be given.
         DataDependentOutputException: if it decides by data.
@@ -66,7 +80,9 @@ def export(
     Example:
         >>> import jtorch as torch
         >>> from jtorch.export import Dim, export
-        >>> program = export(torch.nn.Linear(2, 3), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("batch")},))
+        >>> program = export(
+        ...     torch.nn.Linear(2, 3), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("batch")},)
+        ... )
         >>> program.module()(torch.zeros(7, 2)).shape
         torch.Size([7, 3])
     """
@@ -74,37 +90,59 @@ def export(
     if not isinstance(mod, torch.nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if preserve_module_call_signature:
-        raise not_offered("export(preserve_module_call_signature=...)", "modules of an unflattened program take the tensors that they use")
+        raise not_offered(
+            "export(preserve_module_call_signature=...)",
+            "modules of an unflattened program take the tensors that they use",
+        )
     if not isinstance(args, tuple):
-        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+        raise UserError(
+            f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
+        )
     kwargs = kwargs or {}
     more = dynamic_shapes if isinstance(dynamic_shapes, AdditionalInputs) else None
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = _trace.argument_names(mod.forward, args, kwargs)
     values = (*args, *kwargs.values())
-    specs = spread(_trace.joined_rest(mod.forward, args, _trace.by_position(mod.forward, args, kwargs, dynamic_shapes)), names, values)
+    specs = spread(
+        _trace.joined_rest(
+            mod.forward, args, _trace.by_position(mod.forward, args, kwargs, dynamic_shapes)
+        ),
+        names,
+        values,
+    )
     flat = pytree.tree_leaves((args, kwargs))
-    made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
+    made = plan(
+        [(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)]
+    )
 
     def traced_with(plan: Plan) -> tuple[ShapeEnv | _trace.Traced, ...]:
         env = ShapeEnv(plan.symbols, strict=True)
         try:
             return _trace.trace(mod, args, kwargs, plan, env, plan.sizes), env
         except Exception as error:
-            met = env.mentioned(str(error)) if type(error) in (RuntimeError, IndexError, ValueError) else []
+            met = (
+                env.mentioned(str(error))
+                if type(error) in (RuntimeError, IndexError, ValueError)
+                else []
+            )
             if not met:
                 raise
-            raise ConstraintViolation(str(error), met, met) from error  # sizes that are alike in the example may have to be one
+            # sizes that are alike in the example may have to be one
+            raise ConstraintViolation(str(error), met, met) from error
 
     with _asserts_kept(strict):
         made, (traced, env) = solved(made, flat, traced_with)
         ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
-    modules = [ModuleCallEntry(name, None if name else signature) for name, _ in mod.named_modules(remove_duplicate=False)]
+    modules = [
+        ModuleCallEntry(name, None if name else signature)
+        for name, _ in mod.named_modules(remove_duplicate=False)
+    ]
     state, constants = _state(mod, traced)
     program = ExportedProgram(
-        traced.root, traced.graph, traced.signature, state, ranges, modules, (args, kwargs), constants,
+        traced.root, traced.graph, traced.signature, state, ranges, modules, (args, kwargs),
+        constants,
         sizes=made.sizes, names=names,
     )  # fmt: skip
     if more is not None:
@@ -117,7 +155,10 @@ def _sources(names: list[str], values: tuple[object, ...]) -> list[str]:
     found = []
     for name, value in zip(names, values, strict=True):
         for path, _ in pytree.tree_flatten_with_path(value)[0]:
-            found.append(f"L['{name}']" + "".join([f"[{getattr(k, 'key', getattr(k, 'idx', k))!r}]" for k in path]))
+            found.append(
+                f"L['{name}']"
+                + "".join([f"[{getattr(k, 'key', getattr(k, 'idx', k))!r}]" for k in path])
+            )
     return found
 
 
@@ -131,9 +172,15 @@ def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[dict[str, Any],
 
 
 def _ranges(
-    mod: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], made: Plan, traced: _trace.Traced, env: ShapeEnv
+    mod: object,
+    args: tuple[torch.Tensor, ...],
+    kwargs: dict[str, float],
+    made: Plan,
+    traced: _trace.Traced,
+    env: ShapeEnv,
 ) -> dict[object, Range]:
-    """What the sizes may be. The trace took them for at least 2: whether 1 and 0 give the same program is tried."""
+    """What the sizes may be. The trace took them for at least 2: whether 1 and 0 give the same
+    program is tried."""
     found: dict[Any, Range] = {}
     data = unknowns.of(env)
     allowed = {**made.ranges, **{n: Range(*data.bounds[n]) for n in data.sizes}}
@@ -148,7 +195,10 @@ def _ranges(
         given = found.get(name)
         low = None if given is None else given.lower
         if given is not None and low is not None and given.upper is not None and low > given.upper:
-            raise ConstraintError(f"Constraints violated: the program is another one for each number that {name} may be ({Range(*bounds)})")
+            raise ConstraintError(
+                f"Constraints violated: the program is another one for each number that {name} may "
+                f"be ({Range(*bounds)})"
+            )
         if low is not None and (bounds[0] is None or low > bounds[0]):
             data.bounds[name] = low, bounds[1]
         found.setdefault(name, Range(*bounds))
@@ -158,7 +208,14 @@ def _ranges(
 
 
 def _same_at(
-    mod: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], made: Plan, traced: _trace.Traced, env: ShapeEnv, name: str, n: int
+    mod: Any,
+    args: tuple[torch.Tensor, ...],
+    kwargs: dict[str, float],
+    made: Plan,
+    traced: _trace.Traced,
+    env: ShapeEnv,
+    name: str,
+    n: int,
 ) -> bool:
     """Whether the program is the same where a size is ``n``."""
     hints = {**{s: hint for s, (hint, _, _) in made.symbols.items()}, name: n}
@@ -196,7 +253,8 @@ def save(
     opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Writes a program to a file (``.pt2``) that ``load`` reads: the graph as text, tensors as ``torch.save`` writes them, no code.
+    """Writes a program to a file (``.pt2``) that ``load`` reads: the graph as text, tensors as
+    ``torch.save`` writes them, no code.
 
     Raises:
         ValueError: if ``ep`` is no program.
@@ -206,14 +264,21 @@ def save(
 
     del opset_version, pickle_protocol
     if not isinstance(ep, ExportedProgram):
-        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead.")
+        raise TypeError(
+            "The 'ep' parameter must be an instance of 'ExportedProgram', got "
+            f"'{type(ep).__name__}' instead."
+        )
     write(ep, f, extra_files or {})
 
 
 def load(
-    f: str | os.PathLike[str] | object, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None
+    f: str | os.PathLike[str] | object,
+    *,
+    extra_files: dict[str, Any] | None = None,
+    expected_opset_version: dict[str, int] | None = None,
 ) -> ExportedProgram:
-    """The program that ``save`` wrote. A file cannot make anything run: it names operators of ``torch.ops`` and arithmetic on sizes only.
+    """The program that ``save`` wrote. A file cannot make anything run: it names operators of
+    ``torch.ops`` and arithmetic on sizes only.
 
     Raises:
         ValueError: if the file is no such program, or is damaged. Files of PyTorch's are not read.
@@ -225,10 +290,12 @@ def load(
 
 
 def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> Any:
-    """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the program's are.
+    """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the
+    program's are.
 
-    Its inputs are a dict of parameters, buffers and constants by name, and the caller's tensors; it gives the leaves of the result, and
-    a dict of what buffers become. ``mlir_module()`` is the text, ``serialize()`` bytes, ``call`` runs it.
+    Its inputs are a dict of parameters, buffers and constants by name, and the caller's tensors; it
+    gives the leaves of the result, and a dict of what buffers become. ``mlir_module()`` is the
+    text, ``serialize()`` bytes, ``call`` runs it.
 
     Raises:
         NotImplementedError: if random numbers are drawn, which are PyTorch's, made on the host.
@@ -258,7 +325,10 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
         cls,
         lambda x: ([getattr(x, n) for n in fields], None),
         lambda values, _: cls(**dict(zip(fields, values, strict=True))),
-        flatten_with_keys_fn=lambda x: ([(pytree.GetAttrKey(n), getattr(x, n)) for n in fields], None),
+        flatten_with_keys_fn=lambda x: (
+            [(pytree.GetAttrKey(n), getattr(x, n)) for n in fields],
+            None,
+        ),
         serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
     )
 

@@ -1,4 +1,5 @@
-"""What a program said of numbers that data decide (``torch._check``, sizes of at least 0), as operators of its graph that check it."""
+"""What a program said of numbers that data decide (``torch._check``, sizes of at least 0), as
+operators of its graph that check it."""
 
 from __future__ import annotations
 
@@ -25,14 +26,19 @@ def is_assertion(node: Any) -> bool:
 def computed(node: Any, args: Any) -> Any:
     """What a node of a graph gives for numbers that data decide; None if it is none of those.
 
-    Comparisons are not asked for, since what was said of the numbers holds while a graph is traced again, and is still to be checked.
+    Comparisons are not asked for, since what was said of the numbers holds while a graph is traced
+    again, and is still to be checked.
     """
     first = args[0] if args else None
     if node.target in _SIGNS:
         for x in args:
             if isinstance(x, Sym) and x.on_data:
                 return x.env.data.truth_said(_SIGNS[node.target], *map(exact, args))
-    if node.target is torch.ops.aten.sym_size.int and isinstance(n := first.shape[args[1]], Sym) and n.on_data:
+    if (
+        node.target is torch.ops.aten.sym_size.int
+        and isinstance(n := first.shape[args[1]], Sym)
+        and n.on_data
+    ):
         return n  # read where it is needed
     if node.target is torch.sym_ite and isinstance(first, Truth):
         return first.env.wrap(first.sides[1])
@@ -40,7 +46,8 @@ def computed(node: Any, args: Any) -> Any:
 
 
 def assert_said(tracer: Any) -> None:
-    """Adds the checks behind the operators that give the numbers; where there are several, behind the last.
+    """Adds the checks behind the operators that give the numbers; where there are several, behind
+    the last.
 
     Raises:
         NotImplementedError: if a number is one of a graph that an operator takes.
@@ -58,14 +65,22 @@ def assert_said(tracer: Any) -> None:
     for name, node in known.items():
         for sign, bound in zip((">=", "<="), data.bounds[name], strict=True):
             if bound is not None:
-                last[name] = _check(graph, last[name], sign, (node, bound), data.truth_said(sign, data.env.symbol(name).expr, bound))
+                last[name] = _check(
+                    graph,
+                    last[name],
+                    sign,
+                    (node, bound),
+                    data.truth_said(sign, data.env.symbol(name).expr, bound),
+                )
     for sign, left, right in data.said:
         if type(left) is Float:
             end = next((n for n in reversed(graph.nodes) if n.op == "output"), None)
             with graph.inserting_before(end) if end is not None else contextlib.nullcontext():
                 sides = [tracer.side_of(data.env, x) for x in (left, right)]
             parts = [x.node if isinstance(x, Proxy) else x for x in sides]
-            latest = max([x.node for x in sides if isinstance(x, Proxy)], key=list(graph.nodes).index)
+            latest = max(
+                [x.node for x in sides if isinstance(x, Proxy)], key=list(graph.nodes).index
+            )
             _check(graph, latest, sign, tuple(parts), data.truth_said(sign, left, right))
             continue
         names = dict.fromkeys([*data.names_in(left), *data.names_in(right)])
@@ -74,7 +89,9 @@ def assert_said(tracer: Any) -> None:
         latest = max(names, key=lambda n: order.get(known[n], len(order)))
         with graph.inserting_after(last[latest]):
             parts = [_node(tracer, x, last, latest) for x in (left, right)]
-        last[latest] = _check(graph, last[latest], sign, tuple(parts), data.truth_said(sign, left, right))
+        last[latest] = _check(
+            graph, last[latest], sign, tuple(parts), data.truth_said(sign, left, right)
+        )
 
 
 def _is_bound(data: Any, sign: str, left: object, right: object) -> bool:
@@ -87,8 +104,12 @@ def _is_bound(data: Any, sign: str, left: object, right: object) -> bool:
 
 
 def _behind_source(node: Any) -> None:
-    """Moves the node that reads a size, or a truth value as a number, behind the operator that gives the tensor or value."""
-    if node.target in (torch.ops.aten.sym_size.int, torch.sym_ite) and node.args[0].op != "placeholder":
+    """Moves the node that reads a size, or a truth value as a number, behind the operator that
+    gives the tensor or value."""
+    if (
+        node.target in (torch.ops.aten.sym_size.int, torch.sym_ite)
+        and node.args[0].op != "placeholder"
+    ):
         source = node.args[0]
         while source.next.target is operator.getitem and source.next.args[0] is source.args[0]:
             source = source.next
@@ -96,7 +117,8 @@ def _behind_source(node: Any) -> None:
 
 
 def _node(tracer: Any, x: object, last: dict[str, Any], name: str) -> Any:
-    """The node of a size; what computes it stands before its check, which comes later where the program itself computes it later."""
+    """The node of a size; what computes it stands before its check, which comes later where the
+    program itself computes it later."""
     if type(x) is int:
         return x
     graph = tracer.graph
@@ -118,4 +140,6 @@ def _check(graph: Any, after: object, sign: str, parts: tuple[object, ...], trut
     compared.meta["val"] = truth
     with graph.inserting_after(compared):
         message = f"Runtime assertion failed for expression {truth!r} on node '{compared.name}'"
-        return graph.create_node("call_function", _ASSERT, (compared, message), {}, name="_assert_scalar_default")
+        return graph.create_node(
+            "call_function", _ASSERT, (compared, message), {}, name="_assert_scalar_default"
+        )

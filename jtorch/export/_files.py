@@ -1,4 +1,5 @@
-"""Files of exported programs: a zip archive of the graph as JSON and of tensors as ``torch.save`` writes them. Reading one runs nothing."""
+"""Files of exported programs: a zip archive of the graph as JSON and of tensors as ``torch.save``
+writes them. Reading one runs nothing."""
 
 from __future__ import annotations
 
@@ -41,20 +42,22 @@ _FORMAT = "jtorch-exported-program-1"
 _LARGEST = 1 << 28
 #: What a graph may call besides operators.
 _FUNCTIONS: dict[str, Any] = {
-    "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
-    "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "set_grad_enabled": torch._C._set_grad_enabled,
-    "truediv": operator.truediv, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "eq": operator.eq, "ne": operator.ne,
-    **{f"sym_{name}": getattr(torch, f"sym_{name}") for name in ("float", "sqrt", "max", "min", "ite")},
+    "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "pow": operator.pow,
+    "set_grad_enabled": torch._C._set_grad_enabled, "truediv": operator.truediv, "lt": operator.lt,
+    "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+    **{f"sym_{name}": getattr(torch, f"sym_{name}") for name in ("float", "sqrt", "max", "min",
+        "ite")},
     **{f"higher_order.{name}": op for name, op in OPERATORS.items()},
 }  # fmt: skip
 _NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
 _ARGUMENTS = {
-    "tensor": TensorArgument, "size": SymIntArgument, "float": SymFloatArgument, "bool": SymBoolArgument, "constant": ConstantArgument,
+    "tensor": TensorArgument, "size": SymIntArgument, "float": SymFloatArgument,
+    "bool": SymBoolArgument, "constant": ConstantArgument,
 }  # fmt: skip
 
 
-# ---- writing ---------------------------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def _encoded(x: Any) -> Any:
@@ -77,7 +80,10 @@ def _encoded(x: Any) -> Any:
     for kind in ("dtype", "device", "layout", "memory_format"):
         if isinstance(x, getattr(torch, kind)):
             return {kind: str(x).removeprefix("torch.")}
-    raise TypeError(f"torch.export.save: a graph with a {type(x).__name__} among its arguments cannot be written")
+    raise TypeError(
+        f"torch.export.save: a graph with a {type(x).__name__} among its arguments cannot be "
+        "written"
+    )
 
 
 def _target(node: Node) -> str:
@@ -101,15 +107,25 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, str]) -> None:
     signature = program.module_call_graph[0].signature
     assert signature is not None
     old = program.graph_signature
-    symbols = {str(k): [k.hint, r.lower, r.upper] for k, r in program.range_constraints.items() if not k.on_data}
-    unknown = {str(k): [r.lower, r.upper] for k, r in program.range_constraints.items() if k.on_data}
+    symbols = {
+        str(k): [k.hint, r.lower, r.upper]
+        for k, r in program.range_constraints.items()
+        if not k.on_data
+    }
+    unknown = {
+        str(k): [r.lower, r.upper] for k, r in program.range_constraints.items() if k.on_data
+    }
     text = {
-        "format": _FORMAT, **_written(program.graph_module), "symbols": symbols, "unknowns": unknown,
+        "format": _FORMAT, **_written(program.graph_module), "symbols": symbols,
+        "unknowns": unknown,
         "sizes": program._sizes, "names": program._names,
         "modules": [entry.fqn for entry in program.module_call_graph[1:]],
-        "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target, "persistent": s.persistent} for s in old.input_specs],
-        "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target} for s in old.output_specs],
-        "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
+        "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target,
+                    "persistent": s.persistent} for s in old.input_specs],
+        "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target}
+                    for s in old.output_specs],
+        "in_spec": pytree.treespec_dumps(signature.in_spec),
+        "out_spec": pytree.treespec_dumps(signature.out_spec),
     }  # fmt: skip
     with zipfile.ZipFile(f, "w") as archive:
         archive.writestr("program.json", json.dumps(text))
@@ -118,7 +134,10 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, str]) -> None:
             torch.save(dict(tensors), buffer)
             archive.writestr(f"{name}.pt", buffer.getvalue())
         for name, content in extra.items():
-            archive.writestr(f"extra_files/{name}", content if isinstance(content, (bytes, str)) else str(content))
+            archive.writestr(
+                f"extra_files/{name}",
+                content if isinstance(content, (bytes, str)) else str(content),
+            )
 
 
 def _written(module: Any) -> dict[str, Any]:
@@ -128,17 +147,25 @@ def _written(module: Any) -> dict[str, Any]:
         val = n.meta.get("val") if n.op == "placeholder" else None
         meta = None
         if isinstance(val, torch.Tensor):
-            meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape], "dtype": str(val.dtype).removeprefix("torch."),
-                    "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
+            meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape],
+                    "dtype": str(val.dtype).removeprefix("torch."),
+                    "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()],
+                    "requires_grad": val.requires_grad}  # fmt: skip
         kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
         args = [_encoded(a) for a in n.args]
-        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta,
-                      "data": n.meta.get("unbacked_bindings", []), "data_sizes": n.meta.get("unbacked_sizes", {}),
-                      "modules": [[key, *said] for key, said in n.meta.get("nn_module_stack", {}).items()]})  # fmt: skip
-    return {"nodes": nodes, "graphs": {name: _written(child) for name, child in module.named_children()}}
+        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args,
+                      "kwargs": kwargs, "val": meta,
+                      "data": n.meta.get("unbacked_bindings", []),
+                      "data_sizes": n.meta.get("unbacked_sizes", {}),
+                      "modules": [[key, *said] for key,
+                                  said in n.meta.get("nn_module_stack", {}).items()]})  # fmt: skip
+    return {
+        "nodes": nodes,
+        "graphs": {name: _written(child) for name, child in module.named_children()},
+    }
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def _decoded(x: Any, nodes: dict[str, Node]) -> Any:
@@ -187,20 +214,44 @@ def read(f: Any, extra: dict[str, str] | None) -> ExportedProgram:
             text = json.loads(archive.read("program.json"))
             if not isinstance(text, dict) or text.get("format") != _FORMAT:
                 raise ValueError(f"its format is not {_FORMAT}")
-            state, constants = (torch.load(io.BytesIO(archive.read(f"{n}.pt")), weights_only=True) for n in ("state_dict", "constants"))
+            state, constants = (
+                torch.load(io.BytesIO(archive.read(f"{n}.pt")), weights_only=True)
+                for n in ("state_dict", "constants")
+            )
             if extra is not None:
                 for name in extra:
                     extra[name] = archive.read(f"extra_files/{name}").decode()
         return _program(text, state, constants)
-    except (KeyError, ValueError, TypeError, AttributeError, AssertionError, RecursionError, zipfile.BadZipFile) as error:
-        raise ValueError(f"torch.export.load: this is no program that torch.export.save has written: {error}") from error
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        RecursionError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise ValueError(
+            f"torch.export.load: this is no program that torch.export.save has written: {error}"
+        ) from error
 
 
-def _program(text: dict[str, Any], state: dict[str, torch.Tensor], constants: dict[str, torch.Tensor]) -> ExportedProgram:
-    symbols = {n: (max(int(hint), 2), max(int(low), 2), high) for n, (hint, low, high) in text["symbols"].items()}
+def _program(
+    text: dict[str, Any], state: dict[str, torch.Tensor], constants: dict[str, torch.Tensor]
+) -> ExportedProgram:
+    symbols = {
+        n: (max(int(hint), 2), max(int(low), 2), high)
+        for n, (hint, low, high) in text["symbols"].items()
+    }
     env = ShapeEnv(symbols, strict=True)
     data = unknowns.of(env)
-    data.bounds.update({n: (low, high) for n, (low, high) in text.get("unknowns", {}).items() if not n.startswith("zuf")})
+    data.bounds.update(
+        {
+            n: (low, high)
+            for n, (low, high) in text.get("unknowns", {}).items()
+            if not n.startswith("zuf")
+        }
+    )
     mode = FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True)
 
     def size(n: int | str) -> Sym | int:
@@ -209,15 +260,28 @@ def _program(text: dict[str, Any], state: dict[str, torch.Tensor], constants: di
     module = _read_graph(text, mode, size)
     graph = module.graph
     _propagated(module, mode)
-    inputs = [InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]]
-    outputs = [OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"]) for s in text["outputs"]]
+    inputs = [
+        InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"])
+        for s in text["inputs"]
+    ]
+    outputs = [
+        OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"])
+        for s in text["outputs"]
+    ]
     for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
         if isinstance(spec.arg, ConstantArgument):
             node.meta["val"] = spec.arg.value
-    ranges: dict[Any, Range] = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()}
-    ranges |= {env.symbol(n): Range(low, high) for n, (low, high) in data.bounds.items()} | dict.fromkeys(data.floats, Reals())
+    ranges: dict[Any, Range] = {
+        env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()
+    }
+    ranges |= {
+        env.symbol(n): Range(low, high) for n, (low, high) in data.bounds.items()
+    } | dict.fromkeys(data.floats, Reals())
     entry = ModuleCallEntry(
-        "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
+        "",
+        ModuleCallSignature(
+            [], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"])
+        ),
     )
     return ExportedProgram(
         module,
@@ -241,26 +305,44 @@ def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphM
     graph = Graph()
     nodes: dict[str, Node] = {}
     for row in text["nodes"]:
-        if row["op"] not in ("placeholder", "call_function", "output") and (row["op"] != "get_attr" or row["target"] not in root._modules):
+        if row["op"] not in ("placeholder", "call_function", "output") and (
+            row["op"] != "get_attr" or row["target"] not in root._modules
+        ):
             raise ValueError(f"it has a node {row['op']!r}")
         target = _called(row["target"]) if row["op"] == "call_function" else str(row["target"])
         args = tuple([_decoded(a, nodes) for a in row["args"]])
-        node = graph.create_node(row["op"], target, args, {k: _decoded(v, nodes) for k, v in row["kwargs"].items()}, name=row["name"])
+        node = graph.create_node(
+            row["op"],
+            target,
+            args,
+            {k: _decoded(v, nodes) for k, v in row["kwargs"].items()},
+            name=row["name"],
+        )
         nodes[row["name"]] = node
         node.name = row["name"]
         if row["val"] is not None:
             v = row["val"]
             sizes = [size(n) for n in v["size"]]
-            real = torch.empty([getattr(n, "hint", n) for n in sizes], dtype=_decoded({"dtype": v["dtype"]}, {}), device="meta")
-            fake = mode.from_tensor(real.requires_grad_() if v["requires_grad"] else real, symbolic_context=sizes)
+            real = torch.empty(
+                [getattr(n, "hint", n) for n in sizes],
+                dtype=_decoded({"dtype": v["dtype"]}, {}),
+                device="meta",
+            )
+            fake = mode.from_tensor(
+                real.requires_grad_() if v["requires_grad"] else real, symbolic_context=sizes
+            )
             fake.fake_device = torch.device("cpu")
             node.meta["val"], node.meta["tensor_meta"] = fake, _extract_tensor_metadata(fake)
         if row.get("data"):
             node.meta["unbacked_bindings"] = list(map(str, row["data"]))
         if row.get("data_sizes"):
-            node.meta["unbacked_sizes"] = {str(name): int(dim) for name, dim in row["data_sizes"].items()}
+            node.meta["unbacked_sizes"] = {
+                str(name): int(dim) for name, dim in row["data_sizes"].items()
+            }
         if row.get("modules"):
-            node.meta["nn_module_stack"] = {str(key): (str(path), str(kind)) for key, path, kind in row["modules"]}
+            node.meta["nn_module_stack"] = {
+                str(key): (str(path), str(kind)) for key, path, kind in row["modules"]
+            }
         if row["op"] == "get_attr":
             node.meta["val"] = root._modules[row["target"]]
     return GraphModule(root, graph)
@@ -295,6 +377,8 @@ def _propagated(module: GraphModule, mode: FakeTensorMode) -> None:
                     continue
                 if mode.shape_env is not None and mode.shape_env.data is not None:
                     mode.shape_env.data.again = list(node.meta.get("unbacked_bindings", ()))
-                node.meta["val"] = node.target(*args, **map_arg(node.kwargs, lambda n: n.meta.get("val")))
+                node.meta["val"] = node.target(
+                    *args, **map_arg(node.kwargs, lambda n: n.meta.get("val"))
+                )
                 if isinstance(node.meta["val"], torch.Tensor):
                     node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])

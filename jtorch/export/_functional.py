@@ -12,23 +12,40 @@ from jtorch._src.tensor.shape_env import hint_of
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.fx import traceback as fx_traceback
 from jtorch.fx.experimental._functional import WithoutWrites
-from jtorch.fx.experimental.proxy_tensor import GradTracer, PythonKeyTracer, _composites_whole, _running
+from jtorch.fx.experimental.proxy_tensor import (
+    GradTracer,
+    PythonKeyTracer,
+    _composites_whole,
+    _running,
+)
 from jtorch.fx.node import Node, map_arg
 
 from ._asserts import computed, is_assertion
 from ._trace import _sizes_first, _without_dead, subgraphs
-from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
+from .graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 
 A = torch.ops.aten
 
 
 class FunctionalMode(WithoutWrites):
-    """Adds operators to a graph: composite ones by their parts, those that write as those that do not."""
+    """Adds operators to a graph: composite ones by their parts, those that write as those that do
+    not."""
 
     doing = "ExportedProgram.run_decompositions"
 
     def __torch_dispatch__(
-        self, func: Any, types: tuple[type, ...], args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+        self,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
         if not self.enabled:
@@ -51,8 +68,12 @@ class FunctionalMode(WithoutWrites):
             if mean is None or var is None:
                 return A._native_batch_norm_legit.no_stats(x, weight, bias, True, momentum, eps)[0]
             if not training:
-                return A._native_batch_norm_legit_no_training.default(x, weight, bias, mean, var, momentum, eps)[0]
-            out = A._native_batch_norm_legit_functional.default(x, weight, bias, mean, var, True, momentum, eps)
+                return A._native_batch_norm_legit_no_training.default(
+                    x, weight, bias, mean, var, momentum, eps
+                )[0]
+            out = A._native_batch_norm_legit_functional.default(
+                x, weight, bias, mean, var, True, momentum, eps
+            )
         self.replace(mean, out[3])
         self.replace(var, out[4])
         return out[0]
@@ -75,15 +96,26 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     results: tuple[Any, ...] = ()
     _running.append(mode)
     try:
-        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole(), fx_traceback.preserve_node_meta():
+        with (
+            torch.set_grad_enabled(torch.is_grad_enabled()),
+            fake,
+            mode,
+            _composites_whole(),
+            fx_traceback.preserve_node_meta(),
+        ):
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     value = node.meta["val"]
                     proxy = tracer.create_proxy("placeholder", node.target, (), {})
                     proxy.node.name = node.name
                     if isinstance(value, torch.Tensor):
-                        value = value if isinstance(value, FakeTensor) else fake.from_tensor(value, static_shapes=True)
-                        # Another object for each run, since nodes are found by the tensors that they give.
+                        value = (
+                            value
+                            if isinstance(value, FakeTensor)
+                            else fake.from_tensor(value, static_shapes=True)
+                        )
+                        # Another object for each run, since nodes are found by the tensors that
+                        # they give.
                         value = fake.from_tensor(_like(value), symbolic_context=list(value.shape))
                     tracer.begin(value, proxy)
                     proxy.node.meta.setdefault("val", value)
@@ -94,15 +126,25 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                     env[node] = program.graph_module.get_submodule(node.target)
                 elif is_assertion(node):
                     checked = tracer.truth_of(node.args[0].meta["val"])
-                    tracer.create_proxy("call_function", node.target, (checked, node.args[1]), {}, "_assert_scalar_default")
-                elif (found := computed(node, args := map_arg(node.args, lambda n: env[n]))) is not None:
+                    tracer.create_proxy(
+                        "call_function",
+                        node.target,
+                        (checked, node.args[1]),
+                        {},
+                        "_assert_scalar_default",
+                    )
+                elif (
+                    found := computed(node, args := map_arg(node.args, lambda n: env[n]))
+                ) is not None:
                     env[node] = found
                 else:
                     if tracer.data is not None:
                         tracer.data.again = list(node.meta.get("unbacked_bindings", ()))
-                    with fx_traceback.set_current_meta(node):  # what it becomes stands where it stood
+                    # what it becomes stands where it stood
+                    with fx_traceback.set_current_meta(node):
                         env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
-                    for name, dim in node.meta.get("unbacked_sizes", {}).items():  # (which may have been said to equal something else)
+                    # (which may have been said to equal something else)
+                    for name, dim in node.meta.get("unbacked_sizes", {}).items():
                         proxy = tracer.proxy_of(env[node])
                         assert proxy is not None
                         tracer.size_of_data(name, str(fake.shape_env.symbol(name).expr), proxy, dim)
@@ -114,13 +156,24 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
 def _like(t: FakeTensor) -> torch.Tensor:
     """A real tensor that is only looked at: its metadata are those of the example."""
     with unset_fake_temporarily():
-        made = torch.empty_strided([hint_of(n) for n in t.shape], [hint_of(n) for n in t.stride()], dtype=t.dtype, device="cpu")
+        made = torch.empty_strided(
+            [hint_of(n) for n in t.shape],
+            [hint_of(n) for n in t.stride()],
+            dtype=t.dtype,
+            device="cpu",
+        )
         return made.requires_grad_() if t.requires_grad else made
 
 
-def _finished(program: Any, tracer: PythonKeyTracer, first: dict[str, tuple[object, object]], results: tuple[object, ...]) -> Any:
+def _finished(
+    program: Any,
+    tracer: PythonKeyTracer,
+    first: dict[str, tuple[object, object]],
+    results: tuple[object, ...],
+) -> Any:
     old = program.graph_signature
-    kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION, InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+    kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+             InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
              InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip
     outputs: list[Any] = []
     specs: list[OutputSpec] = []
@@ -135,13 +188,22 @@ def _finished(program: Any, tracer: PythonKeyTracer, first: dict[str, tuple[obje
             specs.append(OutputSpec(kinds[spec.kind], TensorArgument(now.name), target))
     before = [s for s in old.output_specs if s.kind is not OutputKind.USER_OUTPUT]
     if before:
-        raise not_offered("ExportedProgram.run_decompositions", "the program is functional already; give the table when it is run first")
+        raise not_offered(
+            "ExportedProgram.run_decompositions",
+            "the program is functional already; give the table when it is run first",
+        )
     for x, spec in zip(results, old.output_specs, strict=True):
         node = tracer.create_arg(x)
         outputs.append(node)
-        arg = spec.arg if isinstance(spec.arg, ConstantArgument) else type(spec.arg)(node.name if isinstance(node, Node) else "")
+        arg = (
+            spec.arg
+            if isinstance(spec.arg, ConstantArgument)
+            else type(spec.arg)(node.name if isinstance(node, Node) else "")
+        )
         specs.append(OutputSpec(OutputKind.USER_OUTPUT, arg, None))
     tracer.create_node("output", "output", (tuple(outputs),), {})
     _without_dead(tracer.graph)
     _sizes_first(tracer.graph)
-    return program._copy(subgraphs(tracer.root), tracer.graph, ExportGraphSignature(list(old.input_specs), specs))
+    return program._copy(
+        subgraphs(tracer.root), tracer.graph, ExportGraphSignature(list(old.input_specs), specs)
+    )

@@ -1,4 +1,5 @@
-"""Which sizes of a program must be equal, lie in narrower bounds, or be numbers: found by tracing again where a trace is refused."""
+"""Which sizes of a program must be equal, lie in narrower bounds, or be numbers: found by tracing
+again where a trace is refused."""
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ _MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
 def solved(made: Plan, flat: list[Any], trace: Callable[..., object]) -> tuple[Plan, Any]:
-    """What is said of the sizes with as few changes as a trace needs, and the trace. Sizes with a name are never changed.
+    """What is said of the sizes with as few changes as a trace needs, and the trace. Sizes with a
+    name are never changed.
 
     Raises:
-        ConstraintError: if none will do; it suggests how to declare the sizes that have names, where that is known.
+        ConstraintError: if none will do; it suggests how to declare the sizes that have names,
+            where that is known.
     """
     try:
         return _searched(made, flat, trace, set(made.places) - set(made.dims), [_MOST])
@@ -42,14 +45,22 @@ def solved(made: Plan, flat: list[Any], trace: Callable[..., object]) -> tuple[P
             fixed = made
         fixes = dict.fromkeys(fix for name, fix in fixed.fixes if name in made.dims)
         if fixes:
-            names = ", ".join(dict.fromkeys(made.dims[name] for name, _ in fixed.fixes if name in made.dims))
+            names = ", ".join(
+                dict.fromkeys(made.dims[name] for name, _ in fixed.fixes if name in made.dims)
+            )
             said = text.removeprefix("Constraints violated: ")
-            text = f"Constraints violated ({names})! {said}\nSuggested fixes:\n" + "\n".join([f"  {fix}" for fix in fixes])
+            text = f"Constraints violated ({names})! {said}\nSuggested fixes:\n" + "\n".join(
+                [f"  {fix}" for fix in fixes]
+            )
     raise ConstraintError(text)
 
 
 def _searched(
-    made: Plan, flat: list[Tensor | float], trace: Callable[[Plan], object], free: set[str], left: list[int]
+    made: Plan,
+    flat: list[Tensor | float],
+    trace: Callable[[Plan], object],
+    free: set[str],
+    left: list[int],
 ) -> tuple[Plan, object]:
     left[0] -= 1
     try:
@@ -71,7 +82,9 @@ def _searched(
         raise deepest from None
 
 
-def _changes(made: Plan, refused: ConstraintViolation, flat: list[Any], free: set[str]) -> Iterator[Callable[[Plan], None]]:
+def _changes(
+    made: Plan, refused: ConstraintViolation, flat: list[Any], free: set[str]
+) -> Iterator[Callable[[Plan], None]]:
     """What may be said of the sizes that a violation speaks of, the likeliest first."""
     spoken = [n for n in refused.met if n in free and n in made.symbols]
     sign = "" if refused.comparison is None else refused.comparison[0]
@@ -94,7 +107,8 @@ def _changes(made: Plan, refused: ConstraintViolation, flat: list[Any], free: se
 
 
 def _line(comparison: tuple[str, Any, Any], name: str) -> tuple[int, int] | None:
-    """What the left side less the right one is, as a number of times the size, and a number; None where it is something else."""
+    """What the left side less the right one is, as a number of times the size, and a number; None
+    where it is something else."""
     _, left, right = comparison
     difference = left - right
     symbol = str(env_of(difference).symbol(name).expr)
@@ -103,8 +117,9 @@ def _line(comparison: tuple[str, Any, Any], name: str) -> tuple[int, int] | None
 
 
 def _pairs(made: Plan, names: list[str], any_dim: bool) -> Iterator[tuple[str, str, int, int]]:
-    """Pairs of sizes, and what the first is in the example as so many times the second, and so much more. Those that are equal come first;
-    of two that differ and are in different inputs, the larger is a multiple or has something more."""
+    """Pairs of sizes, and what the first is in the example as so many times the second, and so much
+    more. Those that are equal come first; of two that differ and are in different inputs, the
+    larger is a multiple or has something more."""
     found = []
     for i, a in enumerate(names):
         for j, b in enumerate(names[i + 1 :], i + 1):
@@ -130,7 +145,9 @@ def _multiple(plan: Plan, name: str, times: int) -> None:
     plan.replace(name, text)
     plan.symbols[part] = hint // times, 2, None if high is None else high // times
     allowed = plan.ranges[name]
-    plan.ranges[part] = Range(-(-(allowed.lower or 0) // times), None if allowed.upper is None else allowed.upper // times)
+    plan.ranges[part] = Range(
+        -(-(allowed.lower or 0) // times), None if allowed.upper is None else allowed.upper // times
+    )
     del low
     label = plan.dims.get(name, name)
     plan.fixes.append((name, f"{label} = {times}*_{label}"))
@@ -140,17 +157,30 @@ def _multiple(plan: Plan, name: str, times: int) -> None:
 def _joined(plan: Plan, p: str, q: str, times: int, more: int) -> None:
     """Says that a size is another one so many times, plus a number."""
     text = (q if times == 1 else f"{times}*{q}") + (f" + {more}" if more else "")
-    if any(isinstance(s, str) and s != p and re.search(rf"\b{p}\b", s) for sizes in plan.sizes if sizes for s in sizes):
+    if any(
+        isinstance(s, str) and s != p and re.search(rf"\b{p}\b", s)
+        for sizes in plan.sizes
+        if sizes
+        for s in sizes
+    ):
         raise ConstraintViolation(f"{p} is a part of other sizes")
     plan.replace(p, text)
     hint, low, high = plan.symbols[q]
     _, p_low, p_high = plan.symbols[p]
-    highs = [n for n in (high, None if p_high is None else (p_high - more) // times) if n is not None]
+    highs = [
+        n for n in (high, None if p_high is None else (p_high - more) // times) if n is not None
+    ]
     plan.symbols[q] = hint, max(low, -(-(p_low - more) // times)), min(highs) if highs else None
     floor = max(plan.ranges[q].lower or 0, -(-((plan.ranges[p].lower or 0) - more) // times))
     plan.ranges[q] = Range(floor, min(highs) if highs else None)
     name = plan.dims.get(q, q)
-    plan.fixes.append((p, f"{plan.dims.get(p, p)} = {name if times == 1 else f'{times}*{name}'}" + (f" + {more}" if more else "")))
+    plan.fixes.append(
+        (
+            p,
+            f"{plan.dims.get(p, p)} = {name if times == 1 else f'{times}*{name}'}"
+            + (f" + {more}" if more else ""),
+        )
+    )
     if p not in plan.automatic:
         plan.automatic.pop(q, None)
     plan.forget(p)
@@ -165,7 +195,10 @@ def _narrowed(plan: Plan, name: str, times: int, more: int, sign: str) -> None:
     allowed = plan.ranges[name]
     if sign in (">", ">="):
         least = rest // times + 1 if sign == ">" else -(-rest // times)
-        plan.symbols[name], plan.ranges[name] = (hint, max(low, least), high), Range(max(allowed.lower or 0, least), allowed.upper)
+        plan.symbols[name], plan.ranges[name] = (
+            (hint, max(low, least), high),
+            Range(max(allowed.lower or 0, least), allowed.upper),
+        )
         said = f"min={least}"
     else:
         most = -(-rest // times) - 1 if sign == "<" else rest // times

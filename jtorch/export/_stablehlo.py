@@ -1,4 +1,5 @@
-"""Lowering an exported program to StableHLO: its operators are run inside a JAX transformation, whose sizes may be symbols."""
+"""Lowering an exported program to StableHLO: its operators are run inside a JAX transformation,
+whose sizes may be symbols."""
 
 from __future__ import annotations
 
@@ -30,23 +31,42 @@ def exported(program: Any, platforms: tuple[str, ...] | None) -> object:
         schema = getattr(node.target, "_schema", None)
         if node.meta.get("unbacked_bindings"):
             raise not_offered(
-                "export.stablehlo", f"data decide a number or a size that {node.target} gives, and StableHLO's sizes are known"
+                "export.stablehlo",
+                f"data decide a number or a size that {node.target} gives, and StableHLO's sizes "
+                "are known",
             )
         drawing = schema is not None and not schema.writes and keeps(node)
-        if drawing and not ("dropout" in node.target._opname and (len(node.args) < 3 or not node.args[2])):
-            raise not_offered("export.stablehlo", f"{node.target} draws PyTorch's random numbers, which are made on the host")
-    written = any(getattr(getattr(n.target, "_schema", None), "writes", ()) or _trains(n) for n in program.graph.nodes)
-    if written and all(s.kind is OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs):
+        if drawing and not (
+            "dropout" in node.target._opname and (len(node.args) < 3 or not node.args[2])
+        ):
+            raise not_offered(
+                "export.stablehlo",
+                f"{node.target} draws PyTorch's random numbers, which are made on the host",
+            )
+    written = any(
+        getattr(getattr(n.target, "_schema", None), "writes", ()) or _trains(n)
+        for n in program.graph.nodes
+    )
+    if written and all(
+        s.kind is OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs
+    ):
         program = program.run_decompositions({})
-    state = {s.target: program.value_of(s) for s in program.graph_signature.input_specs if s.kind is not InputKind.USER_INPUT}
-    state_specs = {name: jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for name, t in state.items()}
+    state = {
+        s.target: program.value_of(s)
+        for s in program.graph_signature.input_specs
+        if s.kind is not InputKind.USER_INPUT
+    }
+    state_specs = {
+        name: jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for name, t in state.items()
+    }
     run = _runner(program)
     lows = {name: r.lower for name, r in program.ranges.items()}
     last: Exception | None = None
     for least in (0, 2):  # kernels may have to know that a size is not 1
         specs = _specs(program, {name: max(low, least) for name, low in lows.items()})
         try:
-            with torch.execution("immediate"):  # what is made of a size alone must not wait for a trace outside of JAX's
+            # what is made of a size alone must not wait for a trace outside of JAX's
+            with torch.execution("immediate"):
                 return jax_export.export(jax.jit(run), platforms=platforms)(state_specs, *specs)
         except Exception as error:
             if not lows or least == 2:
@@ -57,7 +77,11 @@ def exported(program: Any, platforms: tuple[str, ...] | None) -> object:
 
 def _trains(node: Any) -> bool:
     """Whether a normalisation moves its running statistics, which its schema does not say."""
-    return node.target is torch.ops.aten.batch_norm.default and node.args[3] is not None and node.args[5] is True
+    return (
+        node.target is torch.ops.aten.batch_norm.default
+        and node.args[3] is not None
+        and node.args[5] is True
+    )
 
 
 def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
@@ -85,17 +109,29 @@ def _runner(program: Any) -> Any:
     def run(state: dict[str, jax.Array], *inputs: object) -> tuple[list[Any], dict[str, Any]]:
         given = iter(inputs)
         values: list[Any] = []
-        for node, spec in zip([n for n in program.graph.nodes if n.op == "placeholder"], signature.input_specs, strict=True):
+        for node, spec in zip(
+            [n for n in program.graph.nodes if n.op == "placeholder"],
+            signature.input_specs,
+            strict=True,
+        ):
             if spec.kind is not InputKind.USER_INPUT:
                 values.append(wrap(state[spec.target]))
             else:
-                values.append(wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"])
+                values.append(
+                    wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"]
+                )
         with unrecorded():
             outs = _interpreted(program.graph_module, values)
         results: list[Any] = []
         changed: dict[str, Any] = {}
         for value, spec in zip(outs, signature.output_specs, strict=True):
-            array = value.jax() if isinstance(value, torch.Tensor) else jnp.asarray(value) if type(value) in SYMBOLIC else value
+            array = (
+                value.jax()
+                if isinstance(value, torch.Tensor)
+                else jnp.asarray(value)
+                if type(value) in SYMBOLIC
+                else value
+            )
             if spec.kind is OutputKind.USER_OUTPUT:
                 if array is not None:
                     results.append(array)
@@ -130,7 +166,9 @@ def _interpreted(module: Any, values: list[torch.Tensor]) -> tuple[object, ...]:
     raise AssertionError("a graph without an output")
 
 
-_COMPARISONS = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
+_COMPARISONS = frozenset(
+    (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+)
 
 
 def _float_of(size: object) -> jax.Array:
@@ -146,11 +184,15 @@ _OF_SIZES: dict[Any, Callable[..., Any]] = {
 
 def _refuse_float(target: object, name: str, x: object) -> None:
     if isinstance(x, jax.Array):
-        raise not_offered("export.stablehlo", f"{target} takes a number for '{name}', which is computed of sizes that vary here")
+        raise not_offered(
+            "export.stablehlo",
+            f"{target} takes a number for '{name}', which is computed of sizes that vary here",
+        )
 
 
 def _numbers(node: Any, args: tuple[object, ...]) -> Any:
-    """Sizes that an operator takes for numbers, and floats that were computed of sizes, as tensors."""
+    """Sizes that an operator takes for numbers, and floats that were computed of sizes, as
+    tensors."""
     target = node.target
     if target in _COMPARISONS:  # of sizes: a value that the program finds
         return tuple([wrap(jnp.asarray(x, jnp.int64)) if type(x) in SYMBOLIC else x for x in args])
@@ -159,12 +201,19 @@ def _numbers(node: Any, args: tuple[object, ...]) -> Any:
         return args
     found = list(args)
     for i, (a, x) in enumerate(zip(schema.arguments, args, strict=False)):
-        if type(x) in SYMBOLIC and a.type.rstrip("?") in ("Tensor", "Scalar") and a.name not in ("start", "end", "step"):
+        if (
+            type(x) in SYMBOLIC
+            and a.type.rstrip("?") in ("Tensor", "Scalar")
+            and a.name not in ("start", "end", "step")
+        ):
             found[i] = wrap(jnp.asarray(x, jnp.int64))
         elif isinstance(x, jax.Array):
-            if a.type.rstrip("?") not in ("Tensor", "Scalar") or not any(isinstance(t, torch.Tensor) for t in args):
+            if a.type.rstrip("?") not in ("Tensor", "Scalar") or not any(
+                isinstance(t, torch.Tensor) for t in args
+            ):
                 _refuse_float(target, a.name, x)
-            made = node.meta["val"]  # a number takes part in the dtype that a tensor without dimensions of that dtype has
+            # a number takes part in the dtype that a tensor without dimensions of that dtype has
+            made = node.meta["val"]
             double = getattr(made, "dtype", None) in (torch.float64, torch.complex128)
             found[i] = wrap(jnp.asarray(x, jnp.float64 if double else jnp.float32))
     return tuple(found)

@@ -1,4 +1,5 @@
-"""Tracing a module for export: its operators on fake tensors, composite ones whole, its parameters and buffers as inputs."""
+"""Tracing a module for export: its operators on fake tensors, composite ones whole, its parameters
+and buffers as inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +19,13 @@ from jtorch._src.tensor.shape_env import ShapeEnv
 from jtorch._src.tensor.symbols import Float, Sym, Truth, shown
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
-from jtorch.fx.experimental.proxy_tensor import STATE, GradTracer, ProxyTorchDispatchMode, _composites_whole, _running
+from jtorch.fx.experimental.proxy_tensor import (
+    STATE,
+    GradTracer,
+    ProxyTorchDispatchMode,
+    _composites_whole,
+    _running,
+)
 from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.utils import _pytree as pytree
@@ -73,7 +80,8 @@ class _Stack:
             self.now[key], self.kinds[key] = (name, f"{kind.__module__}.{kind.__qualname__}"), kind
 
     def _called(self, names: list[str]) -> str:
-        """Of a module's names that by which the one that calls it has it: the shortest below that module's."""
+        """Of a module's names that by which the one that calls it has it: the shortest below that
+        module's."""
         caller = next(reversed(self.now.values()), ("", ""))[0]
         below = [n for n in names if not caller or n.startswith(caller + ".")]
         return min(below or names, key=lambda n: n.count("."))
@@ -82,12 +90,15 @@ class _Stack:
         self,
         module: object,
         args: tuple[torch.Tensor, ...],
-        output: tuple[torch.Tensor | Sym | Truth, ...] | dict[str, torch.Tensor | Sym] | torch.Tensor,
+        output: tuple[torch.Tensor | Sym | Truth, ...]
+        | dict[str, torch.Tensor | Sym]
+        | torch.Tensor,
     ) -> None:
         del args, output
         names = self.names.get(id(module), ())
         if any(name in names for name, _ in self.now.values()):
-            while self.now.popitem()[1][0] not in names:  # (calls that an error has left, which the program has caught)
+            # (calls that an error has left, which the program has caught)
+            while self.now.popitem()[1][0] not in names:
                 pass
 
 
@@ -113,7 +124,9 @@ class ExportTracer(GradTracer):
             if self.functions.called is not None:
                 node.meta["torch_fn"] = self.functions.called
                 if STATE.asserting:  # as where PyTorch reads the bytecode
-                    kind = self.stack.kinds[next(reversed(self.stack.now))] if self.stack.now else None
+                    kind = (
+                        self.stack.kinds[next(reversed(self.stack.now))] if self.stack.now else None
+                    )
                     found = source(self.functions.now, kind)
                     node.meta["source_fn_stack"] = [(self._call_name(found), found)]
         return node
@@ -123,12 +136,15 @@ class ExportTracer(GradTracer):
         called = self.functions.called
         assert called is not None
         name = found.__name__ if inspect.isbuiltin(found) else called[1].rpartition(".")[2]
-        number = self.names.setdefault((name, called, self.functions.now), len([n for n, *_ in self.names if n == name]))
+        number = self.names.setdefault(
+            (name, called, self.functions.now), len([n for n, *_ in self.names if n == name])
+        )
         return f"{name}_{number}" if number else name
 
 
 class Traced:
-    """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's are nested."""
+    """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's
+    are nested."""
 
     def __init__(
         self,
@@ -139,11 +155,19 @@ class Traced:
         in_spec: pytree.TreeSpec,
         out_spec: pytree.LeafSpec | pytree.TreeSpec,
     ) -> None:
-        self.tracer, self.graph, self.root, self.signature, self.constants = tracer, tracer.graph, root, signature, constants
+        self.tracer, self.graph, self.root, self.signature, self.constants = (
+            tracer,
+            tracer.graph,
+            root,
+            signature,
+            constants,
+        )
         self.in_spec, self.out_spec = in_spec, out_spec
 
 
-def argument_names(forward: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, float]) -> list[str]:
+def argument_names(
+    forward: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, float]
+) -> list[str]:
     """What the arguments are called in the function's signature; those of ``*args`` get numbers."""
     names: list[str] = []
     variable = "args"
@@ -156,8 +180,14 @@ def argument_names(forward: Callable[..., object], args: tuple[torch.Tensor, ...
     return [*names, *kwargs]
 
 
-def by_position(forward: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, float], shapes: Any) -> Any:
-    """What varies, in the order of the arguments as they were given, where it is a sequence in the order of the signature."""
+def by_position(
+    forward: Callable[..., object],
+    args: tuple[torch.Tensor, ...],
+    kwargs: dict[str, float],
+    shapes: Any,
+) -> Any:
+    """What varies, in the order of the arguments as they were given, where it is a sequence in the
+    order of the signature."""
     parameters = inspect.signature(forward).parameters
     if (
         not isinstance(shapes, (list, tuple))
@@ -166,12 +196,15 @@ def by_position(forward: Callable[..., object], args: tuple[torch.Tensor, ...], 
         or not kwargs.keys() <= parameters.keys()
     ):
         return shapes
-    stated = dict(zip([name for name in parameters if name in kwargs], shapes[len(args) :], strict=True))
+    stated = dict(
+        zip([name for name in parameters if name in kwargs], shapes[len(args) :], strict=True)
+    )
     return [*shapes[: len(args)], *[stated[name] for name in kwargs]]
 
 
 def joined_rest(forward: Callable[..., object], args: tuple[torch.Tensor, ...], shapes: Any) -> Any:
-    """What varies, with an entry for each of ``*args``, where it is given as the signature has them: in one entry, under their name."""
+    """What varies, with an entry for each of ``*args``, where it is given as the signature has
+    them: in one entry, under their name."""
     parameters = inspect.signature(forward).parameters.values()
     before = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
@@ -181,17 +214,25 @@ def joined_rest(forward: Callable[..., object], args: tuple[torch.Tensor, ...], 
     if isinstance(shapes, dict):
         given = shapes.get(rest)
     else:
-        given = shapes[before] if isinstance(shapes, (list, tuple)) and len(shapes) > before else None
+        given = (
+            shapes[before] if isinstance(shapes, (list, tuple)) and len(shapes) > before else None
+        )
     if not isinstance(given, (list, tuple)) or len(given) != count:
         return shapes
     if isinstance(shapes, dict):
-        return {**{k: v for k, v in shapes.items() if k != rest}, **{f"{rest}_{i}": v for i, v in enumerate(given)}}
+        return {
+            **{k: v for k, v in shapes.items() if k != rest},
+            **{f"{rest}_{i}": v for i, v in enumerate(given)},
+        }
     return [*shapes[:before], *given, *shapes[before + 1 :]]
 
 
 def _leaf_names(name: str, value: torch.Tensor | float) -> list[str]:
     paths = pytree.tree_flatten_with_path(value)[0]
-    return ["_".join([name, *[re.sub(r"[^a-zA-Z0-9_]", "_", str(getattr(k, "key", getattr(k, "idx", k)))).strip("_") for k in path]])
+    return ["_".join([name,
+                      *[re.sub(r"[^a-zA-Z0-9_]", "_",
+                               str(getattr(k, "key", getattr(k, "idx", k)))).strip("_")
+                        for k in path]])
             for path, _ in paths]  # fmt: skip
 
 
@@ -217,17 +258,27 @@ def _swapped(root: torch.nn.Module, fakes: dict[int, torch.Tensor]) -> Iterator[
 
 
 def trace(
-    module: torch.nn.Module, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], plan: Plan, env: ShapeEnv, sizes: list[Any]
+    module: torch.nn.Module,
+    args: tuple[torch.Tensor, ...],
+    kwargs: dict[str, float],
+    plan: Plan,
+    env: ShapeEnv,
+    sizes: list[Any],
 ) -> Traced:
-    """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the arguments."""
-    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True, static_shapes=True, export=True)
+    """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the
+    arguments."""
+    mode = FakeTensorMode(
+        shape_env=env, allow_non_fake_inputs=True, static_shapes=True, export=True
+    )
     tracer = ExportTracer(_Stack(module))
     tracer.data = unknowns.of(env)
     fakes: dict[int, Any] = {}
     inputs: list[InputSpec] = []
     owners: dict[int, tuple[Any, str, Any]] = {}
 
-    def take(prefix: str, name: str, value: torch.Tensor, kind: InputKind, persistent: bool | None = None) -> None:
+    def take(
+        prefix: str, name: str, value: torch.Tensor, kind: InputKind, persistent: bool | None = None
+    ) -> None:
         proxy = tracer.create_proxy("placeholder", _placeholder_name(prefix, name), (), {})
         fakes[id(value)] = fake = mode.from_tensor(value, static_shapes=True)
         tracer.begin(fake, proxy)
@@ -242,14 +293,22 @@ def trace(
         owners[id(buffer)] = holder, leaf, fakes[id(buffer)]
 
     names = argument_names(module.forward, args, kwargs)
-    leaf_names = [n for name, value in zip(names, (*args, *kwargs.values()), strict=True) for n in _leaf_names(name, value)]
+    leaf_names = [
+        n
+        for name, value in zip(names, (*args, *kwargs.values()), strict=True)
+        for n in _leaf_names(name, value)
+    ]
     flat, in_spec = pytree.tree_flatten((args, kwargs))
     given: list[Any] = []
     first_user = None
     for name, value, wanted in zip(leaf_names, flat, sizes, strict=True):
         proxy = tracer.create_proxy("placeholder", name, (), {})
         first_user = first_user or proxy.node
-        if proxy.node.name == f"{name}_1" and not any(n.name == name for n in tracer.graph.nodes) and not keyword.iskeyword(name):
+        if (
+            proxy.node.name == f"{name}_1"
+            and not any(n.name == name for n in tracer.graph.nodes)
+            and not keyword.iskeyword(name)
+        ):
             proxy.node.name = name  # though it is a name of Python's own, such as ``input``
         if isinstance(value, torch.Tensor):
             fake = _input(mode, env, value, wanted)
@@ -259,7 +318,9 @@ def trace(
         else:
             proxy.node.meta["val"] = value
             given.append(value)
-            inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(proxy.node.name, value), None))
+            inputs.append(
+                InputSpec(InputKind.USER_INPUT, ConstantArgument(proxy.node.name, value), None)
+            )
     result = _called(module, tracer, mode, fakes, pytree.tree_unflatten(given, in_spec), owners)
     leaves, out_spec = pytree.tree_flatten(result)
     outputs = [_output(tracer, x) for x in leaves]
@@ -271,25 +332,47 @@ def trace(
     if STATE.asserting:
         inputs = _without_unused(graph, inputs)
         _sources_of_state(graph, inputs)
-    signature = ExportGraphSignature(inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs])
+    signature = ExportGraphSignature(
+        inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs]
+    )
     del plan
     return Traced(tracer, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
 
 
-def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: torch.Tensor, wanted: list[int | str]) -> torch.Tensor:
-    sizes = [env.wrap(env.parse(s)) if isinstance(s, str) and env is not None else s for s in wanted]
+def _input(
+    mode: FakeTensorMode, env: ShapeEnv | None, value: torch.Tensor, wanted: list[int | str]
+) -> torch.Tensor:
+    sizes = [
+        env.wrap(env.parse(s)) if isinstance(s, str) and env is not None else s for s in wanted
+    ]
     plain = value.detach()
     if value.requires_grad:
         plain.requires_grad_()
-    return mode.from_tensor(plain, symbolic_context=sizes)  # (one for each argument, though a tensor is given twice)
+    # (one for each argument, though a tensor is given twice)
+    return mode.from_tensor(plain, symbolic_context=sizes)
 
 
-def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: dict[int, torch.Tensor], call: Any, owners: Any) -> object:
+def _called(
+    module: Any,
+    tracer: ExportTracer,
+    mode: FakeTensorMode,
+    fakes: dict[int, torch.Tensor],
+    call: Any,
+    owners: Any,
+) -> object:
     args, kwargs = call
     proxies = ProxyTorchDispatchMode(tracer)
     _running.append(proxies)
     try:
-        with _swapped(module, fakes), tracer.stack.watched(), mode, proxies, _composites_whole(), exporting(), tracer.functions:
+        with (
+            _swapped(module, fakes),
+            tracer.stack.watched(),
+            mode,
+            proxies,
+            _composites_whole(),
+            exporting(),
+            tracer.functions,
+        ):
             result = module(*args, **kwargs)
             for holder, name, fake in owners.values():
                 now = holder._buffers.get(name)
@@ -304,20 +387,32 @@ def _output(tracer: ExportTracer, x: object) -> tuple[object, ...]:
     if isinstance(x, torch.Tensor):
         node = tracer.create_arg(x)
         return node, TensorArgument(node.name)
-    for kind, argument in ((Sym, SymIntArgument), (Float, SymFloatArgument), (Truth, SymBoolArgument)):
+    for kind, argument in (
+        (Sym, SymIntArgument),
+        (Float, SymFloatArgument),
+        (Truth, SymBoolArgument),
+    ):
         if isinstance(x, kind):
             node = tracer.create_arg(x)
             return node, argument(node.name)
     if x is None or isinstance(x, (int, float, str, bool, complex)):
         return x, ConstantArgument("", x)
-    raise UserError(f"It looks like one of the outputs with type `{type(x)}` is not supported or pytree-flattenable.")
+    raise UserError(
+        f"It looks like one of the outputs with type `{type(x)}` is not supported or "
+        "pytree-flattenable."
+    )
 
 
-def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: object) -> dict[str, Any]:
+def _lifted(
+    module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: object
+) -> dict[str, Any]:
     """Makes tensors from outside inputs, before the caller's; gives them by name."""
     constants: dict[str, Any] = {}
     attributes = {
-        id(x): f"{path}.{n}" if path else n for path, m in module.named_modules() for n, x in vars(m).items() if isinstance(x, torch.Tensor)
+        id(x): f"{path}.{n}" if path else n
+        for path, m in module.named_modules()
+        for n, x in vars(m).items()
+        if isinstance(x, torch.Tensor)
     }
     at = next((i for i, s in enumerate(inputs) if s.kind is InputKind.USER_INPUT), len(inputs))
     before = first_user or next((n for n in graph.nodes if n.op != "placeholder"), None)
@@ -344,9 +439,12 @@ def subgraphs(root: Any) -> torch.nn.Module:
 
 
 def keeps(node: Node) -> bool:
-    """Whether an operator does more than give a result: it writes, or draws random numbers, or takes graphs with such operators."""
+    """Whether an operator does more than give a result: it writes, or draws random numbers, or
+    takes graphs with such operators."""
     if isinstance(node.target, HigherOrderOperator):
-        return any(keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
+        return any(
+            keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a)
+        )
     if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
         return True
     schema = getattr(node.target, "_schema", None)
@@ -354,15 +452,26 @@ def keeps(node: Node) -> bool:
         return False
     if is_assertion(node) or node.meta.get("unbacked_bindings"):
         return True
-    return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
+    return (
+        bool(schema.writes)
+        or any(a.type.startswith("Generator") for a in schema.arguments)
+        or "dropout" in node.target._opname
+    )
 
 
 def _checks(node: Any) -> bool:
-    """Whether an operator looks at a tensor and gives nothing, or takes graphs with such operators; what is said of sizes is not meant."""
+    """Whether an operator looks at a tensor and gives nothing, or takes graphs with such operators;
+    what is said of sizes is not meant."""
     if isinstance(node.target, HigherOrderOperator):
-        return any(_checks(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
+        return any(
+            _checks(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a)
+        )
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and not schema.returns and any(a.type == "Tensor" for a in schema.arguments)
+    return (
+        schema is not None
+        and not schema.returns
+        and any(a.type == "Tensor" for a in schema.arguments)
+    )
 
 
 def _inside(node: Any) -> Iterator[Any]:
@@ -390,7 +499,8 @@ def _sizes_first(graph: Any) -> None:
 
 
 def _without_unused(graph: Any, inputs: list[InputSpec]) -> list[InputSpec]:
-    """The inputs without state that the program does not use, which PyTorch leaves out of graphs where it reads the bytecode."""
+    """The inputs without state that the program does not use, which PyTorch leaves out of graphs
+    where it reads the bytecode."""
     placeholders = {n.name: n for n in graph.nodes if n.op == "placeholder"}
     kept = []
     for spec in inputs:
@@ -407,13 +517,21 @@ def _sources_of_state(graph: Any, inputs: list[InputSpec]) -> None:
     state = {s.arg.name for s in inputs if s.kind is not InputKind.USER_INPUT}
     for node in graph.nodes:
         if node.op == "placeholder" and node.name in state:
-            last = next((u.meta["source_fn_stack"] for u in reversed(node.users) if "source_fn_stack" in u.meta), None)
+            last = next(
+                (
+                    u.meta["source_fn_stack"]
+                    for u in reversed(node.users)
+                    if "source_fn_stack" in u.meta
+                ),
+                None,
+            )
             if last is not None:
                 node.meta["source_fn_stack"] = last
 
 
 def evaluated(graph: Any, sizes: dict[str, int]) -> list[object]:
-    """The operators of a graph with numbers in place of sizes, to be compared with those of another."""
+    """The operators of a graph with numbers in place of sizes, to be compared with those of
+    another."""
     number: dict[Any, Any] = {}
     found = []
 
@@ -435,12 +553,21 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[object]:
         return x
 
     for node in graph.nodes:
-        if (isinstance(node.meta.get("val"), (Sym, Float, Truth, int)) or is_assertion(node)) and node.op == "call_function":
+        if (
+            isinstance(node.meta.get("val"), (Sym, Float, Truth, int)) or is_assertion(node)
+        ) and node.op == "call_function":
             continue
         if node.op == "get_attr":  # a graph that an operator takes
             found += evaluated(node.meta["val"].graph, sizes)
         number[node] = len(number)
-        found.append((node.op, str(node.target) if node.op != "placeholder" else "", value(node.args), value(list(node.kwargs.items()))))
+        found.append(
+            (
+                node.op,
+                str(node.target) if node.op != "placeholder" else "",
+                value(node.args),
+                value(list(node.kwargs.items())),
+            )
+        )
     return found
 
 

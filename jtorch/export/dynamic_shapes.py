@@ -1,4 +1,5 @@
-"""Which sizes of a program's inputs vary: ``Dim``, and the symbols that an exported program has for them."""
+"""Which sizes of a program's inputs vary: ``Dim``, and the symbols that an exported program has for
+them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch.utils import _pytree as pytree
 
-__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims", "refine_dynamic_shapes_from_suggested_fixes"]
+__all__ = [
+    "AdditionalInputs",
+    "Dim",
+    "ShapesCollection",
+    "dims",
+    "refine_dynamic_shapes_from_suggested_fixes",
+]
 
 UNBOUNDED = "int_oo"
 
@@ -31,8 +38,9 @@ class _Hint:
 class Dim:
     """A size that may be any number within bounds, and is the same wherever the dimension is used.
 
-    ``Dim.AUTO`` is a size that varies if the program lets it, ``Dim.DYNAMIC`` one that must, ``Dim.STATIC`` one that does not. From a
-    dimension others follow by multiplying with, and adding, whole numbers: ``2 * batch + 1``.
+    ``Dim.AUTO`` is a size that varies if the program lets it, ``Dim.DYNAMIC`` one that must,
+    ``Dim.STATIC`` one that does not. From a dimension others follow by multiplying with, and
+    adding, whole numbers: ``2 * batch + 1``.
 
     Args:
         name: what the dimension is called; an identifier.
@@ -61,7 +69,9 @@ class Dim:
         made = Dim.__new__(Dim)
         made.root, made.times, made.plus = self.root, self.times * times, self.plus * times + plus
         factor = self.root.__name__ if made.times == 1 else f"{made.times}*{self.root.__name__}"
-        made.__name__ = factor + (f" + {made.plus}" if made.plus > 0 else f" - {-made.plus}" if made.plus < 0 else "")
+        made.__name__ = factor + (
+            f" + {made.plus}" if made.plus > 0 else f" - {-made.plus}" if made.plus < 0 else ""
+        )
         made.min = self.root.min * made.times + made.plus
         made.max = None if self.root.max is None else self.root.max * made.times + made.plus
         return made
@@ -75,11 +85,16 @@ class Dim:
         return self._derived(1, -_whole(other, "subtract"))
 
     def __rsub__(self, other: int) -> Dim:
-        raise NotImplementedError(f"Attempted to negate {self.__name__}. Please declare the opposite operation instead.")
+        raise NotImplementedError(
+            f"Attempted to negate {self.__name__}. Please declare the opposite operation instead."
+        )
 
     def __mul__(self, other: int) -> Dim:
         if _whole(other, "multiply") <= 0:
-            raise NotImplementedError(f"Attempted to multiply {other} with {self.__name__}, where a positive integer was expected.")
+            raise NotImplementedError(
+                f"Attempted to multiply {other} with {self.__name__}, where a positive integer was "
+                "expected."
+            )
         return self._derived(other, 0)
 
     __rmul__ = __mul__
@@ -93,7 +108,9 @@ class Dim:
 
 def _whole(other: int, verb: str) -> int:
     if type(other) is not int:
-        raise NotImplementedError(f"Attempted to {verb} {other} with a Dim, where an integer was expected.")
+        raise NotImplementedError(
+            f"Attempted to {verb} {other} with a Dim, where an integer was expected."
+        )
     return other
 
 
@@ -109,7 +126,9 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: object)
         AssertionError: if the text suggests nothing.
     """
     fixes: dict[str, Any] = {}
-    named = {dim.__name__: dim for dim in pytree.tree_leaves(dynamic_shapes) if isinstance(dim, Dim)}
+    named = {
+        dim.__name__: dim for dim in pytree.tree_leaves(dynamic_shapes) if isinstance(dim, Dim)
+    }
     for line in msg.partition("Suggested fixes:")[2].splitlines():
         name, sign, text = line.strip().partition(" = ")
         if sign:
@@ -134,7 +153,13 @@ def _read(node: ast.AST, named: Mapping[str, object]) -> Any:
         return named.get(node.id) or Dim(node.id)
     if isinstance(node, ast.BinOp):
         left, right = _read(node.left, named), _read(node.right, named)
-        return left * right if isinstance(node.op, ast.Mult) else left + right if isinstance(node.op, ast.Add) else left - right
+        return (
+            left * right
+            if isinstance(node.op, ast.Mult)
+            else left + right
+            if isinstance(node.op, ast.Add)
+            else left - right
+        )
     if isinstance(node, ast.Call):
         bounds: dict[Any, Any] = {k.arg: _read(k.value, named) for k in node.keywords}
         return Dim(_read(node.args[0], named), **bounds)
@@ -142,17 +167,22 @@ def _read(node: ast.AST, named: Mapping[str, object]) -> Any:
 
 
 class ConstraintError(UserError, ConstraintViolation):
-    """What is said of sizes holds neither for the example nor for the program. PyTorch raises its base, ``torch._dynamo.exc.UserError``."""
+    """What is said of sizes holds neither for the example nor for the program. PyTorch raises its
+    base, ``torch._dynamo.exc.UserError``."""
 
 
 class Range:
-    """The numbers that a size may be, or a number that is read from data; printed ``VR[0, int_oo]``."""
+    """The numbers that a size may be, or a number that is read from data; printed
+    ``VR[0, int_oo]``."""
 
     def __init__(self, lower: int | None, upper: int | None) -> None:
         self.lower, self.upper = lower, upper
 
     def __repr__(self) -> str:
-        return f"VR[{f'-{UNBOUNDED}' if self.lower is None else self.lower}, {UNBOUNDED if self.upper is None else self.upper}]"
+        return (
+            f"VR[{f'-{UNBOUNDED}' if self.lower is None else self.lower}, "
+            f"{UNBOUNDED if self.upper is None else self.upper}]"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Range) and (self.lower, self.upper) == (other.lower, other.upper)
@@ -175,14 +205,17 @@ class Reals(Range):
 
 
 class ShapesCollection:
-    """What varies of tensors, told by the tensors themselves: for arguments that are nested or many.
+    """What varies of tensors, told by the tensors themselves: for arguments that are nested or
+    many.
 
     Example:
         >>> import jtorch as torch
         >>> from jtorch.export import Dim, ShapesCollection, export
         >>> x, shapes = torch.ones(4, 2), ShapesCollection()
         >>> shapes[x] = {0: Dim("batch")}
-        >>> export(torch.nn.Linear(2, 3), (x,), dynamic_shapes=shapes).module()(torch.ones(7, 2)).shape
+        >>> export(torch.nn.Linear(2, 3), (x,), dynamic_shapes=shapes).module()(
+        ...     torch.ones(7, 2)
+        ... ).shape
         torch.Size([7, 3])
     """
 
@@ -191,10 +224,14 @@ class ShapesCollection:
 
     def __setitem__(self, t: object, shape: object) -> None:
         if not isinstance(t, torch.Tensor):
-            raise AssertionError(f"Cannot assign shape to non-tensor or non-_IntWrapper type {type(t)}")
+            raise AssertionError(
+                f"Cannot assign shape to non-tensor or non-_IntWrapper type {type(t)}"
+            )
         known = self._shapes.get(id(t))
         if known is not None and known[1] != shape:
-            raise AssertionError(f"Shapes assigned to input do not match: expected {known[1]}, got {shape}")
+            raise AssertionError(
+                f"Shapes assigned to input do not match: expected {known[1]}, got {shape}"
+            )
         self._shapes[id(t)] = t, shape
 
     def __getitem__(self, t: Any) -> Any:
@@ -205,7 +242,9 @@ class ShapesCollection:
     def __len__(self) -> int:
         return len(self._shapes)
 
-    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> dict[str, Any]:
+    def dynamic_shapes(
+        self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """What ``export`` is told, by the arguments' names.
 
         Raises:
@@ -222,14 +261,16 @@ class ShapesCollection:
         found = pytree.tree_map(told, _by_name(m, args, kwargs))
         if met != self._shapes.keys():
             raise ValueError(
-                "Some tensors that were assigned shapes were not found in args. Maybe such tensors were copied when passing them as args? "
-                "Maybe such tensors are contained in classes that were not registered with pytree?"
+                "Some tensors that were assigned shapes were not found in args. Maybe such tensors "
+                "were copied when passing them as args? Maybe such tensors are contained in "
+                "classes that were not registered with pytree?"
             )
         return found
 
 
 class AdditionalInputs:
-    """More examples of arguments: the sizes in which they differ from the first are those that vary."""
+    """More examples of arguments: the sizes in which they differ from the first are those that
+    vary."""
 
     def __init__(self) -> None:
         self._examples: list[tuple[tuple[Any, ...], dict[str, Any] | None]] = []
@@ -246,14 +287,18 @@ class AdditionalInputs:
             raise AssertionError(f"Representative kwargs {kwargs} must be None or a dict")
         self._examples.append((args, kwargs))
 
-    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> dict[str, Any]:
+    def dynamic_shapes(
+        self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """What ``export`` is told, by the arguments' names.
 
         Raises:
             ValueError: if examples are nested differently, or differ in what cannot vary.
         """
         first = _by_name(m, args, kwargs)
-        return pytree.tree_map(_varying, first, *[_by_name(m, *example) for example in self._examples])
+        return pytree.tree_map(
+            _varying, first, *[_by_name(m, *example) for example in self._examples]
+        )
 
     def verify(self, ep: Any) -> None:
         """Checks that the program may be given each example, without running it.
@@ -271,15 +316,25 @@ def _varying(*values: object) -> object:
     if None not in shapes:
         if len({len(s) for s in shapes if s is not None}) > 1:
             raise ValueError(f"Node arity mismatch: examples have shapes {shapes}")
-        return tuple([None if len(set(sizes)) == 1 else Dim.DYNAMIC for sizes in zip(*[s for s in shapes if s is not None])])
+        return tuple(
+            [
+                None if len(set(sizes)) == 1 else Dim.DYNAMIC
+                for sizes in zip(*[s for s in shapes if s is not None])
+            ]
+        )
     if all(type(x) is int for x in values):
         return None if len(set(values)) == 1 else Dim.DYNAMIC
     if any(s is not None for s in shapes) or any(x != values[0] for x in values):
-        raise ValueError(f"The following inputs were found to have differing values, but they cannot be marked as dynamic: {values}.")
+        raise ValueError(
+            "The following inputs were found to have differing values, but they cannot be marked "
+            f"as dynamic: {values}."
+        )
     return None
 
 
-def _by_name(m: Any, args: tuple[object, ...], kwargs: dict[str, object] | None) -> dict[str, object]:
+def _by_name(
+    m: Any, args: tuple[object, ...], kwargs: dict[str, object] | None
+) -> dict[str, object]:
     """The arguments of a call by the names of the parameters."""
     signature = inspect.signature(m.forward if isinstance(m, torch.nn.Module) else m)
     found = dict(signature.bind(*args, **(kwargs or {})).arguments)

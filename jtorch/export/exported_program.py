@@ -1,4 +1,5 @@
-"""``ExportedProgram``: a graph of operators with its parameters, buffers and constants as inputs, and what its sizes may be."""
+"""``ExportedProgram``: a graph of operators with its parameters, buffers and constants as inputs,
+and what its sizes may be."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class ModuleCallSignature:
 
 @dataclasses.dataclass
 class ModuleCallEntry:
-    """A module of what was exported, in its order, and how it is called, which is kept of the root alone."""
+    """A module of what was exported, in its order, and how it is called, which is kept of the root
+    alone."""
 
     fqn: str
     signature: ModuleCallSignature | None = None
@@ -65,11 +67,14 @@ class ExportedProgram:
         sizes: list[Any] | None = None,
         names: list[str] | None = None,
     ) -> None:
-        self._graph_module = root if isinstance(root, GraphModule) else GraphModule(root or torch.nn.Module(), graph)
+        self._graph_module = (
+            root if isinstance(root, GraphModule) else GraphModule(root or torch.nn.Module(), graph)
+        )
         self._graph_signature, self._state_dict = graph_signature, state_dict
         self._range_constraints, self._module_call_graph = range_constraints, module_call_graph
         self._example_inputs, self._constants = example_inputs, constants or {}
-        #: For each leaf of the inputs its sizes: numbers, and texts in the symbols' names; None for what is no tensor.
+        #: For each leaf of the inputs its sizes: numbers, and texts in the symbols' names; None for
+        #: what is no tensor.
         self._sizes = sizes or []
         self._names = names or []
 
@@ -153,22 +158,29 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: ``module()`` is what can be called."""
-        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` "
+            "instead."
+        )
 
     def __str__(self) -> str:
         text = self._graph_module.print_readable(print_output=False).replace("\n", "\n    ")
         return (
-            f"ExportedProgram:\n    {text}\nGraph signature: {str(self._graph_signature).replace(chr(10), chr(10) + '    ')}\n"
+            "ExportedProgram:\n"
+            f"    {text}\n"
+            f"Graph signature: {str(self._graph_signature).replace(chr(10), chr(10) + '    ')}\n"
             f"Range constraints: {self._range_constraints}\n"
         )
 
     __repr__ = __str__
 
-    # ---- running ---------------------------------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
     def value_of(self, spec: Any) -> torch.Tensor:
         """The parameter, buffer or constant that an input stands for."""
-        if spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent):
+        if spec.kind is InputKind.CONSTANT_TENSOR or (
+            spec.kind is InputKind.BUFFER and not spec.persistent
+        ):
             return self._constants[spec.target]
         return self._state_dict[spec.target]
 
@@ -197,12 +209,20 @@ class ExportedProgram:
         flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != signature.in_spec:
             first = signature.in_spec
-            positional = self._names[: first.children()[0].num_children] if hasattr(first, "children") else self._names
+            positional = (
+                self._names[: first.children()[0].num_children]
+                if hasattr(first, "children")
+                else self._names
+            )
             moved = {n: kwargs[n] for n in positional[len(args) :] if n in kwargs}
             again = ((*args, *moved.values()), {k: v for k, v in kwargs.items() if k not in moved})
             flat, spec = pytree.tree_flatten(again)
             if spec != signature.in_spec:
-                raise ValueError(f"Trying to flatten user inputs with exported input tree spec:\n{signature.in_spec}\nbut got {spec}")
+                raise ValueError(
+                    "Trying to flatten user inputs with exported input tree spec:\n"
+                    f"{signature.in_spec}\n"
+                    f"but got {spec}"
+                )
         return flat
 
     def _check(self, flat: list[Any]) -> None:
@@ -215,9 +235,13 @@ class ExportedProgram:
                 _guard(value == spec.arg.value, f"{name} == {spec.arg.value!r}", value)
                 continue
             if not isinstance(value, torch.Tensor):
-                raise TypeError(f"Guard failed: expected {name} to be a tensor, got {type(value).__name__}")
+                raise TypeError(
+                    f"Guard failed: expected {name} to be a tensor, got {type(value).__name__}"
+                )
             if value.ndim < len(sizes):
-                raise IndexError(f"tuple index out of range: {name}.dim() is {value.ndim}, expected {len(sizes)}")
+                raise IndexError(
+                    f"tuple index out of range: {name}.dim() is {value.ndim}, expected {len(sizes)}"
+                )
             for d, (n, size) in enumerate(zip(value.shape, sizes, strict=False)):
                 where = f"{name}.size()[{d}]"
                 if not isinstance(size, str):
@@ -229,15 +253,27 @@ class ExportedProgram:
                     _guard(n == first, f"{where} == {there}", n)
                     allowed = self.ranges[size]
                     _guard(n >= allowed.lower, f"{where} >= {allowed.lower}", n)
-                    _guard(allowed.upper is None or n <= allowed.upper, f"{where} <= {allowed.upper}", n)
+                    _guard(
+                        allowed.upper is None or n <= allowed.upper,
+                        f"{where} <= {allowed.upper}",
+                        n,
+                    )
         numbers = {size: n for size, (n, _) in known.items()}
         for text, where, n in derived:
             new = [name for name in _names_in(text) if name not in numbers]
             _guard(_fits(text, n, numbers), f"{where} == {text}", n)
             for name in new:
                 allowed = self.ranges[name]
-                _guard(numbers[name] >= allowed.lower, f"{where} >= {evaluate(text, {name: allowed.lower})}", n)
-                _guard(numbers[name] in allowed, f"{where} <= {evaluate(text, {name: allowed.upper or 0})}", n)
+                _guard(
+                    numbers[name] >= allowed.lower,
+                    f"{where} >= {evaluate(text, {name: allowed.lower})}",
+                    n,
+                )
+                _guard(
+                    numbers[name] in allowed,
+                    f"{where} <= {evaluate(text, {name: allowed.upper or 0})}",
+                    n,
+                )
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -245,35 +281,45 @@ class ExportedProgram:
         return {str(k): v for k, v in self._range_constraints.items()}
 
     def module(self, check_guards: bool = True) -> GraphModule:
-        """The program as a module: parameters and buffers are its own, inputs and outputs are nested as the traced module's were.
+        """The program as a module: parameters and buffers are its own, inputs and outputs are
+        nested as the traced module's were.
 
-        What is called is checked against the sizes that the program allows, nothing else is: neither dtypes nor further dimensions.
+        What is called is checked against the sizes that the program allows, nothing else is:
+        neither dtypes nor further dimensions.
         """
         return _unlifted(self, check_guards)
 
     def run_decompositions(
-        self, decomp_table: dict[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
+        self,
+        decomp_table: dict[Any, Callable[..., Any]] | None = None,
+        decompose_custom_triton_ops: bool = False,
     ) -> ExportedProgram:
-        """The program with composite operators taken apart, by PyTorch's rules and ``decomp_table``, and without writes in place.
+        """The program with composite operators taken apart, by PyTorch's rules and
+        ``decomp_table``, and without writes in place.
 
-        What buffers become are outputs then, named in the signature as mutations. By default operators outside of the core set are
-        written with those in it.
+        What buffers become are outputs then, named in the signature as mutations. By default
+        operators outside of the core set are written with those in it.
         """
         del decompose_custom_triton_ops
         return decomposed(self, decomp_table)
 
     def _copy(self, root: object, graph: Graph, signature: ExportGraphSignature) -> ExportedProgram:
         return ExportedProgram(
-            root, graph, signature, self._state_dict, self._range_constraints, self._module_call_graph, self._example_inputs,
-            self._constants, sizes=self._sizes, names=self._names,
+            root, graph, signature, self._state_dict, self._range_constraints,
+            self._module_call_graph, self._example_inputs, self._constants, sizes=self._sizes,
+            names=self._names,
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         module = copy.deepcopy(self._graph_module, memo)
         for old, new in zip(self.graph.nodes, module.graph.nodes, strict=True):
-            new.name = old.name  # the signature's names, such as ``input``, which a graph would give no node
+            # the signature's names, such as ``input``, which a graph would give no node
+            new.name = old.name
         made = self._copy(module, module.graph, copy.deepcopy(self._graph_signature))
-        made._state_dict, made._constants = copy.deepcopy(self._state_dict, memo), copy.deepcopy(self._constants, memo)
+        made._state_dict, made._constants = (
+            copy.deepcopy(self._state_dict, memo),
+            copy.deepcopy(self._constants, memo),
+        )
         return made
 
 
@@ -302,17 +348,30 @@ def _names_in(text: str) -> list[str]:
 class _Nested(_PyTreeCodeGen):
     """Code for a module whose inputs and outputs are nested, with keyword arguments."""
 
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
+    def gen_fn_def(
+        self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
+    ) -> str:
         """The line that begins the function, and the one that takes its arguments apart."""
         del expanded_def
         leaves = [v.partition(" ")[0].partition(":")[0] for v in free_vars if v != "self"]
         names = self.pytree_info.orig_args
         positional, keywords = self.pytree_info.in_spec.children()
         first = names[: positional.num_children]
-        rest = ", ".join([f"{key!r}:{name}" for key, name in zip(keywords.context, names[positional.num_children :], strict=True)])
+        rest = ", ".join(
+            [
+                f"{key!r}:{name}"
+                for key, name in zip(
+                    keywords.context, names[positional.num_children :], strict=True
+                )
+            ]
+        )
         head = f"def {self._func_name}({', '.join(['self', *names])}){maybe_return_annotation}:"
         taken = f"{', '.join(leaves)}, = " if leaves else ""
-        return f"{head}\n    {taken}fx_pytree.tree_flatten_spec(([{', '.join(first)}], {{{rest}}}), self._in_spec)"
+        return (
+            f"{head}\n"
+            f"    {taken}fx_pytree.tree_flatten_spec(([{', '.join(first)}], {{{rest}}}), "
+            "self._in_spec)"
+        )
 
 
 class _Nesting:
@@ -331,7 +390,8 @@ class _Nesting:
 
 
 class GuardsFn(torch.nn.Module):
-    """Checks the leaves of what a program's module is called with against the sizes and values that the program allows."""
+    """Checks the leaves of what a program's module is called with against the sizes and values that
+    the program allows."""
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
@@ -347,23 +407,47 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
     graph = Graph()
     copies: dict[Any, Any] = {}
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
-    written = {s.arg.name: s for s in program.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT}
+    written = {
+        s.arg.name: s
+        for s in program.graph_signature.output_specs
+        if s.kind is not OutputKind.USER_OUTPUT
+    }
     checked = not check
     for node in program.graph.nodes:
         if node.op != "placeholder" and not checked:
             checked = True
             root.add_module("_guards_fn", GuardsFn(program))
-            guards = graph.call_module("_guards_fn", tuple([copies[n] for n in copies if specs[n.name].kind is InputKind.USER_INPUT]))
-            called = next((n.meta["nn_module_stack"] for n in program.graph.nodes if n.meta.get("nn_module_stack")), {})
+            guards = graph.call_module(
+                "_guards_fn",
+                tuple([copies[n] for n in copies if specs[n.name].kind is InputKind.USER_INPUT]),
+            )
+            called = next(
+                (
+                    n.meta["nn_module_stack"]
+                    for n in program.graph.nodes
+                    if n.meta.get("nn_module_stack")
+                ),
+                {},
+            )
             guards.meta["nn_module_stack"] = dict(list(called.items())[:1])
         spec = specs.get(node.name) if node.op == "placeholder" else None
         if spec is not None and spec.kind is not InputKind.USER_INPUT:
             _place(root, spec, program.value_of(spec))
-            copies[node] = graph.create_node("get_attr", _attribute(spec), (), {}, name=_attribute(spec).replace(".", "_"))
-            _come_from(copies[node], node, ["ExportedProgram.module()", "ExportedProgram.module().unlift()"])
+            copies[node] = graph.create_node(
+                "get_attr", _attribute(spec), (), {}, name=_attribute(spec).replace(".", "_")
+            )
+            _come_from(
+                copies[node],
+                node,
+                ["ExportedProgram.module()", "ExportedProgram.module().unlift()"],
+            )
         elif node.op == "output":
             _write_back(program, graph, node, copies, written)
-            _come_from(graph.output_node(), node, ["ExportedProgram.module()", "ExportedProgram.module().unlift()"])
+            _come_from(
+                graph.output_node(),
+                node,
+                ["ExportedProgram.module()", "ExportedProgram.module().unlift()"],
+            )
         elif node.op == "get_attr":  # a graph that an operator takes
             root.add_module(node.target, program.graph_module.get_submodule(node.target))
             copies[node] = graph.node_copy(node, lambda n: copies[n])
@@ -373,7 +457,9 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
     signature = program.module_call_graph[0].signature
     assert signature is not None
     names = list(program._names)
-    graph.set_codegen(_Nested(_PyTreeInfo(names, copy.deepcopy(signature.in_spec), signature.out_spec)))
+    graph.set_codegen(
+        _Nested(_PyTreeInfo(names, copy.deepcopy(signature.in_spec), signature.out_spec))
+    )
     made = GraphModule(root, graph, "GraphModule")
     made.register_forward_pre_hook(_Nesting(program), with_kwargs=True)
     made.train(True)
@@ -386,7 +472,11 @@ def _come_from(made: Any, node: Any, passes: list[str]) -> None:
     """Notes where a node of a program's module comes from."""
     made.meta = dict(node.meta)
     for name in passes:
-        actions = [NodeSourceAction.CREATE, NodeSourceAction.REPLACE] if name.endswith("unlift()") else NodeSourceAction.CREATE
+        actions = (
+            [NodeSourceAction.CREATE, NodeSourceAction.REPLACE]
+            if name.endswith("unlift()")
+            else NodeSourceAction.CREATE
+        )
         source = NodeSource(node, name, actions)
         source.from_node = list(made.meta.get("from_node", []))
         made.meta["from_node"] = [source]
@@ -395,13 +485,18 @@ def _come_from(made: Any, node: Any, passes: list[str]) -> None:
 def _no_mode(name: str) -> Callable[..., Any]:
     def refuse(*args: object) -> None:
         del args
-        raise NotImplementedError(f"Calling {name}() is not supported yet: the mode was decided when the module was exported.")
+        raise NotImplementedError(
+            f"Calling {name}() is not supported yet: the mode was decided when the module was "
+            "exported."
+        )
 
     return refuse
 
 
 def _attribute(spec: Any) -> str:
-    return spec.target if spec.kind is not InputKind.CONSTANT_TENSOR else spec.target.replace(".", "_")
+    return (
+        spec.target if spec.kind is not InputKind.CONSTANT_TENSOR else spec.target.replace(".", "_")
+    )
 
 
 def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
@@ -414,17 +509,26 @@ def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
     if spec.kind is InputKind.PARAMETER:
         holder.register_parameter(leaf, value)
     else:
-        holder.register_buffer(leaf, value, persistent=spec.kind is InputKind.BUFFER and bool(spec.persistent))
+        holder.register_buffer(
+            leaf, value, persistent=spec.kind is InputKind.BUFFER and bool(spec.persistent)
+        )
 
 
-def _write_back(program: ExportedProgram, graph: Graph, node: Any, copies: Any, written: object) -> None:
+def _write_back(
+    program: ExportedProgram, graph: Graph, node: Any, copies: Any, written: object
+) -> None:
     """The return, after writing what the functional program gives for buffers and arguments."""
-    targets = {s.target: n for n, s in ((n, s) for s in program.graph_signature.input_specs for n in [s.arg.name])}
+    targets = {
+        s.target: n
+        for n, s in ((n, s) for s in program.graph_signature.input_specs for n in [s.arg.name])
+    }
     by_name = {n.name: c for n, c in copies.items()}
     user = []
     for value, spec in zip(node.args[0], program.graph_signature.output_specs, strict=True):
         if spec.kind is OutputKind.BUFFER_MUTATION:
-            graph.call_function(torch.ops.aten.copy_.default, (by_name[targets[spec.target]], copies[value]))
+            graph.call_function(
+                torch.ops.aten.copy_.default, (by_name[targets[spec.target]], copies[value])
+            )
         elif spec.kind is OutputKind.USER_INPUT_MUTATION:
             graph.call_function(torch.ops.aten.copy_.default, (by_name[spec.target], copies[value]))
         else:

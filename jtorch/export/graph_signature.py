@@ -7,8 +7,9 @@ import enum
 from typing import Any
 
 __all__ = [
-    "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind",
-    "OutputSpec", "SymBoolArgument", "SymFloatArgument", "SymIntArgument", "TensorArgument", "TokenArgument",
+    "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature", "ExportGraphSignature",
+    "InputKind", "InputSpec", "OutputKind", "OutputSpec", "SymBoolArgument", "SymFloatArgument",
+    "SymIntArgument", "TensorArgument", "TokenArgument",
 ]  # fmt: skip
 
 
@@ -96,7 +97,8 @@ def _written(arg: TensorArgument, kind: Any, target: object, persistent: bool | 
 
 @dataclasses.dataclass
 class InputSpec:
-    """One input: its node, what it stands for, and the name of the parameter, buffer or constant."""
+    """One input: its node, what it stands for, and the name of the parameter, buffer or
+    constant."""
 
     kind: InputKind
     arg: Any
@@ -140,10 +142,16 @@ class ExportGraphSignature:
     output_specs: list[OutputSpec]
 
     def _targets(self, kind: InputKind) -> tuple[str, ...]:
-        return tuple([s.target for s in self.input_specs if s.kind is kind and s.target is not None])
+        return tuple(
+            [s.target for s in self.input_specs if s.kind is kind and s.target is not None]
+        )
 
     def _named(self, kind: InputKind) -> dict[str, str]:
-        return {s.arg.name: s.target for s in self.input_specs if s.kind is kind and s.target is not None}
+        return {
+            s.arg.name: s.target
+            for s in self.input_specs
+            if s.kind is kind and s.target is not None
+        }
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -158,7 +166,13 @@ class ExportGraphSignature:
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
         """The names of the buffers that no state dict holds."""
-        return tuple([s.target for s in self.input_specs if s.kind is InputKind.BUFFER and s.target and s.persistent is False])
+        return tuple(
+            [
+                s.target
+                for s in self.input_specs
+                if s.kind is InputKind.BUFFER and s.target and s.persistent is False
+            ]
+        )
 
     @property
     def lifted_tensor_constants(self) -> tuple[str, ...]:
@@ -169,13 +183,21 @@ class ExportGraphSignature:
     def user_inputs(self) -> tuple[Any, ...]:
         """The nodes of the caller's tensors, and the values of other arguments."""
         specs = [s for s in self.input_specs if s.kind is InputKind.USER_INPUT]
-        return tuple([s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs])
+        return tuple(
+            [s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs]
+        )
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
         """The nodes of what the caller gets, and other values."""
-        specs = [s for s in self.output_specs if s.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)]
-        return tuple([s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs])
+        specs = [
+            s
+            for s in self.output_specs
+            if s.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)
+        ]
+        return tuple(
+            [s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs]
+        )
 
     @property
     def inputs_to_parameters(self) -> dict[str, str]:
@@ -195,12 +217,20 @@ class ExportGraphSignature:
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
         """Outputs and the buffers that get their values."""
-        return {s.arg.name: s.target for s in self.output_specs if s.kind is OutputKind.BUFFER_MUTATION and s.target is not None}
+        return {
+            s.arg.name: s.target
+            for s in self.output_specs
+            if s.kind is OutputKind.BUFFER_MUTATION and s.target is not None
+        }
 
     @property
     def user_inputs_to_mutate(self) -> dict[str, str]:
         """Outputs and the arguments that get their values."""
-        return {s.arg.name: s.target for s in self.output_specs if s.kind is OutputKind.USER_INPUT_MUTATION and s.target is not None}
+        return {
+            s.arg.name: s.target
+            for s in self.output_specs
+            if s.kind is OutputKind.USER_INPUT_MUTATION and s.target is not None
+        }
 
     @property
     def backward_signature(self) -> None:
@@ -208,5 +238,10 @@ class ExportGraphSignature:
         return
 
     def __str__(self) -> str:
-        lines = ["\n# inputs", *map(str, self.input_specs), "\n# outputs", *map(str, self.output_specs)]
+        lines = [
+            "\n# inputs",
+            *map(str, self.input_specs),
+            "\n# outputs",
+            *map(str, self.output_specs),
+        ]
         return "\n".join(lines) + "\n"

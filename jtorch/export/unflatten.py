@@ -1,4 +1,5 @@
-"""``torch.export.unflatten``: a program as modules again, nested and named as those that were exported, so that parts can be replaced."""
+"""``torch.export.unflatten``: a program as modules again, nested and named as those that were
+exported, so that parts can be replaced."""
 
 from __future__ import annotations
 
@@ -29,8 +30,15 @@ class _AttrKind(enum.Enum):
     MODULE = "module"
 
 
-def _assign_attr(from_obj: Any, to_module: torch.nn.Module, target: str, attr_kind: _AttrKind, persistent: bool = True) -> None:
-    """Gives a module an attribute at a dotted path, with empty modules on the way: state, a submodule, or a tensor that is neither.
+def _assign_attr(
+    from_obj: Any,
+    to_module: torch.nn.Module,
+    target: str,
+    attr_kind: _AttrKind,
+    persistent: bool = True,
+) -> None:
+    """Gives a module an attribute at a dotted path, with empty modules on the way: state, a
+    submodule, or a tensor that is neither.
 
     Raises:
         AssertionError: for what is not of the kind.
@@ -40,8 +48,12 @@ def _assign_attr(from_obj: Any, to_module: torch.nn.Module, target: str, attr_ki
     kinds = {_AttrKind.PARAMETER: torch.nn.Parameter, _AttrKind.MODULE: torch.nn.Module}
     expected: type = kinds.get(attr_kind, torch.Tensor)
     if not isinstance(from_obj, expected):
-        name = {torch.nn.Parameter: "torch.nn.Parameter", torch.nn.Module: "torch.nn.Module"}.get(expected, "torch.Tensor")
-        raise AssertionError(f"expected {name} for {attr_kind.name} attr_kind, got {type(from_obj)}")
+        name = {torch.nn.Parameter: "torch.nn.Parameter", torch.nn.Module: "torch.nn.Module"}.get(
+            expected, "torch.Tensor"
+        )
+        raise AssertionError(
+            f"expected {name} for {attr_kind.name} attr_kind, got {type(from_obj)}"
+        )
     if attr_kind is _AttrKind.PARAMETER:
         holder.register_parameter(leaf, from_obj)
     elif attr_kind is _AttrKind.BUFFER:
@@ -51,11 +63,20 @@ def _assign_attr(from_obj: Any, to_module: torch.nn.Module, target: str, attr_ki
 
 
 class FlatArgsAdapter(abc.ABC):
-    """What makes arguments fit that are nested otherwise than those that a program was exported with."""
+    """What makes arguments fit that are nested otherwise than those that a program was exported
+    with."""
 
     @abc.abstractmethod
-    def adapt(self, target_spec: Any, input_spec: Any, input_args: list[Any], metadata: Any = None, obj: Any = None) -> list[Any]:
-        """The leaves in the order of ``target_spec``, of arguments that are nested as ``input_spec`` says.
+    def adapt(
+        self,
+        target_spec: Any,
+        input_spec: Any,
+        input_args: list[Any],
+        metadata: Any = None,
+        obj: Any = None,
+    ) -> list[Any]:
+        """The leaves in the order of ``target_spec``, of arguments that are nested as
+        ``input_spec`` says.
 
         Args:
             target_spec: how the example's arguments were nested.
@@ -67,9 +88,12 @@ class FlatArgsAdapter(abc.ABC):
 
 
 class _Run(Interpreter):
-    """Finds modules by their path at each call, so that they may be replaced, also by one that has another name too."""
+    """Finds modules by their path at each call, so that they may be replaced, also by one that has
+    another name too."""
 
-    def call_module(self, target: str, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    def call_module(
+        self, target: str, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
         """Calls a module of the module."""
         return self.module.get_submodule(target)(*args, **kwargs)
 
@@ -77,8 +101,8 @@ class _Run(Interpreter):
 class InterpreterModule(torch.nn.Module):
     """A module of an unflattened program: its part of the graph, run node by node.
 
-    Its arguments are the values from outside that the part uses, in the order of their first use, and it gives those that are used
-    outside: one, or a tuple.
+    Its arguments are the values from outside that the part uses, in the order of their first use,
+    and it gives those that are used outside: one, or a tuple.
 
     Args:
         graph: the nodes; attributes and modules that they name are this module's.
@@ -99,12 +123,18 @@ class InterpreterModule(torch.nn.Module):
         names = [n.target for n in self.graph.nodes if n.op == "placeholder"]
         rest = names[len(args) :]
         if len(args) > len(names) or set(kwargs) != set(rest):
-            raise TypeError(f"forward() takes {', '.join(map(str, names))}; got {len(args)} positional arguments and {sorted(kwargs)}")
-        return _Run(self, graph=self.graph).run(*args, *[kwargs[str(n)] for n in rest], enable_io_processing=False)
+            raise TypeError(
+                f"forward() takes {', '.join(map(str, names))}; got {len(args)} positional "
+                f"arguments and {sorted(kwargs)}"
+            )
+        return _Run(self, graph=self.graph).run(
+            *args, *[kwargs[str(n)] for n in rest], enable_io_processing=False
+        )
 
 
 class UnflattenedModule(torch.nn.Module):
-    """A program as modules; made by ``unflatten``. It is called as the module that was exported, with copies of its state.
+    """A program as modules; made by ``unflatten``. It is called as the module that was exported,
+    with copies of its state.
 
     Args:
         export_module: the program.
@@ -113,7 +143,9 @@ class UnflattenedModule(torch.nn.Module):
 
     graph: Graph
 
-    def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
+    def __init__(
+        self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None
+    ) -> None:
         super().__init__()
         self.graph_signature = export_module.graph_signature
         self.module_call_graph = export_module.module_call_graph
@@ -137,21 +169,34 @@ class UnflattenedModule(torch.nn.Module):
         except ValueError as error:
             if self.flat_args_adapter is None:
                 raise TypeError(
-                    "There is no flat args adapter specified. Are you sure you are calling this with the right arguments? " + str(error)
+                    (
+                        "There is no flat args adapter specified. Are you sure you are calling "
+                        "this with the right arguments? "
+                    )
+                    + str(error)
                 ) from None
             given, spec = pytree.tree_flatten((args, kwargs))
-            flat = self.flat_args_adapter.adapt(target_spec=signature.in_spec, input_spec=spec, input_args=given, metadata=None, obj=self)
+            flat = self.flat_args_adapter.adapt(
+                target_spec=signature.in_spec,
+                input_spec=spec,
+                input_args=given,
+                metadata=None,
+                obj=self,
+            )
             self._program._check(flat)
         found = _Run(self, graph=self.graph).run(*flat, enable_io_processing=False)
         return pytree.tree_unflatten(list(found), signature.out_spec)
 
 
-def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
+def unflatten(
+    module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None
+) -> UnflattenedModule:
     """The program as modules that are nested and named as those of the module that was exported.
 
-    Each module holds the operators that it called, and has parameters and buffers of its own, copies of the program's: ``state_dict()``
-    has the names that it had. A module can be replaced by another that takes and gives the same tensors. Calls of one module that run
-    different operators are modules of their own, ``name@1`` and so on, which share its state.
+    Each module holds the operators that it called, and has parameters and buffers of its own,
+    copies of the program's: ``state_dict()`` has the names that it had. A module can be replaced by
+    another that takes and gives the same tensors. Calls of one module that run different operators
+    are modules of their own, ``name@1`` and so on, which share its state.
 
     Args:
         module: the program.
@@ -176,7 +221,8 @@ def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None
 
 
 class _Call:
-    """One call of a module: its nodes and the calls within, in order, the values that it takes from outside and those it gives."""
+    """One call of a module: its nodes and the calls within, in order, the values that it takes from
+    outside and those it gives."""
 
     def __init__(self, key: str, path: str) -> None:
         self.key, self.path = key, path
@@ -187,8 +233,8 @@ class _Call:
 
 
 def _frames(node: Node) -> list[tuple[str, str]]:
-    """The calls that a node was made in, below the root: a key for each, and the module's path. One that is not below the module that
-    called it is taken for a part of that."""
+    """The calls that a node was made in, below the root: a key for each, and the module's path. One
+    that is not below the module that called it is taken for a part of that."""
     if node.target is torch.ops.aten.sym_size.int and node.args[0].op == "placeholder":
         return []  # sizes of inputs stand first, whoever asked
     found: list[tuple[str, str]] = []
@@ -212,19 +258,25 @@ class _Builder:
     def __init__(self, program: ExportedProgram, root: UnflattenedModule) -> None:
         self.program, self.root = program, root
         self.specs = {s.arg.name: s for s in program.graph_signature.input_specs}
-        #: Copies of the state by all names that it has, and those names by the tensor that they are for.
+        #: Copies of the state by all names that it has, and those names by the tensor that they are
+        #: for.
         self.state: dict[str, torch.Tensor] = {}
         self.names: dict[int, list[str]] = {}
         self.loose = set(program.graph_signature.non_persistent_buffers)
         copies: dict[int, torch.Tensor] = {}
-        for name, value in [*program.state_dict.items(), *((n, program.constants[n]) for n in sorted(self.loose))]:
+        for name, value in [
+            *program.state_dict.items(),
+            *((n, program.constants[n]) for n in sorted(self.loose)),
+        ]:
             if isinstance(value, torch.Tensor):
                 self.state[name] = copies.setdefault(id(value), _copy(value))
                 self.names.setdefault(id(value), []).append(name)
-        #: The modules of each path, one for each form that its calls have; how many calls there were.
+        #: The modules of each path, one for each form that its calls have; how many calls there
+        #: were.
         self.forms: dict[str, list[InterpreterModule]] = {}
         self.count: dict[str, int] = {}
-        #: What the nodes that call modules call, and in whose graphs they stand: only when all is made are the paths known.
+        #: What the nodes that call modules call, and in whose graphs they stand: only when all is
+        #: made are the paths known.
         self.called: dict[Node, tuple[torch.nn.Module, InterpreterModule]] = {}
 
     def build(self) -> None:
@@ -253,7 +305,9 @@ class _Builder:
                 continue
             frames = _frames(node)
             same = 0
-            while same < min(len(frames), len(opened) - 1) and opened[same + 1].key == frames[same][0]:
+            while (
+                same < min(len(frames), len(opened) - 1) and opened[same + 1].key == frames[same][0]
+            ):
                 same += 1
             del opened[same + 1 :]
             for key, path in frames[same:]:
@@ -276,27 +330,39 @@ class _Builder:
             for n in needed:
                 if n not in call.inputs and not self._is_held(n, call.path):
                     call.inputs.append(n)
-        call.outputs = [n for n in self.program.graph.nodes if n in call.nodes and any(u not in call.nodes for u in n.users)]
+        call.outputs = [
+            n
+            for n in self.program.graph.nodes
+            if n in call.nodes and any(u not in call.nodes for u in n.users)
+        ]
 
     def _is_held(self, node: Node, path: str) -> bool:
-        """Whether a value is an attribute of the module at a path: its state, a constant, a graph that an operator takes."""
+        """Whether a value is an attribute of the module at a path: its state, a constant, a graph
+        that an operator takes."""
         if node.op != "placeholder":
             return node.op == "get_attr"
         spec = self.specs[node.name]
-        return spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is not InputKind.USER_INPUT and self._name(spec, path) is not None)
+        return spec.kind is InputKind.CONSTANT_TENSOR or (
+            spec.kind is not InputKind.USER_INPUT and self._name(spec, path) is not None
+        )
 
     def _name(self, spec: Any, path: str) -> str | None:
-        """What a parameter or buffer is called by the module at a path, which may be another name for it than the program's."""
+        """What a parameter or buffer is called by the module at a path, which may be another name
+        for it than the program's."""
         names = [spec.target, *self.names[id(self.program.value_of(spec))]]
         return next((_relative(n, path) for n in names if _below(n, path)), None)
 
-    # ---- graphs ----------------------------------------------------------------------------------------------------------------
+    # ---- graphs ----------------------------------------------------------------------------------
 
     def _graph(self, call: _Call, module: torch.nn.Module) -> Graph:
         graph = Graph()
         made: dict[Node, Node] = {}
         whole = call.path == ""
-        taken = [n for n in self.program.graph.nodes if n.op == "placeholder" and self._is_users(n)] if whole else call.inputs
+        taken = (
+            [n for n in self.program.graph.nodes if n.op == "placeholder" and self._is_users(n)]
+            if whole
+            else call.inputs
+        )
         for n in taken:
             made[n] = graph.placeholder(n.name)
             made[n].meta = dict(n.meta)
@@ -327,7 +393,9 @@ class _Builder:
         else:
             spec = self.specs[node.name]
             if spec.kind is InputKind.CONSTANT_TENSOR:
-                name = _free(module, str(spec.target).rpartition(".")[2], self.program.value_of(spec))
+                name = _free(
+                    module, str(spec.target).rpartition(".")[2], self.program.value_of(spec)
+                )
             else:
                 name = self._name(spec, path) or ""
         found = graph.create_node("get_attr", name, (), {}, name=name.replace(".", "_"))
@@ -335,7 +403,13 @@ class _Builder:
         return found
 
     def _inner(
-        self, call: _Call, path: str, module: torch.nn.Module, graph: Graph, value: Callable[[Node], Node], made: dict[Node, Node]
+        self,
+        call: _Call,
+        path: str,
+        module: torch.nn.Module,
+        graph: Graph,
+        value: Callable[[Node], Node],
+        made: dict[Node, Node],
     ) -> None:
         inner = InterpreterModule(Graph())
         inner.graph = self._graph(call, inner)
@@ -348,11 +422,15 @@ class _Builder:
         arguments = tuple([value(n) for n in call.inputs])
         number = self.count[call.path] = self.count.get(call.path, -1) + 1
         own = call.path.rpartition(".")[2]
-        node = graph.create_node("call_module", name, arguments, {}, name=f"{own}_{number}" if number else own)
+        node = graph.create_node(
+            "call_module", name, arguments, {}, name=f"{own}_{number}" if number else own
+        )
         self.called[node] = module, inner
         if len(call.outputs) == 1:
             made[call.outputs[0]] = node
-            node.meta = {k: v for k, v in call.outputs[0].meta.items() if k in ("val", "tensor_meta")}
+            node.meta = {
+                k: v for k, v in call.outputs[0].meta.items() if k in ("val", "tensor_meta")
+            }
             return
         node.meta["val"] = [n.meta.get("val") for n in call.outputs]
         for i, n in enumerate(call.outputs):
@@ -366,13 +444,19 @@ class _Builder:
             return
         given = next(n for n in self.program.graph.nodes if n.op == "output").args[0]
         placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
-        by_target = {s.target: placeholders[s.arg.name] for s in self.program.graph_signature.input_specs if s.target}
+        by_target = {
+            s.target: placeholders[s.arg.name]
+            for s in self.program.graph_signature.input_specs
+            if s.target
+        }
         results = []
         for n, spec in zip(given, self.program.graph_signature.output_specs, strict=True):
             if spec.kind is OutputKind.USER_OUTPUT:
                 results.append(map_arg(n, value))
             else:
-                target = (by_target if spec.kind is OutputKind.BUFFER_MUTATION else placeholders)[str(spec.target)]
+                target = (by_target if spec.kind is OutputKind.BUFFER_MUTATION else placeholders)[
+                    str(spec.target)
+                ]
                 graph.call_function(torch.ops.aten.copy_.default, (value(target), value(n)))
         graph.output(tuple(results))
 
@@ -387,13 +471,20 @@ class _Builder:
                 target = id(module.__dict__[str(node.target)])
             if node.op == "call_module":  # of one path there is one module for each form
                 target = id(self.called[node][1])
-            found.append((node.op, target, repr(map_arg((node.args, node.kwargs), lambda n: _Numbered(number[n])))))
+            found.append(
+                (
+                    node.op,
+                    target,
+                    repr(map_arg((node.args, node.kwargs), lambda n: _Numbered(number[n]))),
+                )
+            )
         return found
 
-    # ---- modules ---------------------------------------------------------------------------------------------------------------
+    # ---- modules ---------------------------------------------------------------------------------
 
     def _add(self, parent: torch.nn.Module, name: str, inner: InterpreterModule) -> str:
-        """Puts a module below another under its name, or under that with a number where another one has it; gives what it is called."""
+        """Puts a module below another under its name, or under that with a number where another one
+        has it; gives what it is called."""
         way, _, leaf = name.rpartition(".")
         holder = _walk(parent, way)
         number, called = 0, leaf
@@ -423,7 +514,9 @@ class _Builder:
     def _arrange(self, path: str, module: torch.nn.Module, order: dict[str, int]) -> None:
         """Puts modules in the order that they had in what was exported; further forms come last."""
         paths = {name: f"{path}.{name}" if path else name for name in module._modules}
-        children = sorted(module._modules.items(), key=lambda item: order.get(paths[item[0]], len(order)))
+        children = sorted(
+            module._modules.items(), key=lambda item: order.get(paths[item[0]], len(order))
+        )
         module._modules.clear()
         module._modules.update(children)
         for name, child in children:
@@ -434,11 +527,16 @@ class _Builder:
 def _copy(value: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         made = value.detach().clone()
-    return torch.nn.Parameter(made, requires_grad=value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
+    return (
+        torch.nn.Parameter(made, requires_grad=value.requires_grad)
+        if isinstance(value, torch.nn.Parameter)
+        else made
+    )
 
 
 def _free(module: torch.nn.Module, name: str, value: torch.Tensor) -> str:
-    """Makes a tensor an attribute that is not state, under a name that is free or has it already."""
+    """Makes a tensor an attribute that is not state, under a name that is free or has it
+    already."""
     number, called = 0, name
     while called in module._modules or module.__dict__.get(called, value) is not value:
         number += 1
@@ -456,7 +554,8 @@ def _walk(module: torch.nn.Module, way: str) -> torch.nn.Module:
 
 
 def _take(there: torch.nn.Module, inner: InterpreterModule) -> None:
-    """Gives a module the children of one that only held them, since they were called first without it."""
+    """Gives a module the children of one that only held them, since they were called first without
+    it."""
     for leaf, child in there._modules.items():
         called, number = leaf, 0
         while inner._modules.get(called, child) is not child:
@@ -466,8 +565,11 @@ def _take(there: torch.nn.Module, inner: InterpreterModule) -> None:
 
 
 def _path(owner: torch.nn.Module, inner: torch.nn.Module, expected: str) -> str:
-    """Where a module stands below another: as it is expected, or, if it had to give way, under another name."""
-    found = [name for name, module in owner.named_modules(remove_duplicate=False) if module is inner]
+    """Where a module stands below another: as it is expected, or, if it had to give way, under
+    another name."""
+    found = [
+        name for name, module in owner.named_modules(remove_duplicate=False) if module is inner
+    ]
     return expected if expected in found or not found else min(found, key=len)
 
 

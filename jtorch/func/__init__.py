@@ -1,7 +1,9 @@
-"""Function transformations: ``vmap``, ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``, ``hessian``, ``functional_call``.
+"""Function transformations: ``vmap``, ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``,
+``hessian``, ``functional_call``.
 
-Derivatives are taken by the tape, so that ``detach``, ``no_grad`` and custom functions mean what they mean elsewhere; ``vmap`` turns each
-call on batched values into one call of the kernel under ``jax.vmap``. Everything is recorded like other code, and nests.
+Derivatives are taken by the tape, so that ``detach``, ``no_grad`` and custom functions mean what
+they mean elsewhere; ``vmap`` turns each call on batched values into one call of the kernel under
+``jax.vmap``. Everything is recorded like other code, and nests.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from .transforms import linearize as linearize
 from .transforms import vjp as vjp
 
 __all__ = [
-    "grad", "grad_and_value", "vmap", "replace_all_batch_norm_modules_", "functionalize", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "rearrange", "vjp", "functional_call", "stack_module_state", "debug_unwrap",
+    "grad", "grad_and_value", "vmap", "replace_all_batch_norm_modules_", "functionalize", "hessian",
+    "jacfwd", "jacrev", "jvp", "linearize", "rearrange", "vjp", "functional_call",
+    "stack_module_state", "debug_unwrap",
 ]  # fmt: skip

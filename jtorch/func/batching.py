@@ -13,7 +13,8 @@ from ..random import default_generator, restricted
 from .levels import Entering, Level, enter, leave, looked_at, settle
 from .trees import broadcast_and_flatten, flatten, unflatten
 
-#: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is loaded.
+#: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is
+#: loaded.
 STAGES: dict[str, Any] | None = None
 
 
@@ -25,15 +26,18 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """``func`` applied to each example along ``in_dims`` of its tensor arguments, results stacked along ``out_dims``.
+    """``func`` applied to each example along ``in_dims`` of its tensor arguments, results stacked
+    along ``out_dims``.
 
-    ``in_dims`` and ``out_dims`` are a dimension, or a nested structure of dimensions and None (not batched) that matches the arguments
-    or results. With ``randomness="different"`` each example draws numbers of its own, with ``"same"`` all get the same.
-    ``chunk_size`` runs so many examples at a time. Results that do not depend on the example are repeated.
+    ``in_dims`` and ``out_dims`` are a dimension, or a nested structure of dimensions and None (not
+    batched) that matches the arguments or results. With ``randomness="different"`` each example
+    draws numbers of its own, with ``"same"`` all get the same. ``chunk_size`` runs so many examples
+    at a time. Results that do not depend on the example are repeated.
 
     Raises:
         ValueError: if the dimensions do not fit the arguments or results.
-        RuntimeError: if ``func`` draws random numbers and ``randomness`` is ``"error"``, or reads a value on the host.
+        RuntimeError: if ``func`` draws random numbers and ``randomness`` is ``"error"``, or reads a
+            value on the host.
 
     Example:
         >>> import jtorch as torch
@@ -41,7 +45,10 @@ def vmap(
         tensor([3., 7.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise RuntimeError(
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
+        )
     if chunk_size is not None and not (chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -52,11 +59,16 @@ def vmap(
     @apart("torch.vmap", func, again, (in_dims, out_dims, randomness, chunk_size))
     def wrapped(*args: Any, **kwargs: Any) -> tuple[Tensor, ...] | dict[str, Tensor] | Tensor:
         if STAGES is not None and _replaced(STAGES):
-            return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
-        if type(out_dims) is not int and not all(d is None or isinstance(d, int) for d in flatten(out_dims)[0]):
+            return STAGES["vmap_impl"](
+                func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs
+            )
+        if type(out_dims) is not int and not all(
+            d is None or isinstance(d, int) for d in flatten(out_dims)[0]
+        ):
             raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                "representing where in the outputs the vmapped dimension should appear."
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None "
+                "or a python collection of ints representing where in the outputs the vmapped "
+                "dimension should appear."
             )
         size, dims, flat, spec = _inputs(in_dims, args, func)
         if chunk_size is None or size <= chunk_size:
@@ -81,42 +93,51 @@ def _name(func: Callable[..., object]) -> str:
 
 
 def _inputs(
-    in_dims: tuple[int | None, ...] | int, args: tuple[object, ...], func: Callable[..., object], negative: bool = True
+    in_dims: tuple[int | None, ...] | int,
+    args: tuple[object, ...],
+    func: Callable[..., object],
+    negative: bool = True,
 ) -> tuple[int, list[Any], list[Any], Any]:
-    """The number of examples, and the flat arguments with their dimensions, which may be counted from the end if ``negative``."""
+    """The number of examples, and the flat arguments with their dimensions, which may be counted
+    from the end if ``negative``."""
     what = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the "
+            f"structure of inputs, got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
-            "no inputs. The latter is unsupported."
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
+            "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
     flat, spec = flatten(args)
     dims = broadcast_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure {flatten(in_dims)[1]} but inputs has "
-            f"structure {spec}."
+            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has "
+            f"structure {flatten(in_dims)[1]} but inputs has structure {spec}."
         )
     sizes = []
     for i, (arg, dim) in enumerate(zip(flat, dims, strict=True)):
         if dim is None:
             continue
         if not isinstance(dim, int):
-            raise ValueError(f"{what}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(
+                f"{what}Got in_dim={dim} for an input but in_dim must be either an integer "
+                "dimension or None."
+            )
         if not isinstance(arg, Tensor):
             raise ValueError(
-                f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, "
-                "please use None as the respective in_dim"
+                f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We "
+                "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
             )
         lowest = -arg.dim() if negative else 0
         if not lowest <= dim < arg.dim():
             raise ValueError(
-                f"{what}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so expected in_dim to "
-                f"satisfy {f'-{arg.dim()}' if negative else 0} <= in_dim < {arg.dim()}."
+                f"{what}Got in_dim={dim} for some input, but that input is a Tensor of "
+                f"dimensionality {arg.dim()} so expected in_dim to satisfy "
+                f"{f'-{arg.dim()}' if negative else 0} <= in_dim < {arg.dim()}."
             )
         dims[i] = dim % arg.dim()
         sizes.append(arg.size(dim))
@@ -124,33 +145,38 @@ def _inputs(
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(n != sizes[0] for n in sizes):
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
         )
     return sizes[0], dims, flat, spec
 
 
 def _placed(out_dims: list[int] | int, result: object) -> tuple[list[Any], Any, list[Any] | None]:
-    """The flat results, their structure and their dimensions, None if these are of another structure."""
+    """The flat results, their structure and their dimensions, None if these are of another
+    structure."""
     flat, spec = flatten(result)
     if isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
         out_dims = out_dims[0]
     return flat, spec, broadcast_and_flatten(out_dims, spec)
 
 
-def _outputs(out_dims: list[int] | int, result: Any, func: Callable[..., object]) -> tuple[list[Any], Any, list[Any]]:
+def _outputs(
+    out_dims: list[int] | int, result: Any, func: Callable[..., object]
+) -> tuple[list[Any], Any, list[Any]]:
     """The flat results, their structure and their dimensions."""
     flat, spec, dims = _placed(out_dims, result)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
-            f"out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
+            f"with the structure of `outputs`. out_dims has structure {flatten(out_dims)[1]} but "
+            f"outputs has structure {spec}."
         )
     name = _name(func)
     for out, dim in zip(flat, dims, strict=True):
         if dim is not None and not isinstance(out, Tensor):
             raise ValueError(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None "
-                "for output?"
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did "
+                "you mean to set out_dims= to None for output?"
             )
     return flat, spec, dims
 
@@ -168,7 +194,11 @@ def _run(
     level = Level(size, randomness)
     with level, restricted(randomness, level):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
-        came = {id(t): (a, d, t, t._read()) for a, d, t in zip(flat, dims, inside, strict=True) if d is not None}
+        came = {
+            id(t): (a, d, t, t._read())
+            for a, d, t in zip(flat, dims, inside, strict=True)
+            if d is not None
+        }
         MODE.transforms.append(None)
         try:
             result = func(*unflatten(inside, spec), **kwargs)
@@ -177,8 +207,19 @@ def _run(
         outs, out_spec, places = _outputs(out_dims, result, func)
         settle(outs)
     _give_back(came.values(), level)
-    views = {id(o): _as_view(o, d, came) for o, d in zip(outs, places, strict=True) if d is not None}
-    leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None and views[id(o)] is None], level))
+    views = {
+        id(o): _as_view(o, d, came) for o, d in zip(outs, places, strict=True) if d is not None
+    }
+    leaving = iter(
+        leave(
+            [
+                o
+                for o, d in zip(outs, places, strict=True)
+                if d is not None and views[id(o)] is None
+            ],
+            level,
+        )
+    )
     made = []
     for o, d in zip(outs, places, strict=True):
         if d is None:
@@ -196,7 +237,8 @@ def _run(
 
 
 def _as_view(o: Tensor, to: int, came: dict[int, Any]) -> tuple[Any, int] | None:
-    """A result that is an argument or a view of one, as such a view of all examples, and the axis that goes over them; None for others.
+    """A result that is an argument or a view of one, as such a view of all examples, and the axis
+    that goes over them; None for others.
 
     An argument whose examples are to lie along ``to``, where they lay, is that argument itself.
     """
@@ -216,24 +258,38 @@ def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> No
     for a, dim, t, before in came:
         if t._read() is not before and t.dim() + 1 == a.dim():
             now = leave([t], level)[0]
-            if t._node is None or type(t._node) is Entering:  # it was written without a history, and keeps its own
+            # it was written without a history, and keeps its own
+            if t._node is None or type(t._node) is Entering:
                 a, now = a.detach(), now.detach()
             (a.movedim(dim, 0) if dim else a).copy_(now)
 
 
 def _check_not_batched(out: object, level: Level, func: Callable[..., object]) -> None:
     if isinstance(out, Tensor) and getattr(out._read(), "level", None) is level:
-        raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+        raise ValueError(
+            f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when "
+            "out_dim is None"
+        )
 
 
 def in_chunks(
-    run: Callable[[int, list[Any]], Any], size: int, dims: list[Any], flat: list[Any], out_dims: Any, randomness: str, chunk: int
+    run: Callable[[int, list[Any]], Any],
+    size: int,
+    dims: list[Any],
+    flat: list[Any],
+    out_dims: Any,
+    randomness: str,
+    chunk: int,
 ) -> Tensor:
-    """What ``run(n, arguments)`` gives for ``chunk`` examples at a time, joined along ``out_dims``."""
+    """What ``run(n, arguments)`` gives for ``chunk`` examples at a time, joined along
+    ``out_dims``."""
     import jtorch
 
     starts = list(range(chunk, size, chunk))
-    columns = [[a] * (len(starts) + 1) if d is None else a.tensor_split(starts, dim=d) for a, d in zip(flat, dims, strict=True)]
+    columns = [
+        [a] * (len(starts) + 1) if d is None else a.tensor_split(starts, dim=d)
+        for a, d in zip(flat, dims, strict=True)
+    ]
     sizes = [min(chunk, size - start) for start in [0, *starts]]
     state = default_generator.get_state() if randomness == "same" else None
     parts: list[list[Any]] = []
@@ -244,5 +300,8 @@ def in_chunks(
         found, spec, places = _placed(out_dims, run(n, piece))
         parts.append(found)
     assert places is not None
-    joined = [column[0] if d is None else jtorch.cat(column, d) for column, d in zip(zip(*parts, strict=True), places, strict=True)]
+    joined = [
+        column[0] if d is None else jtorch.cat(column, d)
+        for column, d in zip(zip(*parts, strict=True), places, strict=True)
+    ]
     return unflatten(joined, spec)

@@ -31,7 +31,9 @@ def functional_call(
     Example:
         >>> import jtorch as torch
         >>> layer = torch.nn.Linear(1, 1, bias=False)
-        >>> torch.func.functional_call(layer, {"weight": torch.tensor([[5.0]])}, torch.tensor([2.0]))
+        >>> torch.func.functional_call(
+        ...     layer, {"weight": torch.tensor([[5.0]])}, torch.tensor([2.0])
+        ... )
         tensor([10.])
     """
     if isinstance(parameter_and_buffer_dicts, dict):
@@ -41,23 +43,33 @@ def functional_call(
         repeated = []
         for d in parameter_and_buffer_dicts:
             if not isinstance(d, dict):
-                raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+                raise ValueError(
+                    "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
+                )
             repeated += [k for k in d if k in given]
             given = {**given, **d}
         if repeated:
-            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+            raise ValueError(
+                f"{repeated} appeared in multiple dictionaries; behavior of functional call is "
+                "ambiguous"
+            )
     else:
         raise ValueError(
-            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
         )
-    return hooks.functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return hooks.functional_call(
+        module, given, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of several modules of one class, each stacked along a new first dimension, by name.
+    """The parameters and the buffers of several modules of one class, each stacked along a new
+    first dimension, by name.
 
     Raises:
-        RuntimeError: if there are none, or they are of different classes, modes or ``requires_grad``.
+        RuntimeError: if there are none, or they are of different classes, modes or
+            ``requires_grad``.
 
     Example:
         >>> import jtorch as torch
@@ -69,7 +81,9 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if len({m.training for m in models}) != 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     parameters = [dict(m.named_parameters()) for m in models]
@@ -89,14 +103,17 @@ def _stacked(tensors: tuple[jtorch.Tensor, ...], name: str) -> jtorch.Tensor:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` as it is: what it computes is the same, and JAX arrays are never changed in place underneath.
+    """``func`` as it is: what it computes is the same, and JAX arrays are never changed in place
+    underneath.
 
-    ``make_fx`` of it gives a graph in which nothing is written in place, but for one ``copy_`` at the end into each argument that ``func``
-    changed. ``remove="mutations_and_views"`` has views be operators that give new tensors, too (``view_copy``).
+    ``make_fx`` of it gives a graph in which nothing is written in place, but for one ``copy_`` at
+    the end into each argument that ``func`` changed. ``remove="mutations_and_views"`` has views be
+    operators that give new tensors, too (``view_copy``).
 
     Raises:
         RuntimeError: for another ``remove``.
-        NotImplementedError: while it is traced, for writes without such a form (into an ``as_strided`` view, ``resize_``).
+        NotImplementedError: while it is traced, for writes without such a form (into an
+            ``as_strided`` view, ``resize_``).
 
     Example:
         >>> import jtorch as torch
@@ -109,11 +126,12 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
-            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
-            "out-of-place equivalents.\n"
-            "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their "
-            "non-aliasing counterparts, {view}_copy.\n"
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the "
+            "program, and replaced with their out-of-place equivalents.\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators "
+            "{view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
         )
 
     def again(f: Callable[..., object], *args: object, **kwargs: object) -> Any:
@@ -123,13 +141,18 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     @apart("torch.func.functionalize", func, again, remove)
     def wrapped(*args: jtorch.Tensor, **kwargs: Any) -> tuple[jtorch.Tensor, ...] | jtorch.Tensor:
         with inside():
-            return hooks.functional_tracing(func, args, kwargs, remove) if STATE.modes else func(*args, **kwargs)
+            return (
+                hooks.functional_tracing(func, args, kwargs, remove)
+                if STATE.modes
+                else func(*args, **kwargs)
+            )
 
     return wrapped
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Makes every batch normalisation below ``root`` use the statistics of its batch, and keep none. Returns ``root``.
+    """Makes every batch normalisation below ``root`` use the statistics of its batch, and keep
+    none. Returns ``root``.
 
     Example:
         >>> import jtorch as torch

@@ -10,13 +10,15 @@ from .trees import flatten
 
 
 def given_beside(args: tuple[object, ...], kwargs: dict[str, Any], chosen: object) -> list[Tensor]:
-    """The tensors among arguments that are not differentiated, into which the function may write."""
+    """The tensors among arguments that are not differentiated, into which the function may
+    write."""
     taken = set(map(id, flatten(chosen)[0]))
     return [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor) and id(x) not in taken]
 
 
 class Given:
-    """Arguments that are not differentiated, while the function runs: what it writes there the caller sees, without its history.
+    """Arguments that are not differentiated, while the function runs: what it writes there the
+    caller sees, without its history.
 
     Attributes:
         tensors: the arguments.
@@ -38,12 +40,16 @@ class Given:
         return found
 
     def apart(self, outputs: list[Any]) -> list[Any]:
-        """Results, with copies in the place of what is, or lies in, such an argument: they keep the history that it loses."""
+        """Results, with copies in the place of what is, or lies in, such an argument: they keep the
+        history that it loses."""
         written = self.written()
         memory = {id(t._al.storage) for t in written if t._al is not None}
         same = set(map(id, written))
         return [
-            o.clone() if isinstance(o, Tensor) and (id(o) in same or (o._al is not None and id(o._al.storage) in memory)) else o
+            o.clone()
+            if isinstance(o, Tensor)
+            and (id(o) in same or (o._al is not None and id(o._al.storage) in memory))
+            else o
             for o in outputs
         ]
 

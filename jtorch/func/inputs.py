@@ -23,7 +23,8 @@ class Inputs:
     """The differentiated arguments of one transformation, as tensors of its own.
 
     Attributes:
-        tensors: what the function is given: each on the data of the caller's, and with its history if that requires grad.
+        tensors: what the function is given: each on the data of the caller's, and with its history
+            if that requires grad.
         outer: whether recording was on outside, so that results keep the history that leads out.
         writes: the caller's tensors, and how often these and the own ones had been written before.
         made: leaves that the function made.
@@ -64,12 +65,16 @@ class Inputs:
         return t
 
     def give_back(self) -> None:
-        """Writes what the function wrote into its arguments without a history (through ``detach``, under ``no_grad``) into the caller's."""
+        """Writes what the function wrote into its arguments without a history (through ``detach``,
+        under ``no_grad``) into the caller's."""
         for t, (x, theirs, own) in zip(self.tensors, self.writes, strict=True):
             al = t._al
             if al is not None and x._al is not None and al.storage is x._al.storage:
                 continue  # it has been written
-            if (t._writes != own and x._writes == theirs) or (al is not None and al.storage.version):  # (``data`` counts for itself)
+            # (``data`` counts for itself)
+            if (t._writes != own and x._writes == theirs) or (
+                al is not None and al.storage.version
+            ):
                 give_back(x.detach(), t.detach())
 
     def adopt(self, t: Tensor) -> None:
@@ -83,7 +88,11 @@ class Inputs:
 
     def owns(self, t: Tensor) -> bool:
         """Whether a tensor is an input, or was made by the function."""
-        return id(t) in self.fresh or any(t is own for own in self.tensors) or (t._node is not None and t._node.seq >= self.start)
+        return (
+            id(t) in self.fresh
+            or any(t is own for own in self.tensors)
+            or (t._node is not None and t._node.seq >= self.start)
+        )
 
     def leads_out(self, tensors: Sequence[Any]) -> bool:
         """Whether the history of one of the tensors reaches something else than these inputs."""

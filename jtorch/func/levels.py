@@ -1,8 +1,10 @@
-"""What one ``vmap`` is made of: batched values, the calls on them, and the ways in and out, with history.
+"""What one ``vmap`` is made of: batched values, the calls on them, and the ways in and out, with
+history.
 
-A batched value looks like one example, and holds the value of all of them, examples along the first axis. A call on such values runs the
-call's kernel under ``jax.vmap`` on what they hold. The tape records at the level of examples; where results leave, one node takes their
-gradients to everything outside that they depend on, summing over the examples what all of them share.
+A batched value looks like one example, and holds the value of all of them, examples along the first
+axis. A call on such values runs the call's kernel under ``jax.vmap`` on what they hold. The tape
+records at the level of examples; where results leave, one node takes their gradients to everything
+outside that they depend on, summing over the examples what all of them share.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ from .trees import broadcast_and_flatten, flatten, unflatten
 _new = object.__new__
 
 UNREADABLE = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
-    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
+    "is occurring somewhere inside PyTorch internals, please file a bug report."
 )
 
 
@@ -50,9 +53,11 @@ class Level:
         size: how many examples.
         order: the greater of two levels is the inner one, and handles a call first.
         depth: how many levels there are up to this one.
-        sources: tensors of examples that came in, by identity, each with the history of all examples as it was then.
+        sources: tensors of examples that came in, by identity, each with the history of all
+            examples as it was then.
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
-        starts: storages of examples of memory that begins before them, by identity, each with the place where the first example lies.
+        starts: storages of examples of memory that begins before them, by identity, each with the
+            place where the first example lies.
     """
 
     __slots__ = ("depth", "order", "randomness", "size", "sources", "spans", "starts")
@@ -145,37 +150,50 @@ class Batched(Transformed):
         """torch's error for looking at the value of one example."""
         if what == "bool":
             return RuntimeError(
-                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
-                "please file an issue at https://github.com/pytorch/pytorch/issues ."
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+                "control flow. We don't support that yet, please file an issue at "
+                "https://github.com/pytorch/pytorch/issues ."
             )
         if what.startswith("aten::"):
             return RuntimeError(
-                f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}. Please file an "
-                "issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+                "vmap: We do not support batching operators that can output dynamic shape. "
+                f"Attempted to vmap over {what}. Please file an issue at "
+                "https://github.com/pytorch/pytorch/issues if you need this feature."
             )
         if what == "a boolean mask":
             return RuntimeError(
-                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
-                "boolean mask."
+                "vmap: We do not support batching operators that can support dynamic shape. "
+                "Attempting to batch over indexing with a boolean mask."
             )
         return RuntimeError(UNREADABLE)
 
 
 def _misfit(call: Call, ins: Sequence[Value]) -> RuntimeError | None:
-    """torch's error for a product of examples that have not the dimensions that it needs; None where they have, and for other calls."""
-    ranks, shapes = call.extra.op.ranks if call.extra.op is not None else (), [v.aval.shape for v in ins]
+    """torch's error for a product of examples that have not the dimensions that it needs; None
+    where they have, and for other calls."""
+    ranks, shapes = (
+        call.extra.op.ranks if call.extra.op is not None else (),
+        [v.aval.shape for v in ins],
+    )
     if not ranks or ranks == tuple(map(len, shapes)):
         return None
     name = call.name
     if MODE.batching:
-        which = [_RANKS[n].format(which=which) for n, which in zip(ranks, ("self", "other"), strict=True)]
-        one, two = [f"{w} (got `{o}` of size {list(s)})" for w, o, s in zip(which, ("self", "other"), shapes, strict=True)]
-        return RuntimeError(f"{name}(self, other): Shape mismatch: {'expected ' * (ranks != (1, 1))}{one} and {two}")
+        which = [
+            _RANKS[n].format(which=which) for n, which in zip(ranks, ("self", "other"), strict=True)
+        ]
+        one, two = [
+            f"{w} (got `{o}` of size {list(s)})"
+            for w, o, s in zip(which, ("self", "other"), shapes, strict=True)
+        ]
+        return RuntimeError(
+            f"{name}(self, other): Shape mismatch: {'expected ' * (ranks != (1, 1))}{one} and {two}"
+        )
     if ranks == (1, 1):
         return RuntimeError(f"Got wrong shapes for {name}")
     return RuntimeError(
-        f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {len(shapes[0])}and b has dim {len(shapes[1])}but expected them "
-        f"to have dim {ranks[0]} and dim {ranks[1]}"
+        f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {len(shapes[0])}and b has "
+        f"dim {len(shapes[1])}but expected them to have dim {ranks[0]} and dim {ranks[1]}"
     )
 
 
@@ -206,9 +224,14 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
 
         def over_examples(*flat: object) -> object:
             out = jax.vmap(fn, in_axes=axes)(*flat)
-            return Guarded(out.outs, _first_failure(out.flags), out.checks) if isinstance(out, Guarded) else out
+            return (
+                Guarded(out.outs, _first_failure(out.flags), out.checks)
+                if isinstance(out, Guarded)
+                else out
+            )
 
-        over_examples.of_examples = call, mine  # type: ignore[attr-defined]  # for who writes it with operators
+        # for who writes it with operators
+        over_examples.of_examples = call, mine  # type: ignore[attr-defined]
         over_examples.__name__ = over_examples.__qualname__ = f"{call.name}_vmapped"
         name = call.identity and identity("vmap", call.identity, mine)
         found = _vmapped[call, mine] = Call(call.name, over_examples, call.kinds, call.extra, name)
@@ -232,33 +255,43 @@ class VmapInfo(NamedTuple):
 
 
 def own_rule(rule: Callable[..., object], args: Sequence[object], level: Level) -> Tensor:
-    """Calls a function's own rule with the tensors of all examples, also of those in containers, and takes examples of its results."""
+    """Calls a function's own rule with the tensors of all examples, also of those in containers,
+    and takes examples of its results."""
     flat, spec = flatten(tuple(args))
-    mine = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in flat]
+    mine = [
+        isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in flat
+    ]
     examples = [a for a, m in zip(flat, mine, strict=True) if m]
     settle(examples)
-    outside = iter(leave(examples, level) if MODE.enabled else [INNER.tensor(a._read().physical) for a in examples])
+    outside = iter(
+        leave(examples, level)
+        if MODE.enabled
+        else [INNER.tensor(a._read().physical) for a in examples]
+    )
     given = unflatten([next(outside) if m else a for a, m in zip(flat, mine, strict=True)], spec)
     in_dims = unflatten([0 if m else None for m in mine], spec)
     found = rule(VmapInfo(level.size, level.randomness), in_dims, *given)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
-            f"Got a {type(found)} instead"
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with "
+            f"pytree structure compatible with the output. Got a {type(found)} instead"
         )
     output, out_dims = found
     flat, spec = flatten(output)
     dims = broadcast_and_flatten(out_dims, spec)
     if dims is None:
         raise RuntimeError(
-            f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} "
-            f"to be compatible with the structure of `output`. out_dims has structure {flatten(out_dims)[1]} but output has structure "
-            f"{spec}. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "
+            f"out_dims has structure {flatten(out_dims)[1]} but output has structure {spec}. For "
+            "more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
-    return unflatten([o if d is None else enter(o, d, level) for o, d in zip(flat, dims, strict=True)], spec)
+    return unflatten(
+        [o if d is None else enter(o, d, level) for o, d in zip(flat, dims, strict=True)], spec
+    )
 
 
-# ---- in and out ------------------------------------------------------------------------------------------------------------------
+# ---- in and out ----------------------------------------------------------------------------------
 
 
 def enter(t: Tensor, dim: int, level: Level) -> Tensor:
@@ -267,7 +300,8 @@ def enter(t: Tensor, dim: int, level: Level) -> Tensor:
     found = from_value(batched(moved._read(), level))
     strides = moved._strides
     if strides is not None and strides[1:] != contiguous_strides(found._aval.shape):
-        found._strides = strides[1:]  # what views of an example are possible follows from where its elements lie
+        # what views of an example are possible follows from where its elements lie
+        found._strides = strides[1:]
     if start := moved.storage_offset():
         storage = alias_of(found).storage
         level.starts[id(storage)] = (storage, start)
@@ -308,7 +342,8 @@ class Entering(Node):
 
 
 def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
-    """All examples of ``t`` as a view of ``source``, whose first axis goes over them, if ``t`` is a view of ``example``; None otherwise.
+    """All examples of ``t`` as a view of ``source``, whose first axis goes over them, if ``t`` is a
+    view of ``example``; None otherwise.
 
     What is part of a graph is none: its history leads through the examples.
     """
@@ -319,32 +354,45 @@ def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
     aval: Any = source._aval
     for step in al.chain:
         put = step.put and vmapped(step.put, (True, True), len(step.numbers))
-        whole = Step(vmapped(step.get, (True,), len(step.numbers)), put, step.numbers, step.geometric, step.bits)
+        whole = Step(
+            vmapped(step.get, (True,), len(step.numbers)),
+            put,
+            step.numbers,
+            step.geometric,
+            step.bits,
+        )
         whole.repeats, whole.stops = step.repeats, step.stops
         steps.append(whole)
         aval = shapes_of(steps[-1].get, (aval,), aval.device).outs
     wide, narrow = source._aval.dtype.itemsize, aval.dtype.itemsize
-    strides = (source.stride(0) * wide // narrow, *(t._strides or contiguous_strides(t._aval.shape)))
-    # Where the source itself lies: that of an example, which an outer vmap made, is told from where all of them lie.
+    strides = (
+        source.stride(0) * wide // narrow,
+        *(t._strides or contiguous_strides(t._aval.shape)),
+    )
+    # Where the source itself lies: that of an example, which an outer vmap made, is told from where
+    # all of them lie.
     offset = (source._al.offset if source._al is not None else 0) * wide // narrow + al.offset
     if not source._rg and (found := small_view(source, tuple(steps), strides, offset)) is not None:
         return found
     before: Any = source
-    for step in steps[:-1]:  # where these lie is not known, so that they must be computed, not looked up there
+    # where these lie is not known, so that they must be computed, not looked up there
+    for step in steps[:-1]:
         value: Any = record(step.get, (before._read(),), step.numbers)
         before = view(before, step, contiguous_strides(value.aval.shape), 0, value)
     return view(before, steps[-1], strides, offset)
 
 
 def settle(outputs: Iterable[object]) -> None:
-    """Brings the histories of views up to date, which writes into their memory have changed. To be called before the level is left."""
+    """Brings the histories of views up to date, which writes into their memory have changed. To be
+    called before the level is left."""
     for t in outputs:
         if isinstance(t, Tensor) and type(t) not in LAYOUTS and t._v is None and t._al is not None:
             t._sync()
 
 
 def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
-    """All examples of each output (see ``settle``), along the first axis. To be called when the level has been left."""
+    """All examples of each output (see ``settle``), along the first axis. To be called when the
+    level has been left."""
     made: list[Tensor] = []
     tracked: list[tuple[Tensor, Tensor]] = []
     for t in outputs:
@@ -366,7 +414,8 @@ def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
 
 
 def _ends(roots: Sequence[object], level: Level) -> list[object]:
-    """Where the history of examples ends: sources, and leaves and nodes outside of the level. Each once."""
+    """Where the history of examples ends: sources, and leaves and nodes outside of the level. Each
+    once."""
 
     def outside(leaf: Tensor) -> bool:
         v = leaf._read()
@@ -376,7 +425,8 @@ def _ends(roots: Sequence[object], level: Level) -> list[object]:
 
 
 class _ExampleTask(_Task):
-    """A walk over the history of examples that stops where it leaves the level: what lies outside is walked once for all examples."""
+    """A walk over the history of examples that stops where it leaves the level: what lies outside
+    is walked once for all examples."""
 
     level: Level
 
@@ -386,11 +436,18 @@ class _ExampleTask(_Task):
 
 
 class _Leaving(Node):
-    """The node of what leaves a level: from gradients of all examples to gradients of what came in or is shared."""
+    """The node of what leaves a level: from gradients of all examples to gradients of what came in
+    or is shared."""
 
     __slots__ = ("ends", "level", "roots")
 
-    def __init__(self, level: Level, roots: Sequence[object], ends: Sequence[object], results: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        level: Level,
+        roots: Sequence[object],
+        ends: Sequence[object],
+        results: Sequence[Tensor],
+    ) -> None:
         self.call = None
         self.saved = []
         self.kept = ()
@@ -424,7 +481,9 @@ class _Leaving(Node):
         enabled, MODE.enabled = MODE.enabled, create_graph
         try:
             with level:
-                found = self._examples([None if g is None else enter(g, 0, level) for g in grads], create_graph)
+                found = self._examples(
+                    [None if g is None else enter(g, 0, level) for g in grads], create_graph
+                )
             there = [t for t in found if t is not None]
             out = iter(leave(there, level))
             result = []

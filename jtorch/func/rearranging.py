@@ -17,16 +17,19 @@ class DimensionBindError(Exception):
     """A dimension cannot be split as a pattern asks."""
 
 
-#: One side of a pattern: names, or groups of them; ``...`` stands for any number of dimensions and a group of none for one of size 1.
+#: One side of a pattern: names, or groups of them; ``...`` stands for any number of dimensions and
+#: a group of none for one of size 1.
 Side = list[Any]
 
 
 def rearrange(tensor: jtorch.Tensor, pattern: str, **axes_lengths: int) -> jtorch.Tensor:
-    """``tensor`` with its dimensions permuted, split and joined as ``pattern`` says: ``"b (h w) c -> b c h w"``.
+    """``tensor`` with its dimensions permuted, split and joined as ``pattern`` says:
+    ``"b (h w) c -> b c h w"``.
 
-    Dimensions have names, those in parentheses lie in one, the first the slowest; ``...`` stands for those that are not named and ``1`` or
-    ``()`` for one of size 1. ``axes_lengths`` are the sizes of names; of each dimension to be split one may be left out. A list of
-    tensors is stacked first.
+    Dimensions have names, those in parentheses lie in one, the first the slowest; ``...`` stands
+    for those that are not named and ``1`` or ``()`` for one of size 1. ``axes_lengths`` are the
+    sizes of names; of each dimension to be split one may be left out. A list of tensors is stacked
+    first.
 
     Raises:
         ValueError: for a pattern that is wrong, or does not fit the tensor.
@@ -48,7 +51,8 @@ def rearrange(tensor: jtorch.Tensor, pattern: str, **axes_lengths: int) -> jtorc
     if named > ndim or (named < ndim and not more):
         least = " at least" if more else ""
         raise ValueError(
-            f"Number of dimensions in pattern ({named}) must be{least or ' equal to'} the number of dimensions in the tensor ({ndim})"
+            f"Number of dimensions in pattern ({named}) must be{least or ' equal to'} the number "
+            f"of dimensions in the tensor ({ndim})"
         )
     rest = [f".{i}" for i in range(ndim - named)]
     split: list[str] = []
@@ -66,10 +70,17 @@ def rearrange(tensor: jtorch.Tensor, pattern: str, **axes_lengths: int) -> jtorc
         split += names
         at += 1
     flat = tensor.reshape([sizes[n] for n in split])
-    groups = [g for item in right for g in ([[n] for n in rest] if item == "..." else [_opened(item, rest)])]
+    groups = [
+        g
+        for item in right
+        for g in ([[n] for n in rest] if item == "..." else [_opened(item, rest)])
+    ]
     order = [split.index(n) for g in groups for n in g]
-    dropped = [i for i in range(len(split)) if i not in order]  # of size 1, named by the left side alone
-    return flat.permute([*order, *dropped]).reshape([math.prod(sizes[n] for n in g) for g in groups])
+    # of size 1, named by the left side alone
+    dropped = [i for i in range(len(split)) if i not in order]
+    return flat.permute([*order, *dropped]).reshape(
+        [math.prod(sizes[n] for n in g) for g in groups]
+    )
 
 
 def _opened(item: list[str] | str, rest: list[str]) -> list[str]:
@@ -86,13 +97,18 @@ def _parsed(pattern: str) -> tuple[Side, Side]:
     sides = []
     for text in parts:
         if text.replace("...", "", 1).count("."):
-            raise ValueError("Expression may contain dots only inside ellipsis (...); only one ellipsis for tensor ")
+            raise ValueError(
+                "Expression may contain dots only inside ellipsis (...); only one ellipsis for "
+                "tensor "
+            )
         side: Side = []
         group: list[str] | None = None
         for token in _TOKEN.findall(text):
             if token == "(":
                 if group is not None:
-                    raise ValueError("Axis composition is one-level (brackets inside brackets not allowed)")
+                    raise ValueError(
+                        "Axis composition is one-level (brackets inside brackets not allowed)"
+                    )
                 group = []
             elif token == ")":
                 if group is None:
@@ -132,11 +148,20 @@ def _check_name(name: str) -> None:
     if why:
         raise ValueError(f"Invalid axis identifier: {name}\n{why}")
     if keyword.iskeyword(name):
-        warnings.warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning, stacklevel=5)
+        warnings.warn(
+            f"It is discouraged to use axes names that are keywords: {name}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def _names(side: Side) -> list[str]:
-    return [n for item in side for n in (item if isinstance(item, list) else [item]) if not n[0].isdecimal()]
+    return [
+        n
+        for item in side
+        for n in (item if isinstance(item, list) else [item])
+        if not n[0].isdecimal()
+    ]
 
 
 def _check(left: Side, right: Side, pattern: str, lengths: dict[str, int]) -> None:
@@ -151,7 +176,9 @@ def _check(left: Side, right: Side, pattern: str, lengths: dict[str, int]) -> No
         raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
     odd = set(_names(left)) ^ set(_names(right))
     if odd:
-        raise ValueError(f"Identifiers only on one side of rearrange expression (should be on both): {odd}")
+        raise ValueError(
+            f"Identifiers only on one side of rearrange expression (should be on both): {odd}"
+        )
     unknown = set(lengths) - set(_names(left))
     if unknown:
         raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
@@ -163,13 +190,21 @@ def _bound(names: list[str], size: int, lengths: dict[str, int], at: int) -> dic
         if names[0][0].isdecimal() and size != 1:
             raise ValueError(f"Dimension {at} has size {size}, where the pattern has 1")
         if lengths.get(names[0], size) != size:
-            raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs ({lengths[names[0]]},)")
+            raise DimensionBindError(
+                f"inferred dimension does not evenly fit into larger dimension: {size} vs "
+                f"({lengths[names[0]]},)"
+            )
         return {names[0]: size}
     unknown = [i for i, n in enumerate(names) if n not in lengths]
     if len(unknown) > 1:
-        raise DimensionBindError(f"cannot infer the sizes of two dimensions at once d{at + unknown[0]} and d{at + unknown[1]}")
+        raise DimensionBindError(
+            f"cannot infer the sizes of two dimensions at once d{at + unknown[0]} and "
+            f"d{at + unknown[1]}"
+        )
     known = math.prod(lengths[n] for n in names if n in lengths)
     if (unknown and (not known or size % known)) or (not unknown and known != size):
         sizes = ", ".join(str(lengths[n]) if n in lengths else "'?'" for n in names)
-        raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs ({sizes})")
+        raise DimensionBindError(
+            f"inferred dimension does not evenly fit into larger dimension: {size} vs ({sizes})"
+        )
     return {n: lengths[n] if n in lengths else size // known for n in names}

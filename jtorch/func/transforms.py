@@ -1,7 +1,8 @@
 """``grad``, ``vjp``, ``jvp``, Jacobians and Hessians of functions, on the tape.
 
-Forward derivatives go along with the values (``autograd.dual``); those of ``linearize``, which does not run the function again, are the
-derivative of ``vjp`` with respect to its cotangent, which is linear in it.
+Forward derivatives go along with the values (``autograd.dual``); those of ``linearize``, which does
+not run the function again, are the derivative of ``vjp`` with respect to its cotangent, which is
+linear in it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ from .trees import flatten, treespec_pprint, unflatten
 
 
 @contextmanager
-def inside(transform: object = None, start: int | None = None, given: Sequence[Tensor] = ()) -> Iterator[None]:
-    """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused.
+def inside(
+    transform: object = None, start: int | None = None, given: Sequence[Tensor] = ()
+) -> Iterator[None]:
+    """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are
+    refused.
 
-    With ``start``, the function is differentiated: it may write only into what was born since, and into what it was ``given``.
+    With ``start``, the function is differentiated: it may write only into what was born since, and
+    into what it was ``given``.
     """
     MODE.transforms.append(transform)
     if start is not None:
@@ -48,7 +53,10 @@ def inside(transform: object = None, start: int | None = None, given: Sequence[T
         MODE.transforms.pop()
 
 
-_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
+)
 
 
 @contextmanager
@@ -90,8 +98,11 @@ def _argnums(argnums: tuple[int, ...] | int, count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _chosen(argnums: tuple[int, ...] | int, args: tuple[object, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The chosen arguments (one, or a tuple of them), and a function that puts others in their place."""
+def _chosen(
+    argnums: tuple[int, ...] | int, args: tuple[object, ...]
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The chosen arguments (one, or a tuple of them), and a function that puts others in their
+    place."""
     numbers = _argnums(argnums, len(args))
     single = isinstance(argnums, int)
     chosen = args[numbers[0]] if single else tuple([args[n] for n in numbers])
@@ -105,37 +116,56 @@ def _chosen(argnums: tuple[int, ...] | int, args: tuple[object, ...]) -> tuple[A
     return chosen, replaced
 
 
-def _split_aux(found: tuple[object, ...] | dict[str, Tensor] | Tensor, has_aux: bool, what: str) -> tuple[object, object]:
+def _split_aux(
+    found: tuple[object, ...] | dict[str, Tensor] | Tensor, has_aux: bool, what: str
+) -> tuple[object, object]:
     if not has_aux:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
-        raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        raise RuntimeError(
+            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
     for x in flatten(found[1])[0]:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
     return found
 
 
-def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool) -> list[Tensor]:
+def _gradients(
+    outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool
+) -> list[Tensor]:
     """Gradients of the outputs that have history; zeros where there is none."""
     there = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o._rg]
     if not there:
         return [_zeros_like(t) for t in inputs]
     outs, given = [o for o, _ in there], [c for _, c in there]
-    return list(tape_grad(outs, list(inputs), given, retain_graph=True, create_graph=create_graph, materialize_grads=True))
+    return list(
+        tape_grad(
+            outs,
+            list(inputs),
+            given,
+            retain_graph=True,
+            create_graph=create_graph,
+            materialize_grads=True,
+        )
+    )
 
 
 def _zeros_like(t: Tensor) -> Tensor:
     return t.detach().new_zeros(t.shape)
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, and its value.
+def grad_and_value(
+    func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, and
+    its value.
 
-    ``func`` gives a scalar, or with ``has_aux`` a scalar and anything else; then the result is ``(gradient, (value, aux))``.
+    ``func`` gives a scalar, or with ``has_aux`` a scalar and anything else; then the result is
+    ``(gradient, (value, aux))``.
 
     Raises:
         RuntimeError: if the result is no scalar tensor.
@@ -161,11 +191,15 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
+                    f"{type(output)}"
+                )
             if output.dim() != 0:
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
-                    "you wanted to use the vjp or jacrev APIs instead?"
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got "
+                    f"tensor with {output.dim()} dims. Maybe you wanted to use the vjp or jacrev "
+                    "APIs instead?"
                 )
             (output,) = given.apart([output])
             grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
@@ -178,8 +212,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     return wrapper
 
 
-def grad(func: Callable[..., object], argnums: object = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, with ``has_aux`` ``(gradient, aux)``.
+def grad(
+    func: Callable[..., object], argnums: object = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``,
+    with ``has_aux`` ``(gradient, aux)``.
 
     Example:
         >>> import jtorch as torch
@@ -200,12 +237,22 @@ class _Pull:
     """The results of a function at some inputs, ready to be differentiated."""
 
     def __init__(
-        self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str, hooks: bool = False, given: Sequence[Tensor] = ()
+        self,
+        func: Callable[..., Any],
+        primals: Any,
+        has_aux: bool,
+        what: str,
+        hooks: bool = False,
+        given: Sequence[Tensor] = (),
     ) -> None:
         flat, self.spec = flatten(primals)
         others = Given(list(given))
         self.inputs = Inputs(flat)
-        with recording(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
+        with (
+            recording(),
+            inside(self.inputs, self.inputs.birth, others.tensors),
+            nullcontext() if hooks else _without_hooks(),
+        ):
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
             if others.written():
                 outputs, spec = flatten(found)
@@ -217,12 +264,16 @@ class _Pull:
         _check_some(self.outputs, what)
         for o in self.outputs:
             if not isinstance(o, Tensor):
-                raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+                raise RuntimeError(
+                    f"{what}: expected f(*primals) to return only tensors, got unsupported type "
+                    f"{type(o)}"
+                )
         self.value = self.inputs.settled(found)
         self.tracked = self.inputs.leads_out(self.outputs)
 
     def _adopted(self, more: Sequence[Tensor] = ()) -> None:
-        """Tells the transformations around a later call that no history leads out by the leaves of this one."""
+        """Tells the transformations around a later call that no history leads out by the leaves of
+        this one."""
         for t in (*self.inputs.tensors, *self.inputs.made, *more):
             if t._node is None:
                 adopted(t)
@@ -232,7 +283,8 @@ class _Pull:
         return _gradients(self.outputs, self.inputs.tensors, cotangents, create_graph)
 
     def push(self, tangents: Sequence[Any]) -> list[Tensor]:
-        """Tangents of the flat outputs: the derivative of the gradients with respect to their cotangents."""
+        """Tangents of the flat outputs: the derivative of the gradients with respect to their
+        cotangents."""
         slots, gradients = self._transposed
         self._adopted(slots)
         create_graph = MODE.enabled and (self.tracked or any(t._rg for t in tangents))
@@ -252,18 +304,25 @@ class _Pull:
 
 def _check_some(outputs: list[Tensor], what: str) -> None:
     if not outputs or (len(outputs) == 1 and outputs[0] is None):
-        raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outputs})")
+        raise RuntimeError(
+            f"{what}: Expected f to be a function that has non-empty output (got output = "
+            f"{outputs})"
+        )
 
 
 def _check_differentiable(outputs: Sequence[Tensor]) -> None:
     for o in outputs:
         if not o._aval.differentiable:
-            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                f"Tensor with dtype {o.dtype}"
+            )
 
 
 @apart_with_function("torch.func.vjp")
 def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) -> Any:
-    """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
+    """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple
+    of gradients of the primals.
 
     Raises:
         RuntimeError: if a result is no tensor of a floating-point or complex dtype.
@@ -278,15 +337,22 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     _check_differentiable(pull.outputs)
 
     @apart("torch.func.vjp")
-    def vjp_fn(cotangents: tuple[Tensor, ...] | Tensor, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Tensor, ...]:
+    def vjp_fn(
+        cotangents: tuple[Tensor, ...] | Tensor,
+        retain_graph: bool = True,
+        create_graph: bool | None = None,
+    ) -> tuple[Tensor, ...]:
         flat, spec = flatten(cotangents)
         if spec != pull.out_spec:
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
-                f"{treespec_pprint(spec)}, primal output: {treespec_pprint(pull.out_spec)}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {treespec_pprint(spec)}, primal output: "
+                f"{treespec_pprint(pull.out_spec)}"
             )
         if create_graph is None:
-            create_graph = MODE.enabled and (pull.tracked or any(isinstance(t, Tensor) and t._rg for t in flat))
+            create_graph = MODE.enabled and (
+                pull.tracked or any(isinstance(t, Tensor) and t._rg for t in flat)
+            )
         del retain_graph  # the graph belongs to this function, and goes with it
         pull._adopted()
         with recording():
@@ -296,7 +362,7 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     return (pull.value, vjp_fn, pull.aux) if has_aux else (pull.value, vjp_fn)
 
 
-# ---- forward ---------------------------------------------------------------------------------------------------------------------
+# ---- forward -------------------------------------------------------------------------------------
 
 
 def _check_primals(primals: tuple[object, ...], what: str) -> list[Tensor]:
@@ -306,7 +372,9 @@ def _check_primals(primals: tuple[object, ...], what: str) -> list[Tensor]:
         RuntimeError: if they are no tuple of tensors.
     """
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(
+            f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     flat = flatten(primals)[0]
     if not flat:
         raise RuntimeError(f"{what}: Expected primals to contain at least one Tensor.")
@@ -320,24 +388,42 @@ def _check_primals(primals: tuple[object, ...], what: str) -> list[Tensor]:
 _WIDE = (dtypes.float32, dtypes.float64)
 
 
-def _widened(pair: tuple[Tensor, Tensor | None], wide: dtypes.dtype | None) -> tuple[Tensor, Tensor | None]:
-    """A value and its tangent, in the dtype that the tangents of the primals had if that is wider, as in torch."""
+def _widened(
+    pair: tuple[Tensor, Tensor | None], wide: dtypes.dtype | None
+) -> tuple[Tensor, Tensor | None]:
+    """A value and its tangent, in the dtype that the tangents of the primals had if that is wider,
+    as in torch."""
     value, tangent = pair
-    if wide is None or tangent is None or not value.dtype.is_floating_point or dtypes.promote_types(value.dtype, wide) is value.dtype:
+    if (
+        wide is None
+        or tangent is None
+        or not value.dtype.is_floating_point
+        or dtypes.promote_types(value.dtype, wide) is value.dtype
+    ):
         return pair
     return value, tangent.to(wide)
 
 
 @apart_with_function("torch.func.jvp")
-def jvp(func: Callable[..., object], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(
+    func: Callable[..., object],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``.
 
     Raises:
-        RuntimeError: if primals and tangents do not fit, or a result is no tensor; with ``strict``, if one does not depend on the primals.
+        RuntimeError: if primals and tangents do not fit, or a result is no tensor; with ``strict``,
+            if one does not depend on the primals.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),))
+        >>> torch.func.jvp(
+        ...     lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),)
+        ... )
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     return _jvp(func, primals, tangents, strict, has_aux, ())
@@ -355,9 +441,9 @@ def _jvp(
     what = "jvp(f, primals, tangents)"
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
         raise RuntimeError(
-            f"{what}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {flatten(primals)[1]} and tangents with structure "
-            f"{flatten(tangents)[1]}"
+            f"{what}: Expected primals and tangents to have the same python structure. For "
+            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+            f"structure {flatten(primals)[1]} and tangents with structure {flatten(tangents)[1]}"
         )
     flat = _check_primals(primals, what)
     directions = flatten(tangents)[0]
@@ -379,12 +465,21 @@ def _jvp(
         _check_some(outputs, what)
         for o in outputs:
             if not isinstance(o, Tensor):
-                raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+                raise RuntimeError(
+                    f"{what}: expected f(*primals) to return only tensors, got unsupported type "
+                    f"{type(o)}"
+                )
         pairs = [_widened(leave(o, level), wide) for o in outputs]
         if has_aux:
             flat_aux, aux_spec = flatten(aux)
-            aux = unflatten([leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec)
-        written = [(p, t, leave(x, level)) for p, t, x, v in zip(flat, directions, duals, came, strict=True) if x._read() is not v]
+            aux = unflatten(
+                [leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec
+            )
+        written = [
+            (p, t, leave(x, level))
+            for p, t, x, v in zip(flat, directions, duals, came, strict=True)
+            if x._read() is not v
+        ]
         plain = [(t, leave(t, level)[0]) for t in others.written()]
     for t, value in plain:
         give_back(t, value)
@@ -393,7 +488,8 @@ def _jvp(
         give_back(t, _zeros_like(t) if derivative is None else derivative)
     if strict and any(t is None for _, t in pairs):
         raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
+            "This is not allowed with strict=True."
         )
     value = unflatten([p for p, _ in pairs], spec)
     derivative = unflatten([_zeros_like(p) if t is None else t for p, t in pairs], spec)
@@ -402,7 +498,8 @@ def _jvp(
 
 @apart_with_function("torch.func.linearize")
 def linearize(func: Callable[..., object], *primals: object) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again.
+    """The value of ``func`` at ``primals``, and a function from tangents to the derivative there,
+    which does not run ``func`` again.
 
     Example:
         >>> import jtorch as torch
@@ -420,24 +517,27 @@ def linearize(func: Callable[..., object], *primals: object) -> tuple[Any, Calla
     def jvp_fn(*tangents: Tensor) -> Tensor:
         flat, spec = flatten(tangents)
         if spec != pull.spec:
-            raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {pull.spec}")
+            raise RuntimeError(
+                f"Expected the tangents {spec} to have the same argspec as the primals {pull.spec}"
+            )
         for i, (t, p) in enumerate(zip(flat, pull.inputs.tensors, strict=True)):
             for what in ("shape", "device", "dtype"):
                 if getattr(t, what) != getattr(p, what):
                     raise RuntimeError(
-                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(p, what)} of "
-                        "the corresponding primal."
+                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't "
+                        f"match the {what} {getattr(p, what)} of the corresponding primal."
                     )
         return unflatten(pull.push(flat), pull.out_spec)
 
     return pull.value, jvp_fn
 
 
-# ---- Jacobians -------------------------------------------------------------------------------------------------------------------
+# ---- Jacobians -----------------------------------------------------------------------------------
 
 
 def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """For each tensor, one direction for each element of all of them, along a new first dimension."""
+    """For each tensor, one direction for each element of all of them, along a new first
+    dimension."""
     import jtorch
 
     total = sum(t.numel() for t in tensors)
@@ -452,7 +552,9 @@ def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
     return found
 
 
-def _one_by_one(row: Callable[..., tuple[Tensor, ...]], directions: Sequence[Tensor]) -> list[Tensor]:
+def _one_by_one(
+    row: Callable[..., tuple[Tensor, ...]], directions: Sequence[Tensor]
+) -> list[Tensor]:
     """What ``vmap`` would give, from a call for each direction."""
     import jtorch
 
@@ -464,8 +566,9 @@ def _refuse_complex(what: str, tree: tuple[Tensor, ...] | list[Tensor], is_input
     for x in flatten(tree)[0]:
         if isinstance(x, Tensor) and x.dtype.is_complex:
             raise RuntimeError(
-                f"{what}: Expected all {'inputs' if is_input else 'outputs'} to be real but received complex tensor at flattened "
-                f"{'input' if is_input else 'output'} idx: {next(i for i, y in enumerate(flatten(tree)[0]) if y is x)}"
+                f"{what}: Expected all {'inputs' if is_input else 'outputs'} to be real but "
+                f"received complex tensor at flattened {'input' if is_input else 'output'} idx: "
+                f"{next(i for i, y in enumerate(flatten(tree)[0]) if y is x)}"
             )
 
 
@@ -484,11 +587,13 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, by one backward walk with a batch of cotangents.
+    """A function that gives the Jacobian of ``func``, by one backward walk with a batch of
+    cotangents.
 
-    Results have the structure of ``func``'s, with that of the arguments ``argnums`` at each leaf; leaves have the shape of the result
-    followed by that of the argument. ``chunk_size`` bounds how many cotangents are walked at a time; with 1 there is no ``vmap``, so that
-    backward functions may look at data.
+    Results have the structure of ``func``'s, with that of the arguments ``argnums`` at each leaf;
+    leaves have the shape of the result followed by that of the argument. ``chunk_size`` bounds how
+    many cotangents are walked at a time; with 1 there is no ``vmap``, so that backward functions
+    may look at data.
 
     Example:
         >>> import jtorch as torch
@@ -508,7 +613,9 @@ def jacrev(
     def wrapper(*args: Tensor) -> tuple[object, ...] | dict[str, object] | Tensor:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
-        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)", given=given_beside(args, {}, chosen))
+        pull = _Pull(
+            alone, (chosen,), has_aux, "vjp(f, *primals)", given=given_beside(args, {}, chosen)
+        )
         _check_differentiable(pull.outputs)
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
@@ -526,7 +633,10 @@ def jacrev(
         made = []
         for j, o in enumerate(outputs):
             start = sum(sizes[:j])
-            blocks = [r.narrow(0, start, sizes[j]).reshape((*o.shape, *x.shape)) for r, x in zip(rows, inputs, strict=True)]
+            blocks = [
+                r.narrow(0, start, sizes[j]).reshape((*o.shape, *x.shape))
+                for r, x in zip(rows, inputs, strict=True)
+            ]
             made.append(unflatten([pull.inputs.settled(b) for b in blocks], pull.spec)[0])
         found = unflatten(made, pull.out_spec)
         return (found, pull.aux) if has_aux else found
@@ -534,8 +644,11 @@ def jacrev(
     return wrapper
 
 
-def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, by one forward walk with a batch of tangents. Results are as those of ``jacrev``.
+def jacfwd(
+    func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, by one forward walk with a batch of tangents.
+    Results are as those of ``jacrev``.
 
     Example:
         >>> import jtorch as torch
@@ -544,7 +657,10 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
                 [0., 4.]])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise RuntimeError(
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
+        )
 
     def again(f: Callable[..., object], *args: object) -> Any:
         return jacfwd(f, argnums, has_aux, randomness=randomness)(*args)
@@ -593,7 +709,8 @@ def hessian(func: Callable[..., object], argnums: object = 0) -> Callable[..., A
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The tensor that a transformation's tensor stands for, to be looked at: all examples of a ``vmap``, a value without its tangent.
+    """The tensor that a transformation's tensor stands for, to be looked at: all examples of a
+    ``vmap``, a value without its tangent.
 
     With ``recurse`` that of all transformations around, else of the innermost.
 
@@ -609,7 +726,9 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         tensor([1., 2.])
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"debug_unwrap(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+        raise TypeError(
+            f"debug_unwrap(): argument 'tensor' must be Tensor, not {type(tensor).__name__}"
+        )
     v: Any = tensor._read()
     if not MODE.transforms:
         return tensor

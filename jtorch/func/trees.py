@@ -19,7 +19,8 @@ def unflatten(leaves: Any, spec: Any) -> Any:
 
 
 def broadcast_and_flatten(tree: object, spec: Any) -> list[Any] | None:
-    """One leaf of ``tree`` for each leaf of ``spec``, which it is a prefix of; None if it is not."""
+    """One leaf of ``tree`` for each leaf of ``spec``, which it is a prefix of; None if it is
+    not."""
     return _broadcast_to_and_flatten(tree, spec)
 
 

@@ -27,10 +27,12 @@ from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
 
-__all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpreter", "Transformer", "Node", "Proxy", "replace_pattern",
+__all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpreter", "Transformer",
+           "Node", "Proxy", "replace_pattern",
            "has_side_effect", "map_arg"]  # fmt: skip
 
-_ = (config, experimental, graph, graph_module, immutable_collections, interpreter, node, operator_schemas, passes, proxy,
+_ = (config, experimental, graph, graph_module, immutable_collections, interpreter, node,
+     operator_schemas, passes, proxy,
      subgraph_rewriter, tensor_type, traceback, PH, ProxyableClassMeta, CodeGen)  # fmt: skip
 
 __getattr__ = _refusals.missing(__name__)

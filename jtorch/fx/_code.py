@@ -21,21 +21,24 @@ from .node import Node, _get_qualified_name, _type_repr, map_arg
 
 #: What all generated code finds under its name.
 _BUILTINS = {
-    "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": torch.device, "fx_pytree": fx_pytree,
-    "pytree": pytree,
+    "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch,
+    "device": torch.device, "fx_pytree": fx_pytree, "pytree": pytree,
 }  # fmt: skip
 
 #: Functions of ``operator`` that are written as expressions.
 MAGIC = {
-    "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
+    "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}",
+    "ge": "{} >= {}",
     "pos": "+{}", "neg": "-{}", "invert": "~{}",
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "floordiv": "{} // {}", "truediv": "{} / {}", "mod": "{} % {}",
-    "pow": "{} ** {}", "lshift": "{} << {}", "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}", "xor": "{} ^ {}",
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "floordiv": "{} // {}",
+    "truediv": "{} / {}", "mod": "{} % {}", "pow": "{} ** {}", "lshift": "{} << {}",
+    "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}", "xor": "{} ^ {}",
     "getitem": "{}[{}]", "matmul": "{} @ {}",
 }  # fmt: skip
 INPLACE = {
-    "iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}", "imod": "{} %= {}", "imul": "{} *= {}",
-    "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}",
+    "iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}",
+    "imod": "{} %= {}", "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}",
+    "ipow": "{} **= {}", "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}",
     "ixor": "{} ^= {}", "setitem": "{}[{}] = {}",
 }  # fmt: skip
 
@@ -111,15 +114,20 @@ def is_from_torch(obj: object) -> bool:
     """Whether generated code reaches an object through ``torch``."""
     module = getattr(obj, "__module__", None)
     if module is not None:
-        return module.partition(".")[0] in ("torch", "jtorch") and not module.startswith(("torch._dynamo", "jtorch._dynamo"))
+        return module.partition(".")[0] in ("torch", "jtorch") and not module.startswith(
+            ("torch._dynamo", "jtorch._dynamo")
+        )
     return getattr(obj, "__name__", None) is not None and obj in vars(torch).values()
 
 
 def path_of(module: str, target: str) -> str:
-    """The expression ``self.a.b`` for an attribute path, with ``getattr`` for parts that are no identifiers."""
+    """The expression ``self.a.b`` for an attribute path, with ``getattr`` for parts that are no
+    identifiers."""
     expression = module
     for part in target.split("."):
-        expression = f"{expression}.{part}" if part.isidentifier() else f'getattr({expression}, "{part}")'
+        expression = (
+            f"{expression}.{part}" if part.isidentifier() else f'getattr({expression}, "{part}")'
+        )
     return expression
 
 
@@ -130,7 +138,9 @@ class CodeGen:
         self._body_transformer: Any = None
         self._func_name = "forward"
 
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
+    def gen_fn_def(
+        self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
+    ) -> str:
         """The line that begins the function."""
         del expanded_def
         if not free_vars or free_vars[0] != "self":
@@ -173,7 +183,9 @@ class CodeGen:
                 body.append("\n")
             else:
                 done = last_uses.get(node, []) + ([node] if not node.users else [])
-                body.append(f";  {' = '.join([repr(n) for n in done] + ['None'])}\n" if done else "\n")
+                body.append(
+                    f";  {' = '.join([repr(n) for n in done] + ['None'])}\n" if done else "\n"
+                )
         body = [b for b in body if b]
         if not body or all(b == "\n" for b in body):
             body.append("pass\n")
@@ -199,7 +211,11 @@ class Globals:
     def add(self, hint: str, obj: Any) -> str:
         """The name by which code reaches ``obj``."""
         if is_from_torch(obj) and obj is not torch.device:
-            return _get_qualified_name(obj) if callable(obj) and not isinstance(obj, type) else _type_repr(obj)
+            return (
+                _get_qualified_name(obj)
+                if callable(obj) and not isinstance(obj, type)
+                else _type_repr(obj)
+            )
         name = self.namespace.create_name(hint.replace(".", "_"), obj)
         self.names.setdefault(name, obj)
         return name
@@ -228,14 +244,28 @@ def _written(arg: object, table: Globals) -> str:
             name = table.add(_type_repr(type(arg)), type(arg))
             return f"{name}({', '.join(_written(a, table) for a in arg)})"
         if type(arg) is not tuple:
-            return "(" + ", ".join(_written(a, table) for a in arg) + ("," if len(arg) == 1 else "") + ")"
-        return "(" + ", ".join(_written(a, table) for a in arg) + ("," if len(arg) == 1 else "") + ")"
+            return (
+                "("
+                + ", ".join(_written(a, table) for a in arg)
+                + ("," if len(arg) == 1 else "")
+                + ")"
+            )
+        return (
+            "(" + ", ".join(_written(a, table) for a in arg) + ("," if len(arg) == 1 else "") + ")"
+        )
     if isinstance(arg, list):
         return "[" + ", ".join(_written(a, table) for a in arg) + "]"
     if isinstance(arg, dict):
-        return "{" + ", ".join(f"{_written(k, table)}: {_written(v, table)}" for k, v in arg.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{_written(k, table)}: {_written(v, table)}" for k, v in arg.items())
+            + "}"
+        )
     if isinstance(arg, slice):
-        return f"slice({_written(arg.start, table)}, {_written(arg.stop, table)}, {_written(arg.step, table)})"
+        return (
+            f"slice({_written(arg.start, table)}, {_written(arg.stop, table)}, "
+            f"{_written(arg.step, table)})"
+        )
     if isinstance(arg, Node):
         return repr(arg)
     if isinstance(arg, enum.Enum):
@@ -252,7 +282,12 @@ def _written(arg: object, table: Globals) -> str:
 
 
 def _arguments(args: tuple[object, ...], kwargs: dict[str, object], table: Globals) -> str:
-    return ", ".join([*(_written(a, table) for a in args), *(f"{k} = {_written(v, table)}" for k, v in kwargs.items())])
+    return ", ".join(
+        [
+            *(_written(a, table) for a in args),
+            *(f"{k} = {_written(v, table)}" for k, v in kwargs.items()),
+        ]
+    )
 
 
 def _annotation(kind: Any, table: Globals) -> str:
@@ -271,7 +306,11 @@ def _annotation(kind: Any, table: Globals) -> str:
         form = getattr(typing, kind._name or "", None)
     if origin is None or kind is form:  # a class, or one of the forms alone
         plain = kind if origin is None else origin
-        return plain.__name__ if getattr(plain, "__module__", None) == "builtins" else table.add(_type_repr(plain), plain)
+        return (
+            plain.__name__
+            if getattr(plain, "__module__", None) == "builtins"
+            else table.add(_type_repr(plain), plain)
+        )
     if form is None and not isinstance(origin, type) and origin is not typing.Literal:
         return table.add(repr(kind), kind)
     if origin is typing.Literal:
@@ -280,7 +319,14 @@ def _annotation(kind: Any, table: Globals) -> str:
     return f"{bare}[{','.join([_annotation(a, table) for a in args])}]" if args else bare
 
 
-def _line(node: Node, root: str, table: Globals, free_vars: list[str], returns: list[str], generator: CodeGen) -> str | None:
+def _line(
+    node: Node,
+    root: str,
+    table: Globals,
+    free_vars: list[str],
+    returns: list[str],
+    generator: CodeGen,
+) -> str | None:
     kind = "" if node.type is None else f" : {_annotation(node.type, table)}"
     if node.op == "placeholder":
         default = "" if not node.args else f" = {_written(node.args[0], table)}"
@@ -288,11 +334,17 @@ def _line(node: Node, root: str, table: Globals, free_vars: list[str], returns: 
         raw = node.target.replace("*", "")
         return f"{node!r} = {raw}" if raw != repr(node) else None
     if node.op == "call_method":
-        return f"{node!r}{kind} = {_receiver(node.args[0], table)}.{node.target}({_arguments(node.args[1:], node.kwargs, table)})"
+        return (
+            f"{node!r}{kind} = {_receiver(node.args[0], table)}.{node.target}("
+            f"{_arguments(node.args[1:], node.kwargs, table)})"
+        )
     if node.op == "call_function":
         return _call(node, kind, table)
     if node.op == "call_module":
-        return f"{node!r}{kind} = {path_of(root, node.target)}({_arguments(node.args, node.kwargs, table)})"
+        return (
+            f"{node!r}{kind} = "
+            f"{path_of(root, node.target)}({_arguments(node.args, node.kwargs, table)})"
+        )
     if node.op == "get_attr":
         return f"{node!r}{kind} = {path_of(root, node.target)}"
     if node.type is not None:
@@ -309,19 +361,35 @@ def _call(node: Node, kind: str, table: Globals) -> str:
     name = getattr(target, "__name__", type(target).__name__)
     if getattr(target, "__module__", None) == "_operator":
         if name in MAGIC and not node.kwargs:
-            return f"{node!r}{kind} = {MAGIC[name].format(*[_written(a, table) for a in node.args])}"
+            return (
+                f"{node!r}{kind} = {MAGIC[name].format(*[_written(a, table) for a in node.args])}"
+            )
         if name in INPLACE and not node.kwargs:
             text = INPLACE[name].format(*[_written(a, table) for a in node.args])
             return f"{text};  {node!r}{kind} = {_written(node.args[0], table)}"
     qualified = _get_qualified_name(target)
-    if target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
+    if (
+        target is getattr
+        and len(node.args) == 2
+        and isinstance(node.args[1], str)
+        and node.args[1].isidentifier()
+    ):
         return f"{node!r}{kind} = {_written(node.args[0], table)}.{node.args[1]}"
     if getattr(builtins, name, None) is target:
         called = name
     else:
-        hint = qualified.replace("operator.", "_operator.") if qualified.startswith("operator.") else qualified
+        hint = (
+            qualified.replace("operator.", "_operator.")
+            if qualified.startswith("operator.")
+            else qualified
+        )
         called = table.add(hint, target)
-        if getattr(target, "__module__", "") and called in table.names and called != "torch" and _is_wrapped(target):
+        if (
+            getattr(target, "__module__", "")
+            and called in table.names
+            and called != "torch"
+            and _is_wrapped(target)
+        ):
             table.wrapped.append(called)
     return f"{node!r}{kind} = {called}({_arguments(node.args, node.kwargs, table)})"
 

@@ -14,11 +14,18 @@ SUPPORTED_NODES: dict[Any, Callable[..., list[Any]]] = {
     tuple: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
     namedtuple: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
 }
-SUPPORTED_NODES_EXACT_MATCH: dict[object, object] = {dict: None, list: None, tuple: None, namedtuple: None}
+SUPPORTED_NODES_EXACT_MATCH: dict[object, object] = {
+    dict: None,
+    list: None,
+    tuple: None,
+    namedtuple: None,
+}
 
 
 def register_pytree_flatten_spec(
-    cls: type[Any], flatten_fn_spec: Callable[..., list[object]], flatten_fn_exact_match_spec: object = None
+    cls: type[Any],
+    flatten_fn_spec: Callable[..., list[object]],
+    flatten_fn_exact_match_spec: object = None,
 ) -> None:
     """Says how a container is opened as a spec says."""
     SUPPORTED_NODES[cls] = flatten_fn_spec

@@ -1,4 +1,5 @@
-"""Symbolic tracing: running a function on proxies, with modules and wrapped functions as single nodes."""
+"""Symbolic tracing: running a function on proxies, with modules and wrapped functions as single
+nodes."""
 
 from __future__ import annotations
 
@@ -125,13 +126,16 @@ def _create_wrapped_method(cls: type, name: str) -> Any:
 
 
 def wrap(fn_or_name: str | Callable[..., object]) -> Any:
-    """Says, at the top of a module, that a function of it (or its name) is a single node wherever it is called while tracing.
+    """Says, at the top of a module, that a function of it (or its name) is a single node wherever
+    it is called while tracing.
 
     Raises:
         RuntimeError: if it is given neither, or if it is called inside a function.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+        raise RuntimeError(
+            "Unsupported type for global function! Must be either a callable or string name"
+        )
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
@@ -150,7 +154,13 @@ class _Patcher:
         self._made: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._seen: set[int] = set()
 
-    def patch(self, frame_dict: dict[str, object], name: str, new_fn: Callable[..., object], deduplicate: bool = True) -> None:
+    def patch(
+        self,
+        frame_dict: dict[str, object],
+        name: str,
+        new_fn: Callable[..., object],
+        deduplicate: bool = True,
+    ) -> None:
         """Puts ``new_fn`` into a dictionary. ``deduplicate`` changes nothing, as in PyTorch."""
         del deduplicate
         before = frame_dict.get(name, _Patcher)
@@ -163,7 +173,9 @@ class _Patcher:
 
         self._do(functools.partial(frame_dict.__setitem__, name, new_fn), undo)
 
-    def patch_method(self, cls: type, name: str, new_fn: Callable[..., object], deduplicate: bool = True) -> None:
+    def patch_method(
+        self, cls: type, name: str, new_fn: Callable[..., object], deduplicate: bool = True
+    ) -> None:
         """Gives a class a method. ``deduplicate`` changes nothing, as in PyTorch."""
         del deduplicate
         own = name in cls.__dict__
@@ -225,7 +237,8 @@ def _new_patcher() -> Iterator[_Patcher]:
 
 @contextlib.contextmanager
 def _maybe_revert_all_patches() -> Iterator[None]:
-    """Takes the current trace's replacements back for the time of a block; nothing outside of a trace."""
+    """Takes the current trace's replacements back for the time of a block; nothing outside of a
+    trace."""
     patcher = CURRENT_PATCHER
     if patcher is None:
         yield
@@ -237,7 +250,9 @@ def _maybe_revert_all_patches() -> Iterator[None]:
         patcher.reapply_all_patches()
 
 
-def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, object], function_ids: set[int]) -> None:
+def _autowrap_check(
+    patcher: _Patcher, frame_dict: dict[str, object], function_ids: set[int]
+) -> None:
     """Makes single nodes of the functions in a dictionary that are known by their identity."""
     if patcher.visit_once(frame_dict):
         for name, value in list(frame_dict.items()):
@@ -261,7 +276,8 @@ def _patch_wrapped_functions(patcher: _Patcher) -> None:
 
 
 class Tracer(TracerBase):
-    """Traces functions and modules. Override ``is_leaf_module``, ``create_arg``, ``call_module``, … to trace differently.
+    """Traces functions and modules. Override ``is_leaf_module``, ``create_arg``, ``call_module``, …
+    to trace differently.
 
     Args:
         autowrap_modules: modules whose functions become single nodes when they are given proxies.
@@ -276,7 +292,12 @@ class Tracer(TracerBase):
         param_shapes_constant: bool = False,
     ) -> None:
         super().__init__()
-        self._autowrap_function_ids = {id(v) for m in autowrap_modules for n, v in vars(m).items() if not n.startswith("_") and callable(v)}
+        self._autowrap_function_ids = {
+            id(v)
+            for m in autowrap_modules
+            for n, v in vars(m).items()
+            if not n.startswith("_") and callable(v)
+        }
         self._autowrap_function_ids |= {id(f) for f in autowrap_functions}
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
@@ -287,7 +308,7 @@ class Tracer(TracerBase):
         self.module_stack = collections.OrderedDict()
         self.num_calls: dict[str, int] = {}
 
-    # ---- what is what ----------------------------------------------------------------------------------------------------------
+    # ---- what is what ----------------------------------------------------------------------------
 
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name of an attribute that the root does not have yet."""
@@ -298,7 +319,8 @@ class Tracer(TracerBase):
         return f"{prefix}{i}"
 
     def create_arg(self, a: Any) -> Argument:
-        """What stands for ``a`` among a node's arguments; parameters, buffers and other tensors are fetched from the root."""
+        """What stands for ``a`` among a node's arguments; parameters, buffers and other tensors are
+        fetched from the root."""
         if isinstance(a, torch.nn.Parameter):
             for name, p in self.root.named_parameters():
                 if a is p:
@@ -313,7 +335,9 @@ class Tracer(TracerBase):
                 if a is module:
                     return self.create_node("get_attr", name, (), {})
         if isinstance(a, tuple) and hasattr(a, "_fields"):
-            return self.create_node("call_function", a.__class__, tuple(self.create_arg(x) for x in a), {})
+            return self.create_node(
+                "call_function", a.__class__, tuple(self.create_arg(x) for x in a), {}
+            )
         if isinstance(a, torch.Tensor):
             name = self.tensor_attrs.get(a) if self._hashable(a) else None
             if name is None:
@@ -332,10 +356,13 @@ class Tracer(TracerBase):
         return a.__class__.__hash__ is not None
 
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
-        """Whether calls of a module are single nodes: those of ``torch.nn`` are, except ``Sequential``."""
+        """Whether calls of a module are single nodes: those of ``torch.nn`` are, except
+        ``Sequential``."""
         del module_qualified_name
         name = m.__class__.__module__
-        return (name.startswith(("torch.nn", "torch.ao.nn", "jtorch.nn"))) and not isinstance(m, torch.nn.Sequential)
+        return (name.startswith(("torch.nn", "torch.ao.nn", "jtorch.nn"))) and not isinstance(
+            m, torch.nn.Sequential
+        )
 
     def path_of_module(self, mod: Any) -> str:
         """The dotted name of a module below the root.
@@ -353,7 +380,9 @@ class Tracer(TracerBase):
                 return n
         raise NameError("module is not installed as a submodule")
 
-    def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_module(
+        self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """The call of a module: a node for a leaf, otherwise what its ``forward`` does."""
         path = self.path_of_module(m)
         before, calls = self.module_stack, self.num_calls.get(path, 0)
@@ -368,7 +397,8 @@ class Tracer(TracerBase):
             self.module_stack = before
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """The fetching of an attribute of a module: a node for parameters, and for buffers if ``proxy_buffer_attributes``."""
+        """The fetching of an attribute of a module: a node for parameters, and for buffers if
+        ``proxy_buffer_attributes``."""
 
         def fetched(items: Any) -> object:
             for n, p in items:
@@ -376,10 +406,20 @@ class Tracer(TracerBase):
                     if n not in parameter_proxy_cache:
                         options: dict[str, Any] = {}
                         # a tracer's own `create_proxy` may not have it
-                        knows = "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
-                        if knows and self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
-                            options["proxy_factory_fn"] = lambda node, n=n: ParameterProxy(self, node, n, attr_val)
-                        parameter_proxy_cache[n] = self.create_proxy("get_attr", n, (), {}, **options)
+                        knows = (
+                            "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
+                        )
+                        if (
+                            knows
+                            and self.param_shapes_constant
+                            and isinstance(attr_val, torch.nn.Parameter)
+                        ):
+                            options["proxy_factory_fn"] = lambda node, n=n: ParameterProxy(
+                                self, node, n, attr_val
+                            )
+                        parameter_proxy_cache[n] = self.create_proxy(
+                            "get_attr", n, (), {}, **options
+                        )
                     return parameter_proxy_cache[n]
             return None
 
@@ -390,10 +430,13 @@ class Tracer(TracerBase):
             found = fetched(self.root.named_buffers())
         return attr_val if found is None else found
 
-    # ---- tracing ---------------------------------------------------------------------------------------------------------------
+    # ---- tracing ---------------------------------------------------------------------------------
 
-    def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None) -> tuple[Any, list[Any]]:
-        """Placeholders for a function's parameters; gives the function to call and what to call it with."""
+    def create_args_for_root(
+        self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """Placeholders for a function's parameters; gives the function to call and what to call it
+        with."""
         fn = inspect.unwrap(root_fn)
         code: CodeType = fn.__code__
         total = code.co_argcount + code.co_kwonlyargcount
@@ -408,11 +451,20 @@ class Tracer(TracerBase):
         signature = inspect.signature(fn)
         concrete = dict(concrete_args) if isinstance(concrete_args, dict) else concrete_args
         if isinstance(concrete, tuple):
-            if total == start and code.co_flags & inspect.CO_VARARGS:  # as many parameters as arguments, none of them specialised
-                args.extend([self.create_proxy("placeholder", f"input_{i}", (), {}) for i in range(len(concrete))])
+            # as many parameters as arguments, none of them specialised
+            if total == start and code.co_flags & inspect.CO_VARARGS:
+                args.extend(
+                    [
+                        self.create_proxy("placeholder", f"input_{i}", (), {})
+                        for i in range(len(concrete))
+                    ]
+                )
                 return root_fn, args
             if len(concrete) != len(names[start:total]):
-                raise RuntimeError(f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments")
+                raise RuntimeError(
+                    f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} "
+                    "concrete arguments"
+                )
             concrete = dict(zip(names[start:total], concrete))
         notes = _annotations(fn)
 
@@ -435,7 +487,11 @@ class Tracer(TracerBase):
             at += 1
         if code.co_flags & inspect.CO_VARKEYWORDS:
             more = placeholder("**" + names[at])
-        called = root_fn if not keywords and not stars and more is None else _call_with(root_fn, fn, keywords, stars, more)
+        called = (
+            root_fn
+            if not keywords and not stars and more is None
+            else _call_with(root_fn, fn, keywords, stars, more)
+        )
         if concrete is None or not any(_is_tree(v) for v in concrete.values()):
             return called, args
         leaves, spec = pytree.tree_flatten(tuple(args[start:]))
@@ -444,7 +500,9 @@ class Tracer(TracerBase):
 
         @functools.wraps(called)
         def flat(*given: object) -> Any:
-            result, out_spec = pytree.tree_flatten(called(*given[:start], *pytree.tree_unflatten(given[start:], spec)))
+            result, out_spec = pytree.tree_flatten(
+                called(*given[:start], *pytree.tree_unflatten(given[start:], spec))
+            )
             codegen.pytree_info = info._replace(out_spec=out_spec)
             return result
 
@@ -464,9 +522,14 @@ class Tracer(TracerBase):
             if isinstance(x, (bool, int, float, str)) or x is None:
                 if x is None:
                     self.create_proxy("call_function", _assert_is_none, (
-                        out, f"{name} has been specialized to have value {x} but got another value"), {})  # fmt: skip
+                        out,
+                        f"{name} has been specialized to have value {x} but got another value"),
+                                      {})  # fmt: skip
                 else:
-                    torch._assert(out == x, f"{name} has been specialized to have value {x} but got another value")
+                    torch._assert(
+                        out == x,
+                        f"{name} has been specialized to have value {x} but got another value",
+                    )
             return x
 
         return pytree.tree_map(one, value)
@@ -478,7 +541,10 @@ class Tracer(TracerBase):
         try:
             if isinstance(root, torch.nn.Module):
                 if not hasattr(type(root), self.traced_func_name):
-                    raise AssertionError(f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}")
+                    raise AssertionError(
+                        f"traced_func_name={self.traced_func_name} doesn't exist in "
+                        f"{type(root).__name__}"
+                    )
                 self.root = root
                 fn = getattr(type(root), self.traced_func_name)
                 self.root_module_name = root._get_name()
@@ -493,12 +559,16 @@ class Tracer(TracerBase):
                 fn = _plain(fn)
             _check_traceable(fn)
             given = fn
-            fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
+            fn, args = self.create_args_for_root(
+                fn, isinstance(root, torch.nn.Module), concrete_args
+            )
             with _new_patcher() as patcher:
                 self._patch(patcher, fn)
                 result = fn(*args)
             notes = _annotations(inspect.unwrap(fn)) if fn is given else {}
-            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=notes.get("return"))
+            self.create_node(
+                "output", "output", (self.create_arg(result),), {}, type_expr=notes.get("return")
+            )
             self.submodule_paths = None
         finally:
             _is_fx_tracing_flag = before
@@ -513,7 +583,8 @@ class Tracer(TracerBase):
 
     def _patch(self, patcher: _Patcher, fn: Callable[..., object]) -> None:
         cache: dict[str, Any] = {}
-        original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__  # those of a trace around this one
+        # those of a trace around this one
+        original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__
         tracer = self
 
         @functools.wraps(original_getattr)
@@ -522,12 +593,17 @@ class Tracer(TracerBase):
 
         @functools.wraps(original_call)
         def call(mod: Any, *args: Any, **kwargs: Any) -> Any:
-            return tracer.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
+            return tracer.call_module(
+                mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs
+            )
 
         patcher.patch_method(torch.nn.Module, "__getattr__", getattr_, deduplicate=False)
         patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
         _patch_wrapped_functions(patcher)
-        for scope in (getattr(inspect.unwrap(fn), "__globals__", {}), *map(vars, self._autowrap_search)):
+        for scope in (
+            getattr(inspect.unwrap(fn), "__globals__", {}),
+            *map(vars, self._autowrap_search),
+        ):
             _autowrap_check(patcher, scope, self._autowrap_function_ids)
 
     def __deepcopy__(self, memo: Any) -> Tracer:
@@ -538,23 +614,34 @@ class Tracer(TracerBase):
 
 
 def _check_traceable(fn: Callable[..., object]) -> None:
-    """Raises for what has no body to trace: anything but functions written in Python, and what PyTorch has in C++."""
+    """Raises for what has no body to trace: anything but functions written in Python, and what
+    PyTorch has in C++."""
     kind: str | None = None
     if not isinstance(fn, (FunctionType, MethodType)):
-        kind = f"{type(fn).__module__}.{type(fn).__qualname__}" if type(fn).__module__ != "builtins" else type(fn).__qualname__
+        kind = (
+            f"{type(fn).__module__}.{type(fn).__qualname__}"
+            if type(fn).__module__ != "builtins"
+            else type(fn).__qualname__
+        )
     elif torch.overrides._is_builtin(fn):
-        kind = "method_descriptor" if torch.overrides.is_tensor_method_or_property(fn) else "builtin_function_or_method"
+        kind = (
+            "method_descriptor"
+            if torch.overrides.is_tensor_method_or_property(fn)
+            else "builtin_function_or_method"
+        )
     if kind is not None:
         raise AssertionError(f"Expected FunctionType, got <class '{kind}'>")
 
 
 def _annotations(fn: Callable[..., object]) -> dict[str, object]:
-    """A function's annotations; those of this package, texts that say ``Any`` or ``object`` where PyTorch says nothing, as it has them."""
+    """A function's annotations; those of this package, texts that say ``Any`` or ``object`` where
+    PyTorch says nothing, as it has them."""
     notes = getattr(fn, "__annotations__", {})
     if not (getattr(fn, "__module__", None) or "").startswith(("jtorch.", "torch.")):
         return notes
     try:
-        found = typing.get_type_hints(fn, localns={"Array": torch.Tensor})  # what kernels call what they are given
+        # what kernels call what they are given
+        found = typing.get_type_hints(fn, localns={"Array": torch.Tensor})
     except Exception:
         return {}
     return {k: v for k, v in found.items() if v is not Any and v is not object}
@@ -583,9 +670,14 @@ def _plain(fn: functools.partial[object]) -> Callable[..., Any]:
 
 
 def _call_with(
-    root_fn: Callable[..., object], fn: Callable[..., object], keywords: Mapping[str, object], stars: list[object], more: object
+    root_fn: Callable[..., object],
+    fn: Callable[..., object],
+    keywords: Mapping[str, object],
+    stars: list[object],
+    more: object,
 ) -> Any:
-    """A function that is called with the plain arguments and runs the body with proxies for ``*args`` and ``**kwargs`` themselves."""
+    """A function that is called with the plain arguments and runs the body with proxies for
+    ``*args`` and ``**kwargs`` themselves."""
     if not stars and more is None:
 
         @functools.wraps(root_fn)
@@ -614,7 +706,8 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     """A ``GraphModule`` that does what a module or function does, found by running it on proxies.
 
     Args:
-        concrete_args: values for parameters that decide what is run; they are checked when the graph runs.
+        concrete_args: values for parameters that decide what is run; they are checked when the
+            graph runs.
 
     Raises:
         TraceError: if a traced value decides what is run.

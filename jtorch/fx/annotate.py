@@ -25,7 +25,8 @@ def annotate(val: _T, type: Any) -> _T:
     if isinstance(val, Proxy):
         if val.node.type:
             raise RuntimeError(
-                f"Tried to annotate a value that already had a type on it! Existing type is {val.node.type} and new type is {type}."
+                "Tried to annotate a value that already had a type on it! Existing type is "
+                f"{val.node.type} and new type is {type}."
             )
         val.node.type = type
     return val

@@ -1,4 +1,5 @@
-"""Graphs: lists of nodes that stand for a function, with means to edit them and to write their code."""
+"""Graphs: lists of nodes that stand for a function, with means to edit them and to write their
+code."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ class _PyTreeCodeGen(CodeGen):
         super().__init__()
         self.pytree_info = pytree_info
 
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
+    def gen_fn_def(
+        self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
+    ) -> str:
         """The line that begins the function, and the one that takes its arguments apart."""
         info = self.pytree_info
         if info.in_spec is None:
@@ -75,12 +78,23 @@ class _PyTreeCodeGen(CodeGen):
         leaves = [v.partition(" ")[0] for v in free_vars if v != "self"]
         head = super().gen_fn_def(list(info.orig_args), maybe_return_annotation)
         given = f"[{', '.join(info.orig_args)}]"
-        return f"{head}\n    {', '.join(leaves)}, = fx_pytree.tree_flatten_spec({given}, self._in_spec)" if leaves else head
+        return (
+            (
+                f"{head}\n"
+                f"    {', '.join(leaves)}, = fx_pytree.tree_flatten_spec({given}, self._in_spec)"
+            )
+            if leaves
+            else head
+        )
 
     def generate_output(self, output_args: Argument, *, descs: Sequence[str] | None = None) -> str:
         """The line that puts the result together."""
         written = super().generate_output(output_args, descs=descs).removeprefix("return ")
-        return f"return {written}" if self.pytree_info.out_spec is None else f"return pytree.tree_unflatten({written}, self._out_spec)"
+        return (
+            f"return {written}"
+            if self.pytree_info.out_spec is None
+            else f"return pytree.tree_unflatten({written}, self._out_spec)"
+        )
 
     def process_inputs(self, *args: object) -> object:
         """The leaves of the arguments."""
@@ -100,7 +114,12 @@ class Graph:
         tracer_cls: the tracer that made it.
     """
 
-    def __init__(self, owning_module: object = None, tracer_cls: Any = None, tracer_extras: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        owning_module: object = None,
+        tracer_cls: Any = None,
+        tracer_extras: dict[str, Any] | None = None,
+    ) -> None:
         self._root = Node(self, "", "root", "", (), {})
         self._used_names: dict[str, int] = {}
         self._insert: Callable[[Node], None] = self._root.prepend
@@ -139,7 +158,7 @@ class Graph:
             raise AssertionError("target must be provided for call_function")
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
-    # ---- adding ----------------------------------------------------------------------------------------------------------------
+    # ---- adding ----------------------------------------------------------------------------------
 
     def create_node(
         self,
@@ -160,7 +179,10 @@ class Graph:
         candidate = name if name is not None else self._target_to_str(target)
         name = self._graph_namespace.create_name(candidate, None)
         node = Node(self, name, op, target, args, kwargs, type_expr)
-        if self.owning_module is not None and getattr(self.owning_module, "_create_node_hooks", None) is not None:
+        if (
+            self.owning_module is not None
+            and getattr(self.owning_module, "_create_node_hooks", None) is not None
+        ):
             for hook in self.owning_module._create_node_hooks:
                 hook(node)
         self._graph_namespace.associate_name_with_obj(name, node)
@@ -175,7 +197,9 @@ class Graph:
             target = target[2:-2]
         return snake_case("_" + target.lstrip("*") if target.startswith("*") else target)
 
-    def placeholder(self, name: str, type_expr: Any | None = None, default_value: Any = ...) -> Node:
+    def placeholder(
+        self, name: str, type_expr: Any | None = None, default_value: Any = ...
+    ) -> Node:
         """Adds an argument of the function."""
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
@@ -190,9 +214,10 @@ class Graph:
             for part in qualified_name.split("."):
                 if not hasattr(place, part):
                     warnings.warn(
-                        "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call "
-                        "GraphModule.add_submodule to add the necessary submodule, GraphModule.add_parameter to add the necessary "
-                        "Parameter, or nn.Module.register_buffer to add the necessary buffer",
+                        "Attempted to insert a get_attr Node with no underlying reference in the "
+                        "owning GraphModule! Call GraphModule.add_submodule to add the necessary "
+                        "submodule, GraphModule.add_parameter to add the necessary Parameter, or "
+                        "nn.Module.register_buffer to add the necessary buffer",
                         stacklevel=2,
                     )
                     break
@@ -207,12 +232,14 @@ class Graph:
         type_expr: Any | None = None,
     ) -> Node:
         """Adds the call of a submodule."""
-        if self.owning_module is not None and module_name not in dict(self.owning_module.named_modules()):
+        if self.owning_module is not None and module_name not in dict(
+            self.owning_module.named_modules()
+        ):
             import warnings
 
             warnings.warn(
-                "Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call "
-                "GraphModule.add_submodule to add the necessary submodule",
+                "Attempted to insert a call_module Node with no underlying reference in the owning "
+                "GraphModule! Call GraphModule.add_submodule to add the necessary submodule",
                 stacklevel=2,
             )
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
@@ -236,14 +263,19 @@ class Graph:
         name: str | None = None,
     ) -> Node:
         """Adds the call of a function."""
-        return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
+        return self.create_node(
+            "call_function", the_function, args, kwargs, name=name, type_expr=type_expr
+        )
 
     def output(self, result: Argument, type_expr: Any | None = None) -> Node:
         """Adds the return."""
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
-    def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x) -> Node:
-        """Adds a copy of a node, usually of another graph, whose arguments ``arg_transform`` maps to nodes of this one."""
+    def node_copy(
+        self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x
+    ) -> Node:
+        """Adds a copy of a node, usually of another graph, whose arguments ``arg_transform`` maps
+        to nodes of this one."""
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         if not isinstance(args, tuple):
             raise AssertionError("args must be a tuple")
@@ -251,8 +283,11 @@ class Graph:
         made.meta = copy.copy(node.meta)
         return made
 
-    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Adds copies of all nodes of ``g`` but the output, whose copied value is returned. ``val_map`` maps nodes to their copies."""
+    def graph_copy(
+        self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
+    ) -> Any:
+        """Adds copies of all nodes of ``g`` but the output, whose copied value is returned.
+        ``val_map`` maps nodes to their copies."""
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -272,7 +307,7 @@ class Graph:
             output.meta = copy.copy(found[1].meta)
         return made
 
-    # ---- editing ---------------------------------------------------------------------------------------------------------------
+    # ---- editing ---------------------------------------------------------------------------------
 
     def inserting_before(self, n: Node | None = None) -> _Insertion:
         """A block in which new nodes are put before ``n`` (None: at the beginning)."""
@@ -298,7 +333,8 @@ class Graph:
         """
         if to_erase.users:
             raise RuntimeError(
-                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!"
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in "
+                f"the graph: {to_erase.users}!"
             )
         if to_erase.graph is not self:
             raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
@@ -310,11 +346,13 @@ class Graph:
         to_erase._remove_from_list()
         to_erase._erased = True
         self._len -= 1
-        arguments: Any = map_arg((to_erase.args, to_erase.kwargs), lambda _: None)  # numbers and texts can be looked at still
+        # numbers and texts can be looked at still
+        arguments: Any = map_arg((to_erase.args, to_erase.kwargs), lambda _: None)
         to_erase._update_args_kwargs(*arguments)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Takes out nodes whose results nobody uses and that have no side effect; tells whether there were any."""
+        """Takes out nodes whose results nobody uses and that have no side effect; tells whether
+        there were any."""
         self.lint()
         changed = False
         for node in reversed(self.nodes):
@@ -325,7 +363,8 @@ class Graph:
         return changed
 
     def lint(self) -> None:
-        """Checks that the graph is well formed: arguments come first, names are unique, targets exist.
+        """Checks that the graph is well formed: arguments come first, names are unique, targets
+        exist.
 
         Raises:
             RuntimeError: if it is not.
@@ -335,13 +374,16 @@ class Graph:
 
         def check(n: Node, by: Node) -> None:
             if n.graph is not self:
-                raise RuntimeError(f"Argument '{n}' of Node '{by}' does not belong to this Graph, but was used as an argument! "
-                                   "If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() "
-                                   f"to remap values\n{self}")  # fmt: skip
+                raise RuntimeError(
+                    f"Argument '{n}' of Node '{by}' does not belong to this Graph, but was used as "
+                    "an argument! If you are copying nodes from another graph, make sure to use "
+                    "``arg_transform`` on node_copy() to remap values\n"
+                    f"{self}")  # fmt: skip
             if n not in seen:
                 raise RuntimeError(
-                    f"Argument '{n}' of Node '{by}' was used before it has been defined! Please check that Nodes in the graph are "
-                    f"topologically ordered\n{self}"
+                    f"Argument '{n}' of Node '{by}' was used before it has been defined! Please "
+                    "check that Nodes in the graph are topologically ordered\n"
+                    f"{self}"
                 )
 
         for node in self.nodes:
@@ -363,15 +405,26 @@ class Graph:
             for i, part in enumerate(parts):
                 if not hasattr(place, part):
                     where = place if i == 0 else f"{'.'.join(parts[:i])} of GraphModule"
-                    raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of {where}")
+                    raise RuntimeError(
+                        f"Node {node} target {node.target} references nonexistent attribute {part} "
+                        f"of {where}"
+                    )
                 place = getattr(place, part)
-                if node.op == "call_module" and i == len(parts) - 1 and not isinstance(place, torch.nn.Module):
-                    raise RuntimeError(f"Node {node} target {node.target} {part} of {place} does not reference an nn.Module")
+                if (
+                    node.op == "call_module"
+                    and i == len(parts) - 1
+                    and not isinstance(place, torch.nn.Module)
+                ):
+                    raise RuntimeError(
+                        f"Node {node} target {node.target} {part} of {place} does not reference an "
+                        "nn.Module"
+                    )
 
-    # ---- code and texts --------------------------------------------------------------------------------------------------------
+    # ---- code and texts --------------------------------------------------------------------------
 
     def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
-        """The graph as Python source, a function whose first argument is ``self``, with the globals it needs."""
+        """The graph as Python source, a function whose first argument is ``self``, with the globals
+        it needs."""
         del verbose, options
         namespace = Namespace()
         for node in self.nodes:  # names of nodes are taken; globals find others
@@ -384,7 +437,8 @@ class Graph:
         self._codegen = codegen
 
     def on_generate_code(self, make_transformer: Callable[[Any], Any]) -> Any:
-        """Registers a function on the lines of code: ``make_transformer`` is given the one before. A block undoes it."""
+        """Registers a function on the lines of code: ``make_transformer`` is given the one before.
+        A block undoes it."""
         before = self._codegen._body_transformer
         self._codegen._body_transformer = make_transformer(before)
 
@@ -416,7 +470,8 @@ class Graph:
         widths = [max(len(rows[0][i]) + 2, *[len(row[i]) for row in rows]) for i in range(5)]
         rows.insert(1, ["-" * w for w in widths])
         for row in rows:
-            print("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip())  # noqa: T201 (that is what it is for)
+            # that is what it is for
+            print("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip())  # noqa: T201
 
 
 __all__ = ["CodeGen", "Graph", "PythonCode", "_PyTreeCodeGen", "_get_qualified_name", "_type_repr"]

@@ -31,7 +31,8 @@ def _method_from_src(name: str, src: str, table: dict[str, Any]) -> Callable[...
     table = table.copy()
     file = f"{_GENERATED}.{next(_numbers)}"
     linecache.cache[file] = (len(src), None, src.splitlines(True), file)
-    exec(compile(src, file, "exec", dont_inherit=True), table)  # annotations are what they say, not texts
+    # annotations are what they say, not texts
+    exec(compile(src, file, "exec", dont_inherit=True), table)
     return table[name]
 
 
@@ -79,7 +80,8 @@ def _forward_from_src(src: str, table: dict[str, object]) -> Callable[..., Any]:
 
 
 def _keep_unused(made: nn.Module, body: dict[str, Any]) -> None:
-    """Gives a module what another, of which these are the attributes, has besides what the graph names."""
+    """Gives a module what another, of which these are the attributes, has besides what the graph
+    names."""
     for kind in ("_parameters", "_buffers", "_modules"):
         mine = getattr(made, kind)
         for name, value in body.get(kind, {}).items():
@@ -87,7 +89,8 @@ def _keep_unused(made: nn.Module, body: dict[str, Any]) -> None:
                 mine[name] = value
                 if name in body.get("_non_persistent_buffers_set", ()):
                     made._non_persistent_buffers_set.add(name)
-            elif isinstance(value, nn.Module) and mine.get(name) not in (None, value):  # made anew, for what the graph names in it
+            # made anew, for what the graph names in it
+            elif isinstance(value, nn.Module) and mine.get(name) not in (None, value):
                 _keep_unused(mine[name], value.__dict__)
 
 
@@ -104,7 +107,9 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
     return _deserialize(forward, body)
 
 
-def _deserialize(forward: Callable[..., object], body: dict[str, object], graph_module_cls: Any = None) -> nn.Module:
+def _deserialize(
+    forward: Callable[..., object], body: dict[str, object], graph_module_cls: Any = None
+) -> nn.Module:
     from ._symbolic_trace import Tracer
 
     body.pop("_graphmodule_graph", None)
@@ -125,12 +130,14 @@ def _deserialize(forward: Callable[..., object], body: dict[str, object], graph_
     return made
 
 
-#: Where calls of generated code lead to programs: modules, and checks of what an exported program is given.
+#: Where calls of generated code lead to programs: modules, and checks of what an exported program
+#: is given.
 _PROGRAMS = tuple(_PACKAGE + name + os.sep for name in ("nn", "export"))
 
 
 def _where(tb: TracebackType | None) -> tuple[str, int] | None:
-    """The file and line of generated code in which an operation failed; None where the error comes from other code that it called."""
+    """The file and line of generated code in which an operation failed; None where the error comes
+    from other code that it called."""
     found = None
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
@@ -149,23 +156,28 @@ def _pointed_at(file: str, line: int) -> str:
     lines = [text.rstrip("\n") for text in linecache.getlines(file)]
     marker = "~" * len(lines[line - 1].strip()) + "~~~ <--- HERE"
     return "\n".join([
-        f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:",
+        (f"Call using an FX-traced Module, line {line} of the traced Module's generated forward "
+         "function:"),
         *lines[max(line - 2, 0) : line], "", marker, *lines[line : line + 2], "",
     ])  # fmt: skip
 
 
 class GraphModule(nn.Module):
-    """A module made from a graph; assigning ``graph`` or calling ``recompile`` writes its code anew.
+    """A module made from a graph; assigning ``graph`` or calling ``recompile`` writes its code
+    anew.
 
     Args:
-        root: the module (or a dictionary by dotted names) that has the submodules, parameters and buffers which the graph names.
+        root: the module (or a dictionary by dotted names) that has the submodules, parameters and
+            buffers which the graph names.
         class_name: the name of the class, as it is printed.
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """An instance of a new subclass."""
         # Every instance has a class of its own, because forward is a method of it.
-        plain: Any = next(base for base in cls.__mro__ if base.__qualname__.split(".")[-1] != "GraphModuleImpl")
+        plain: Any = next(
+            base for base in cls.__mro__ if base.__qualname__.split(".")[-1] != "GraphModuleImpl"
+        )
 
         class GraphModuleImpl(plain):
             pass
@@ -187,7 +199,10 @@ class GraphModule(nn.Module):
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
                     if node.target not in root:
-                        raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
+                        raise RuntimeError(
+                            f"Node {node} referenced target {node.target} but that target was not "
+                            "provided in ``root``!"
+                        )
                     wanted.append(node.target)
             for target in sorted(wanted, key=lambda t: t.count(".")):
                 _assign_attr(root[target], self, target)
@@ -236,14 +251,16 @@ class GraphModule(nn.Module):
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls ``forward`` and the hooks; where an operation of the generated code fails, its lines are shown on the standard error."""
+        """Calls ``forward`` and the hooks; where an operation of the generated code fails, its
+        lines are shown on the standard error."""
         try:
             return super().__call__(*args, **kwargs)
         except Exception as e:
             where = _where(e.__traceback__)
             if where is None:
                 raise
-            print(traceback.format_exc(), _pointed_at(*where), sep="\n", file=sys.stderr)  # noqa: T201 (that is what it is for)
+            # that is what it is for
+            print(traceback.format_exc(), _pointed_at(*where), sep="\n", file=sys.stderr)  # noqa: T201
             raise e.with_traceback(None) from None
 
     def _replicate_for_data_parallel(self) -> GraphModule:
@@ -251,10 +268,11 @@ class GraphModule(nn.Module):
         made._is_replica = True
         return made
 
-    # ---- submodules ------------------------------------------------------------------------------------------------------------
+    # ---- submodules ------------------------------------------------------------------------------
 
     def add_submodule(self, target: str, m: nn.Module) -> bool:
-        """Adds a submodule at a dotted path, with empty modules on the way; False where something else is in the way."""
+        """Adds a submodule at a dotted path, with empty modules on the way; False where something
+        else is in the way."""
         *prefix, field = target.split(".")
         mod: nn.Module = self
         for item in prefix:
@@ -298,16 +316,21 @@ class GraphModule(nn.Module):
         for name in [n for n, _ in self.named_modules() if n and n not in used]:
             self.delete_submodule(name)
 
-    # ---- copies ----------------------------------------------------------------------------------------------------------------
+    # ---- copies ----------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        fake = _CodeOnlyModule(copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_graph"}, memo))
-        GraphModule.__init__(made, fake, copy.deepcopy(self.graph, memo))  # torch's copies have the plain name, too
+        fake = _CodeOnlyModule(
+            copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_graph"}, memo)
+        )
+        # torch's copies have the plain name, too
+        GraphModule.__init__(made, fake, copy.deepcopy(self.graph, memo))
         _keep_unused(made, fake.__dict__)
-        kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks", "_forward_pre_hooks",
-                "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called")  # fmt: skip
+        kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+                "_forward_hooks", "_forward_pre_hooks",
+                "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
+                "_forward_hooks_always_called")  # fmt: skip
         for name in kept:
             if name in self.__dict__:
                 setattr(made, name, copy.copy(self.__dict__[name]))
@@ -332,7 +355,7 @@ class GraphModule(nn.Module):
         del exporter
         raise NotImplementedError("GraphModule in torch.package: packages are not offered")
 
-    # ---- texts -----------------------------------------------------------------------------------------------------------------
+    # ---- texts -----------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         note = "# To see more debug info, please use `graph_module.print_readable()`"
@@ -359,16 +382,33 @@ class GraphModule(nn.Module):
         place.mkdir(parents=True, exist_ok=True)
         torch.save(self.state_dict(), place / "state_dict.pt")
         body = self.code.strip("\n").replace("\n", "\n    ")
-        lines = ["import torch", "from torch.nn import *", f"class {module_name}(torch.nn.Module):", "    def __init__(self):"]
+        lines = [
+            "import torch",
+            "from torch.nn import *",
+            f"class {module_name}(torch.nn.Module):",
+            "    def __init__(self):",
+        ]
         lines.append("        super().__init__()")
         for name, module in self.named_children():
             torch.save(module, place / f"{name}.pt")
-            lines.append(f"        self.{name} = torch.load(r'{place / name}.pt', weights_only=False)")
+            lines.append(
+                f"        self.{name} = torch.load(r'{place / name}.pt', weights_only=False)"
+            )
         for name, p in self._parameters.items():
-            lines.append(f"        self.{name} = torch.nn.Parameter(torch.empty({list(p.shape)}, dtype={p.dtype}))")
+            lines.append(
+                f"        self.{name} = torch.nn.Parameter(torch.empty({list(p.shape)}, "
+                f"dtype={p.dtype}))"
+            )
         for name, b in self._buffers.items():
-            lines.append(f"        self.register_buffer('{name}', torch.empty({list(b.shape)}, dtype={b.dtype}))")
-        lines += [f"        self.load_state_dict(torch.load(r'{place}/state_dict.pt'))", f"    {body}", ""]
+            lines.append(
+                f"        self.register_buffer('{name}', torch.empty({list(b.shape)}, "
+                f"dtype={b.dtype}))"
+            )
+        lines += [
+            f"        self.load_state_dict(torch.load(r'{place}/state_dict.pt'))",
+            f"    {body}",
+            "",
+        ]
         (place / "module.py").write_text("\n".join(lines))
         (place / "__init__.py").write_text("from .module import *\n")
 
@@ -377,7 +417,9 @@ def _imports(table: dict[str, Any]) -> str:
     lines = []
     for name, obj in table.items():
         if name == "torch":
-            lines.append("import torch" if obj.__name__ == "torch" else f"import {obj.__name__} as torch")
+            lines.append(
+                "import torch" if obj.__name__ == "torch" else f"import {obj.__name__} as torch"
+            )
         elif name in ("inf", "nan"):
             lines.append(f"from math import {name}")
         elif name == "device":
@@ -387,7 +429,9 @@ def _imports(table: dict[str, Any]) -> str:
         elif name == "NoneType":
             lines.append("NoneType = type(None)")
         elif isinstance(obj, (str, type(...), ForwardRef)):
-            lines.append(f"{name} = {(obj.__forward_arg__ if isinstance(obj, ForwardRef) else obj)!r}")
+            lines.append(
+                f"{name} = {(obj.__forward_arg__ if isinstance(obj, ForwardRef) else obj)!r}"
+            )
         else:
             module = getattr(obj, "__module__", "builtins")
             called = getattr(obj, "__qualname__", None) or getattr(obj, "_name", name)
@@ -396,13 +440,15 @@ def _imports(table: dict[str, Any]) -> str:
 
 
 _SHORT = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
-    "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128",
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64",
+    "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64",
+    "complex128": "c128",
 }  # fmt: skip
 
 
 def _annotation(node: Any) -> str:
-    """What is known of a node's value: ``"f32[2, 3]"``, or ``"Sym(s77)"``; nothing if nothing is."""
+    """What is known of a node's value: ``"f32[2, 3]"``, or ``"Sym(s77)"``; nothing if nothing
+    is."""
     val = node.meta.get("val")
     if isinstance(val, torch.Tensor):
         kind = str(val.dtype).removeprefix("torch.")
@@ -411,7 +457,8 @@ def _annotation(node: Any) -> str:
 
 
 def _annotated(lines: list[str], nodes: Any) -> list[str]:
-    """The code with what is known of values; only that of graphs whose arguments are the function's own."""
+    """The code with what is known of values; only that of graphs whose arguments are the function's
+    own."""
     known = {n.name: text for n in nodes if (text := _annotation(n))}
     found = []
     for line in lines:
@@ -419,7 +466,11 @@ def _annotated(lines: list[str], nodes: Any) -> list[str]:
             head, _, rest = line.partition("(")
             names, _, end = rest.rpartition("):")
             if names and all(p.strip().isidentifier() for p in names.split(",")):
-                line = f"{head}({', '.join([p.strip() + known.get(p.strip(), '') for p in names.split(',')])}):{end}"
+                line = (
+                    f"{head}("
+                    f"{', '.join([p.strip() + known.get(p.strip(), '') for p in names.split(',')])}"
+                    f"):{end}"
+                )
         else:
             name, sign, value = line.strip().partition(" = ")
             if sign and name in known:
@@ -437,7 +488,9 @@ def _readable(module: GraphModule, name: str) -> str:
         text = line.strip()
         if line.startswith("    ") and text and not noted:
             plain = text.partition(" = ")
-            is_placeholder = plain[2] in [n.target.lstrip("*") for n in module.graph.nodes if n.op == "placeholder"]
+            is_placeholder = plain[2] in [
+                n.target.lstrip("*") for n in module.graph.nodes if n.op == "placeholder"
+            ]
             if not is_placeholder and not text.startswith("return"):
                 if body and not body[-1].startswith("def "):
                     body.append("")

@@ -1,4 +1,5 @@
-"""Lists and dictionaries in a node's arguments: changes would go unnoticed by the graph, so they are refused."""
+"""Lists and dictionaries in a node's arguments: changes would go unnoticed by the graph, so they
+are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _ADVICE = (
 )
 
 
-def _refuse(self: object, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001 (it stands for methods with arguments)
+# it stands for methods with arguments
+def _refuse(self: object, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001
     raise TypeError(f"'{type(self).__name__}' object does not support mutation. {_ADVICE}")
 
 

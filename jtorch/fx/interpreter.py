@@ -18,14 +18,17 @@ from .proxy import Proxy
 
 
 class Interpreter:
-    """Runs a module's graph node by node. Override the methods named like the nodes' kinds to do otherwise.
+    """Runs a module's graph node by node. Override the methods named like the nodes' kinds to do
+    otherwise.
 
     Args:
         garbage_collect_values: forget values after their last use.
         graph: another graph to run than the module's.
     """
 
-    def __init__(self, module: nn.Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+    def __init__(
+        self, module: nn.Module, garbage_collect_values: bool = True, graph: Graph | None = None
+    ) -> None:
         self.module = module
         self.submodules = dict(self.module.named_modules())
         self.graph: Graph = module.graph if graph is None else graph
@@ -42,8 +45,14 @@ class Interpreter:
                         seen.add(n)
                         self.user_to_last_uses.setdefault(user, []).append(n)
 
-    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """Runs the graph on arguments. ``initial_env`` holds values of nodes that need not be computed."""
+    def run(
+        self,
+        *args: Any,
+        initial_env: dict[Node, Any] | None = None,
+        enable_io_processing: bool = True,
+    ) -> Any:
+        """Runs the graph on arguments. ``initial_env`` holds values of nodes that need not be
+        computed."""
         self.env = initial_env if initial_env is not None else {}
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -56,8 +65,12 @@ class Interpreter:
             except Exception as e:
                 if self.extra_traceback:
                     note = (
-                        f"While executing {node.format_node()}\nOriginal traceback:\n{node.stack_trace}\n"
-                        "Use tlparse to see full graph. (https://github.com/pytorch/tlparse?tab=readme-ov-file#tlparse-parse-structured-pt2-logs)"
+                        f"While executing {node.format_node()}\n"
+                        "Original traceback:\n"
+                        f"{node.stack_trace}\n"
+                        "Use tlparse to see full graph. "
+                        "(https://github.com/pytorch/tlparse?tab=readme-ov-file#tlparse-parse-"
+                        "structured-pt2-logs)"
                     )
                     text = f"{e.args[0]}\n\n{note}" if e.args else note
                     e.args = (text, *e.args[1:])
@@ -95,7 +108,9 @@ class Interpreter:
         except StopIteration:
             if args:
                 return args[0]
-            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!") from None
+            raise RuntimeError(
+                f"Expected positional argument for parameter {target}, but one was not passed in!"
+            ) from None
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
         """An attribute of the module."""
@@ -139,14 +154,18 @@ class Interpreter:
 
         def load(arg: Node) -> Tensor | Proxy:
             if arg not in self.env:
-                raise RuntimeError(f"Node {n} referenced nonexistent value {arg}! Run Graph.lint() to diagnose such issues")
+                raise RuntimeError(
+                    f"Node {n} referenced nonexistent value {arg}! Run Graph.lint() to diagnose "
+                    "such issues"
+                )
             return self.env[arg]
 
         return map_arg(args, load)
 
 
 class Transformer(Interpreter):
-    """An interpreter that runs on proxies and so writes a new graph; override its methods to change nodes."""
+    """An interpreter that runs on proxies and so writes a new graph; override its methods to change
+    nodes."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)

@@ -19,9 +19,12 @@ from .operator_schemas import normalize_function, normalize_module
 Argument = Any
 Target = Callable[..., Any] | str
 
-_LEGAL = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
+_LEGAL = frozenset(
+    ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
+)
 _side_effectful_functions: set[Callable[..., object]] = {
-    torch._assert, torch._assert_async, torch.set_grad_enabled, torch._C._set_grad_enabled, operator.setitem,
+    torch._assert, torch._assert_async, torch.set_grad_enabled, torch._C._set_grad_enabled,
+    operator.setitem,
 }  # fmt: skip
 
 
@@ -33,21 +36,31 @@ def has_side_effect(fn: Callable[..., object]) -> Callable[..., Any]:
 
 def _profiles(target: object) -> bool:
     """Whether an operator begins or ends what a profiler shows."""
-    name = getattr(getattr(target, "_schema", None), "name", None) or getattr(target, "_qualified_op_name", "")
+    name = getattr(getattr(target, "_schema", None), "name", None) or getattr(
+        target, "_qualified_op_name", ""
+    )
     return str(name).startswith("profiler::_record_function_")
 
 
 def _draws(target: object) -> bool:
-    """Whether a function draws from the generator: an operator that says so, or a function of ``torch`` whose operator takes one."""
+    """Whether a function draws from the generator: an operator that says so, or a function of
+    ``torch`` whose operator takes one."""
     if isinstance(target, torch._ops.OpOverload):
         return Tag.nondeterministic_seeded in target.tags
     name = getattr(target, "__name__", "")
-    packet = getattr(torch.ops.aten, name, None) if name and getattr(torch, name, None) is target else None
-    return packet is not None and any("generator" in getattr(packet, o)._schema.places for o in packet.overloads())
+    packet = (
+        getattr(torch.ops.aten, name, None)
+        if name and getattr(torch, name, None) is target
+        else None
+    )
+    return packet is not None and any(
+        "generator" in getattr(packet, o)._schema.places for o in packet.overloads()
+    )
 
 
 def map_aggregate(a: object, fn: Callable[[Any], Any]) -> Any:
-    """``fn`` applied to everything in nested tuples, lists, dictionaries and slices, which become immutable."""
+    """``fn`` applied to everything in nested tuples, lists, dictionaries and slices, which become
+    immutable."""
     if isinstance(a, tuple):
         made = [map_aggregate(x, fn) for x in a]
         return type(a)(*made) if hasattr(a, "_fields") else tuple(made)
@@ -56,7 +69,9 @@ def map_aggregate(a: object, fn: Callable[[Any], Any]) -> Any:
     if isinstance(a, dict):
         return immutable_dict({k: map_aggregate(v, fn) for k, v in a.items()})
     if isinstance(a, slice):
-        return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
+        return slice(
+            map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn)
+        )
     return fn(a)
 
 
@@ -76,9 +91,15 @@ def _get_qualified_name(func: Callable[..., object]) -> str:
     known = resolve_name(func)
     if known is not None:
         return known
-    if isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType)) and func is getattr(torch.Tensor, func.__name__, None):
+    if isinstance(
+        func, (types.MethodDescriptorType, types.WrapperDescriptorType)
+    ) and func is getattr(torch.Tensor, func.__name__, None):
         return f"torch.Tensor.{func.__name__}"
-    name = getattr(func, "__qualname__", func.__name__) if isinstance(func, types.FunctionType) else func.__name__
+    name = (
+        getattr(func, "__qualname__", func.__name__)
+        if isinstance(func, types.FunctionType)
+        else func.__name__
+    )
     name = func.__name__ if "<locals>" in name or name == "<lambda>" else name
     module = getattr(func, "__module__", None) or "builtins"
     if module == "_operator":
@@ -126,23 +147,33 @@ def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
 class Node:
     """One operation of a graph.
 
-    ``op`` is ``placeholder``, ``get_attr``, ``call_function``, ``call_module``, ``call_method`` or ``output``; ``target`` says what of
-    that kind; ``args`` and ``kwargs`` hold nodes and plain values; ``users`` are the nodes whose arguments this one is among.
+    ``op`` is ``placeholder``, ``get_attr``, ``call_function``, ``call_module``, ``call_method`` or
+    ``output``; ``target`` says what of that kind; ``args`` and ``kwargs`` hold nodes and plain
+    values; ``users`` are the nodes whose arguments this one is among.
     """
 
     def __init__(
-        self, graph: Any, name: str, op: str, target: Any, args: tuple[object, ...], kwargs: dict[str, Any], return_type: Any = None
+        self,
+        graph: Any,
+        name: str,
+        op: str,
+        target: Any,
+        args: tuple[object, ...],
+        kwargs: dict[str, Any],
+        return_type: Any = None,
     ) -> None:
         if op not in _LEGAL:
             raise AssertionError(f"op '{op}' is not in _legal_ops")
         if op == "call_function":
             if not callable(target):
                 raise ValueError(
-                    f"Node [graph = {graph}, name = '{name}'] target {target} has type {torch.typename(target)} but a Callable is expected"
+                    f"Node [graph = {graph}, name = '{name}'] target {target} has type "
+                    f"{torch.typename(target)} but a Callable is expected"
                 )
         elif not isinstance(target, str):
             raise ValueError(
-                f"Node [graph = {graph}, name = '{name}'] target {target} has type {torch.typename(target)} but a str is expected"
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type "
+                f"{torch.typename(target)} but a str is expected"
             )
         self.graph, self.name, self.op = graph, name, op
         self.target: Any = target
@@ -157,7 +188,7 @@ class Node:
         self._kwargs: dict[str, object] = {}
         self._update_args_kwargs(args, kwargs)
 
-    # ---- place in the list -----------------------------------------------------------------------------------------------------
+    # ---- place in the list -----------------------------------------------------------------------
 
     @property
     def next(self) -> Node:
@@ -203,7 +234,7 @@ class Node:
     def __ge__(self, other: Node) -> bool:
         return self is other or self > other
 
-    # ---- arguments -------------------------------------------------------------------------------------------------------------
+    # ---- arguments -------------------------------------------------------------------------------
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -259,13 +290,19 @@ class Node:
         return list(self._input_nodes)
 
     def replace_all_uses_with(
-        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] | None = None, *, propagate_meta: bool = False
+        self,
+        replace_with: Node,
+        delete_user_cb: Callable[[Node], bool] | None = None,
+        *,
+        propagate_meta: bool = False,
     ) -> list[Node]:
-        """Puts ``replace_with`` in place of this node wherever it is used (by users for which ``delete_user_cb`` holds); returns these."""
+        """Puts ``replace_with`` in place of this node wherever it is used (by users for which
+        ``delete_user_cb`` holds); returns these."""
         if propagate_meta:
             if replace_with.meta:
                 raise AssertionError(
-                    "Called node.replace_all_uses_with(replace_with, propagate_meta=True), but replace_with already has .meta keys"
+                    "Called node.replace_all_uses_with(replace_with, propagate_meta=True), but "
+                    "replace_with already has .meta keys"
                 )
             replace_with.meta.update(self.meta)
         changed = []
@@ -287,7 +324,8 @@ class Node:
         self._replace_input_with(old_input, new_input)
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node must stay even where nobody uses its result: it writes, checks, switches something, or draws numbers.
+        """Whether the node must stay even where nobody uses its result: it writes, checks, switches
+        something, or draws numbers.
 
         Args:
             impure_random: whether drawing numbers counts, since those drawn later depend on it.
@@ -321,16 +359,30 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def normalized_arguments(
-        self, root: Any, arg_types: Any = None, kwarg_types: Any = None, normalize_to_only_use_kwargs: bool = False
+        self,
+        root: Any,
+        arg_types: Any = None,
+        kwarg_types: Any = None,
+        normalize_to_only_use_kwargs: bool = False,
     ) -> Any:
-        """The arguments as the target's signature names them, as ``(args, kwargs)``; None where it has no signature."""
+        """The arguments as the target's signature names them, as ``(args, kwargs)``; None where it
+        has no signature."""
         if self.op == "call_function":
-            return normalize_function(self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs)
+            return normalize_function(
+                self.target,
+                self.args,
+                self.kwargs,
+                arg_types,
+                kwarg_types,
+                normalize_to_only_use_kwargs,
+            )
         if self.op == "call_module":
-            return normalize_module(root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs)
+            return normalize_module(
+                root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs
+            )
         return None
 
-    # ---- texts -----------------------------------------------------------------------------------------------------------------
+    # ---- texts -----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return self._repr_fn(self) if self._repr_fn is not None else self.name
@@ -342,7 +394,11 @@ class Node:
             return f"operator.{target.__name__}"
         if getattr(builtins, getattr(target, "__name__", ""), None) is target:
             return f"builtins.{target.__name__}"
-        return _get_qualified_name(target) if hasattr(target, "__name__") else operator.attrgetter("__class__.__name__")(target)
+        return (
+            _get_qualified_name(target)
+            if hasattr(target, "__name__")
+            else operator.attrgetter("__class__.__name__")(target)
+        )
 
     def format_node(
         self,
@@ -367,7 +423,10 @@ class Node:
                 maybe_return_typename[0] = f" -> {_type_repr(self.type)}"
             return f"return {self.args[0]}"
         target = self._pretty_print_target(self.target)
-        return f"{self._head()} = {self.op}[target={target}](args = {_format_arg(self.args)}, kwargs = {_format_arg(self.kwargs)})"
+        return (
+            f"{self._head()} = {self.op}[target={target}](args = {_format_arg(self.args)}, kwargs "
+            f"= {_format_arg(self.kwargs)})"
+        )
 
     def _head(self) -> str:
         kind = f"{_type_repr(self.type)} " if self.type else ""

@@ -19,7 +19,9 @@ class ArgsKwargsPair(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def _normalised(signature: inspect.Signature, args: Iterable[object], kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
+def _normalised(
+    signature: inspect.Signature, args: Iterable[object], kwargs: Any, only_kwargs: bool
+) -> ArgsKwargsPair | None:
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -34,21 +36,28 @@ def _normalised(signature: inspect.Signature, args: Iterable[object], kwargs: An
 
 
 def _of_overload(target: Any) -> inspect.Signature | None:
-    """The signature of an operator, whose first argument is ``input`` here; None for other functions."""
+    """The signature of an operator, whose first argument is ``input`` here; None for other
+    functions."""
     schema = getattr(target, "_schema", None)
     if schema is None:
         return None
     parameters = []
     for a in schema.arguments:
         default = a.default_value if a.has_default_value() else inspect.Parameter.empty
-        kind = inspect.Parameter.KEYWORD_ONLY if a.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter("input" if a.name == "self" else a.name, kind, default=default))
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY
+            if a.kwarg_only
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
+        parameters.append(
+            inspect.Parameter("input" if a.name == "self" else a.name, kind, default=default)
+        )
     return inspect.Signature(parameters)
 
 
 def normalize_function(
-    target: Any, args: tuple[object, ...], kwargs: object = None, arg_types: object = None, kwarg_types: object = None,
-    normalize_to_only_use_kwargs: bool = False,
+    target: Any, args: tuple[object, ...], kwargs: object = None, arg_types: object = None,
+    kwarg_types: object = None, normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
     """The arguments of a function by name; None where it has no signature, or they do not fit."""
     del arg_types, kwarg_types
@@ -62,11 +71,17 @@ def normalize_function(
 
 
 def normalize_module(
-    root: torch.nn.Module, target: str, args: tuple[object, ...], kwargs: object = None, normalize_to_only_use_kwargs: bool = False
+    root: torch.nn.Module,
+    target: str,
+    args: tuple[object, ...],
+    kwargs: object = None,
+    normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
     """The arguments of a submodule's ``forward`` by name; None where they do not fit."""
     module = root.get_submodule(target)
-    return _normalised(inspect.signature(module.forward), args, kwargs or {}, normalize_to_only_use_kwargs)
+    return _normalised(
+        inspect.signature(module.forward), args, kwargs or {}, normalize_to_only_use_kwargs
+    )
 
 
 def get_signature_for_torch_op(op: Any, return_schemas: bool = False) -> Any:

@@ -1,4 +1,5 @@
-"""Proxies: what flows through a function while it is traced; every operation on one becomes a node."""
+"""Proxies: what flows through a function while it is traced; every operation on one becomes a
+node."""
 
 from __future__ import annotations
 
@@ -22,14 +23,27 @@ from ._compatibility import compatibility as compatibility
 from .graph import Graph
 from .node import Argument, Node, Target, map_aggregate
 
-BASE_TYPES = (str, int, float, bool, complex, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format)
+BASE_TYPES = (
+    str,
+    int,
+    float,
+    bool,
+    complex,
+    type(None),
+    type(...),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
 BASE_TYPES += (torch.Tensor, enum.Enum)
 
 
 #: The notes that nodes hand on to those made of them.
 COPIED_META = frozenset((
-    "nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id", "has_backward_hook", "from_node",
-    "quantization_tag", "_numeric_debug_handle", "custom", "partitioner_tag", "stack_trace",
+    "nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id",
+    "has_backward_hook", "from_node", "quantization_tag", "_numeric_debug_handle", "custom",
+    "partitioner_tag", "stack_trace",
 ))  # fmt: skip
 
 
@@ -47,8 +61,8 @@ def refuse_writing(target: Any, kwargs: dict[str, Any]) -> None:
     if overload is None:
         return
     raise RuntimeError(
-        f"Tried to trace mutable operation {overload._schema}. FX only supports functional code, so operations that mutate operands "
-        "in-place (e.g. via `out` arguments) are not supported"
+        f"Tried to trace mutable operation {overload._schema}. FX only supports functional code, "
+        "so operations that mutate operands in-place (e.g. via `out` arguments) are not supported"
     )
 
 
@@ -78,19 +92,29 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any | None = None,
     ) -> Node:
-        """Adds a node to the graph, with the notes of those that it comes from and the modules that are being traced.
+        """Adds a node to the graph, with the notes of those that it comes from and the modules that
+        are being traced.
 
         Raises:
-            RuntimeError: for an operation that writes into its arguments, if ``check_mutable_operations``.
+            RuntimeError: for an operation that writes into its arguments, if
+                ``check_mutable_operations``.
         """
         if kind == "call_function" and self.check_mutable_operations:
             refuse_writing(target, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if kind not in ("placeholder", "output"):
             if self.record_stack_traces:
-                node.stack_trace = "".join(traceback.StackSummary.from_list(_user_frames()).format())
+                node.stack_trace = "".join(
+                    traceback.StackSummary.from_list(_user_frames()).format()
+                )
             if fx_traceback.has_preserved_node_meta():
-                node.meta.update({k: copy.copy(v) for k, v in fx_traceback.get_current_meta().items() if k in COPIED_META})
+                node.meta.update(
+                    {
+                        k: copy.copy(v)
+                        for k, v in fx_traceback.get_current_meta().items()
+                        if k in COPIED_META
+                    }
+                )
             elif self.module_stack:
                 node.meta["nn_module_stack"] = copy.copy(self.module_stack)
         return node
@@ -117,7 +141,8 @@ class TracerBase:
         return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
     def create_arg(self, a: Any) -> Argument:
-        """What stands for ``a`` among a node's arguments: the node of a proxy, containers of such, plain values.
+        """What stands for ``a`` among a node's arguments: the node of a proxy, containers of such,
+        plain values.
 
         Raises:
             NotImplementedError: for other objects.
@@ -134,7 +159,10 @@ class TracerBase:
         if isinstance(a, dict):
             for k in a:
                 if isinstance(k, Proxy):
-                    raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {k}")
+                    raise RuntimeError(
+                        "Keys for dictionaries used as an argument cannot contain a Node. Got key: "
+                        f"{k}"
+                    )
             return {self._key(k): self.create_arg(v) for k, v in a.items()}
         if isinstance(a, slice):
             return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
@@ -143,14 +171,22 @@ class TracerBase:
         if is_dataclass(a) and not isinstance(a, type):
             kwargs = {f.name: self.create_arg(getattr(a, f.name)) for f in fields(a)}
             return self.create_node("call_function", a.__class__, (), kwargs)
-        if isinstance(a, BASE_TYPES) or a is ... or isinstance(a, type) or inspect.isroutine(a) or (callable(a) and hasattr(a, "__name__")):
+        if (
+            isinstance(a, BASE_TYPES)
+            or a is ...
+            or isinstance(a, type)
+            or inspect.isroutine(a)
+            or (callable(a) and hasattr(a, "__name__"))
+        ):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def _key(self, k: str) -> str:
         def refuse(x: str) -> str:
             if isinstance(x, (Proxy, Node)):
-                raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {k}")
+                raise RuntimeError(
+                    f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {k}"
+                )
             return x
 
         return map_aggregate(self.create_arg(k), refuse)
@@ -162,9 +198,11 @@ class TracerBase:
     def iter(self, obj: Proxy) -> Iterator[Any]:
         """Called where a proxy is iterated; a tracer that knows the length overrides this."""
         raise TraceError(
-            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function "
-            "argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control flow can be traced, "
-            "and check out the Proxy docstring for help troubleshooting Proxy iteration errors"
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a "
+            "loop or as a *args or **kwargs function argument. See the torch.fx docs on "
+            "pytorch.org for a more detailed explanation of what types of control flow can be "
+            "traced, and check out the Proxy docstring for help troubleshooting Proxy iteration "
+            "errors"
         )
 
     def keys(self, obj: Proxy) -> Any:
@@ -173,7 +211,9 @@ class TracerBase:
 
 
 def _user_frames() -> list[Any]:
-    return [f for f in traceback.extract_stack() if "/jtorch/fx/" not in f.filename.replace("\\", "/")]
+    return [
+        f for f in traceback.extract_stack() if "/jtorch/fx/" not in f.filename.replace("\\", "/")
+    ]
 
 
 class GraphAppendingTracer(TracerBase):
@@ -185,7 +225,8 @@ class GraphAppendingTracer(TracerBase):
 
 
 class Proxy:
-    """Stands for a value while a function is traced. Operators, methods, attributes and functions of ``torch`` become nodes."""
+    """Stands for a value while a function is traced. Operators, methods, attributes and functions
+    of ``torch`` become nodes."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
@@ -195,7 +236,15 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k: str) -> Attribute:
-        if k in ("__array__", "__array_interface__", "__array_struct__", "__jax_array__", "__fx_create_arg__", "__len__", "__dlpack__"):
+        if k in (
+            "__array__",
+            "__array_interface__",
+            "__array_struct__",
+            "__jax_array__",
+            "__fx_create_arg__",
+            "__len__",
+            "__dlpack__",
+        ):
             raise AttributeError(k)  # numbers, NumPy and JAX ask for these
         return Attribute(self, k)
 
@@ -236,7 +285,9 @@ class Proxy:
                 steps = list(dis.get_instructions(caller.f_code))
                 at = next((i for i, s in enumerate(steps) if s.offset == caller.f_lasti), None)
                 ahead = steps[at + 1 : at + 2] if at is not None else []
-                if (ahead and ahead[0].opname == "LOAD_ASSERTION_ERROR") or (at is not None and steps[at].opname.endswith("JUMP_IF_TRUE")):
+                if (ahead and ahead[0].opname == "LOAD_ASSERTION_ERROR") or (
+                    at is not None and steps[at].opname.endswith("JUMP_IF_TRUE")
+                ):
                     self.tracer.create_proxy("call_function", torch._assert, (self, "<assert>"), {})
                     return True
         return self.tracer.to_bool(self)
@@ -247,12 +298,14 @@ class Proxy:
 
     def __len__(self) -> int:
         raise RuntimeError(
-            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call "
-            "torch.fx.wrap('len') at module scope"
+            "'len' is not supported in symbolic tracing by default. If you want this call to be "
+            "recorded, please call torch.fx.wrap('len') at module scope"
         )
 
     @classmethod
-    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = None, kwargs: Any = None) -> Proxy:
+    def __torch_function__(
+        cls, orig_method: Any, types: Any, args: Any = None, kwargs: Any = None
+    ) -> Proxy:
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
         tracers: dict[Any, None] = {}
@@ -265,14 +318,23 @@ class Proxy:
         map_aggregate(args, find)
         map_aggregate(kwargs, find)
         if len(tracers) > 1:
-            raise RuntimeError(f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}")
+            raise RuntimeError(
+                f"Found multiple different tracers {list(tracers)} while trying to trace "
+                f"operations {orig_method}"
+            )
         tracer = next(iter(tracers))
         if is_tensor_method_or_property(orig_method):
             if orig_method.__name__ == "__get__":  # a property
                 name = getattr(getattr(orig_method, "__self__", None), "__name__", "")
                 return tracer.create_proxy("call_function", getattr, (args[0], name), {})
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
-        return tracer.create_proxy("call_function", orig_method, args, kwargs, name=tracer.graph._target_to_str(orig_method.__name__))
+        return tracer.create_proxy(
+            "call_function",
+            orig_method,
+            args,
+            kwargs,
+            name=tracer.graph._target_to_str(orig_method.__name__),
+        )
 
 
 class Attribute(Proxy):
@@ -287,7 +349,9 @@ class Attribute(Proxy):
     def node(self) -> Node:
         """The node, made when it is first asked for: calling a method does not fetch it."""
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            self._node = self.tracer.create_proxy(
+                "call_function", getattr, (self.root, self.attr), {}
+            ).node
         return self._node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
@@ -351,10 +415,33 @@ def _reflected(name: str, target: Callable[..., object]) -> Callable[..., Any]:
 
 
 for _name in MAGIC:
-    setattr(Proxy, f"__{_name.strip('_')}__", _operator(f"__{_name.strip('_')}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "getitem", "matmul"):
+    setattr(
+        Proxy,
+        f"__{_name.strip('_')}__",
+        _operator(f"__{_name.strip('_')}__", getattr(operator, _name)),
+    )
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "truediv",
+    "mod",
+    "pow",
+    "lshift",
+    "rshift",
+    "and_",
+    "or_",
+    "xor",
+    "getitem",
+    "matmul",
+):
     if _name != "getitem":
-        setattr(Proxy, f"__r{_name.strip('_')}__", _reflected(f"__r{_name.strip('_')}__", getattr(operator, _name)))
+        setattr(
+            Proxy,
+            f"__r{_name.strip('_')}__",
+            _reflected(f"__r{_name.strip('_')}__", getattr(operator, _name)),
+        )
 
 
 __getattr__ = _refusals.missing(__name__)

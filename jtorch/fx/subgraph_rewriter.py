@@ -17,7 +17,8 @@ from .node import Node, map_arg
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the pattern's last node, and for each of its nodes the one that was found, or the number or text."""
+    """Where a pattern was found: the pattern's last node, and for each of its nodes the one that
+    was found, or the number or text."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -39,7 +40,8 @@ def _graph_of(x: Callable[..., object]) -> Graph:
 
 
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
-    """Replaces every occurrence of ``pattern`` (a function, module or graph) in ``gm`` by ``replacement``; occurrences do not overlap."""
+    """Replaces every occurrence of ``pattern`` (a function, module or graph) in ``gm`` by
+    ``replacement``; occurrences do not overlap."""
     found = _replace(gm, pattern, replacement)
     return [Match(anchor=m.anchor, nodes_map=m.nodes_map) for m in found]
 
@@ -66,7 +68,9 @@ class _Matcher:
         output = pattern.output_node()
         self.returned: list[Node] = []
         map_arg(output.args, lambda n: self.returned.append(n) or n)
-        self.anchors = [n for n in dict.fromkeys(self.returned) if len(n.users) == 1] or self.returned
+        self.anchors = [
+            n for n in dict.fromkeys(self.returned) if len(n.users) == 1
+        ] or self.returned
 
     def at(self, node: Node) -> dict[Node, Any] | None:
         """What the pattern's nodes are if its (first) result is ``node``; None if it is not."""
@@ -93,7 +97,11 @@ class _Matcher:
 
     def _same(self, p: Node, n: Node, mapping: dict[Node, Node]) -> bool:
         if p in mapping:
-            return mapping[p] is n if isinstance(n, Node) else not isinstance(mapping[p], Node) and mapping[p] == n
+            return (
+                mapping[p] is n
+                if isinstance(n, Node)
+                else not isinstance(mapping[p], Node) and mapping[p] == n
+            )
         if not isinstance(n, Node):  # an argument of the pattern stands for a number or text, too
             if p.op == "placeholder":
                 mapping[p] = n
@@ -106,7 +114,9 @@ class _Matcher:
         if p.op == "get_attr":
             same = _get_attr(p.graph.owning_module, p.target) is not None and p.target == n.target
         elif p.op == "call_module":
-            same = type(_get_attr(p.graph.owning_module, p.target)) is type(_get_attr(n.graph.owning_module, n.target))
+            same = type(_get_attr(p.graph.owning_module, p.target)) is type(
+                _get_attr(n.graph.owning_module, n.target)
+            )
         else:
             same = p.target == n.target
         if not same:
@@ -123,11 +133,21 @@ class _Matcher:
         if isinstance(a, Node):
             return self._same(a, b, mapping)
         if isinstance(a, (list, tuple)):
-            return isinstance(b, (list, tuple)) and len(a) == len(b) and all(self._same_args(x, y, mapping) for x, y in zip(a, b))
+            return (
+                isinstance(b, (list, tuple))
+                and len(a) == len(b)
+                and all(self._same_args(x, y, mapping) for x, y in zip(a, b))
+            )
         if isinstance(a, dict):
-            return isinstance(b, dict) and a.keys() == b.keys() and all(self._same_args(a[k], b[k], mapping) for k in a)
+            return (
+                isinstance(b, dict)
+                and a.keys() == b.keys()
+                and all(self._same_args(a[k], b[k], mapping) for k in a)
+            )
         if isinstance(a, slice):
-            return isinstance(b, slice) and self._same_args((a.start, a.stop, a.step), (b.start, b.stop, b.step), mapping)
+            return isinstance(b, slice) and self._same_args(
+                (a.start, a.stop, a.step), (b.start, b.stop, b.step), mapping
+            )
         return not isinstance(b, Node) and (self.ignore_literals or (type(a) is type(b) and a == b))
 
 
@@ -170,8 +190,13 @@ def _replace(
     found = []
     renamed: dict[Node, Node] = {}
     for mapping in matches:
-        placeholders, returned = [mapping[p] for p in inputs if p in mapping], [mapping[r] for r in matcher.returned]
-        shown = InternalMatch([mapping[a] for a in matcher.anchors], mapping, placeholders, returned)
+        placeholders, returned = (
+            [mapping[p] for p in inputs if p in mapping],
+            [mapping[r] for r in matcher.returned],
+        )
+        shown = InternalMatch(
+            [mapping[a] for a in matcher.anchors], mapping, placeholders, returned
+        )
         if filters and not all(f(shown, graph, pattern_graph) for f in filters):
             continue
         new_graph = callback(shown, graph, pattern_graph) if callback is not None else fixed
@@ -184,11 +209,18 @@ def _replace(
 
 
 def _put(
-    graph: Graph, mapping: dict[Node, Any], matcher: _Matcher, inputs: list[Node], new_graph: Graph, renamed: dict[Node, Node]
+    graph: Graph,
+    mapping: dict[Node, Any],
+    matcher: _Matcher,
+    inputs: list[Node],
+    new_graph: Graph,
+    renamed: dict[Node, Node],
 ) -> ReplacedPatterns:
     placeholders = [n for n in new_graph.nodes if n.op == "placeholder"]
     if len(placeholders) != len(inputs):
-        raise AssertionError(f"Expected {len(inputs)} placeholders in the replacement, but got {len(placeholders)}")
+        raise AssertionError(
+            f"Expected {len(inputs)} placeholders in the replacement, but got {len(placeholders)}"
+        )
     values: dict[Node, Any] = {}
     for p, r in zip(inputs, placeholders):
         if p in mapping:
@@ -197,11 +229,15 @@ def _put(
     order = {n: i for i, n in enumerate(graph.nodes)}
     users = {u for r in matcher.returned for u in mapping[r].users if u not in inside}
     first_user = min(users, key=order.__getitem__) if users else None
-    last_input = max((n for n in values.values() if isinstance(n, Node)), key=order.__getitem__, default=None)
+    last_input = max(
+        (n for n in values.values() if isinstance(n, Node)), key=order.__getitem__, default=None
+    )
     if first_user is not None:
         place = graph.inserting_before(first_user)
     else:
-        place = graph.inserting_after(last_input if not inside else max(inside, key=order.__getitem__))
+        place = graph.inserting_after(
+            last_input if not inside else max(inside, key=order.__getitem__)
+        )
     before = set(graph.nodes)
     with place:
         copied = graph.graph_copy(new_graph, values)
@@ -231,8 +267,11 @@ def _replace_attributes(gm: GraphModule, replacement: nn.Module) -> None:
                 value = _get_attr(replacement, node.target)
             except AttributeError:
                 raise RuntimeError(
-                    'Attempted to create a "' + node.op + '" node during subgraph rewriting with target '
-                    f"{node.target}, but the referenced attribute does not exist in the replacement GraphModule"
+                    'Attempted to create a "'
+                    + node.op
+                    + '" node during subgraph rewriting with target '
+                    f"{node.target}, but the referenced attribute does not exist in the "
+                    "replacement GraphModule"
                 ) from None
             _assign_attr(copy.deepcopy(value), gm, node.target)
     gm.graph.lint()

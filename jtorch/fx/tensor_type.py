@@ -49,7 +49,9 @@ def is_consistent(t1: object, t2: object) -> bool:
     if t1 in (t2, Dyn) or t2 == Dyn:
         return True
     if isinstance(t1, TensorType) and isinstance(t2, TensorType):
-        return len(t1.__args__) == len(t2.__args__) and all(is_consistent(a, b) for a, b in zip(t1.__args__, t2.__args__))
+        return len(t1.__args__) == len(t2.__args__) and all(
+            is_consistent(a, b) for a, b in zip(t1.__args__, t2.__args__)
+        )
     return False
 
 
@@ -58,5 +60,7 @@ def is_more_precise(t1: object, t2: object) -> bool:
     if t1 == t2 or t2 == Dyn:
         return True
     if isinstance(t1, TensorType) and isinstance(t2, TensorType):
-        return len(t1.__args__) == len(t2.__args__) and all(is_more_precise(a, b) for a, b in zip(t1.__args__, t2.__args__))
+        return len(t1.__args__) == len(t2.__args__) and all(
+            is_more_precise(a, b) for a, b in zip(t1.__args__, t2.__args__)
+        )
     return False

@@ -19,7 +19,8 @@ class NodeSourceAction(enum.Enum):
 
 
 class NodeSource:
-    """A node that another one was made of, by which pass, and where that one came from itself: an entry of ``node.meta["from_node"]``.
+    """A node that another one was made of, by which pass, and where that one came from itself: an
+    entry of ``node.meta["from_node"]``.
 
     Args:
         node: the node; None where there is none.
@@ -27,29 +28,42 @@ class NodeSource:
         action: what it did: one or several of ``NodeSourceAction``.
     """
 
-    def __init__(self, node: Any, pass_name: str = "", action: NodeSourceAction | list[NodeSourceAction] | None = None) -> None:
+    def __init__(
+        self,
+        node: Any,
+        pass_name: str = "",
+        action: NodeSourceAction | list[NodeSourceAction] | None = None,
+    ) -> None:
         self.pass_name = pass_name
         self.action = [action] if isinstance(action, NodeSourceAction) else list(action or [])
         self.name = "" if node is None else node.name
         self.target = "" if node is None else str(node.target)
         self.graph_id = -1 if node is None else id(node.graph)
-        self.from_node: list[NodeSource] = [] if node is None else list(node.meta.get("from_node", []))
+        self.from_node: list[NodeSource] = (
+            [] if node is None else list(node.meta.get("from_node", []))
+        )
 
     def _get_action_string(self) -> str:
         return "+".join([a.name.lower() for a in self.action])
 
     def print_readable(self, indent: int = 0) -> str:
         """The node and those it came from, a line each, those further back further to the right."""
-        said = f"(name={self.name}, pass_name={self.pass_name}, action={self._get_action_string()}, graph_id={self.graph_id})"
-        return f"{' ' * indent}{said}\n" + "".join([source.print_readable(indent + 4) for source in self.from_node])
+        said = (
+            f"(name={self.name}, pass_name={self.pass_name}, action={self._get_action_string()}, "
+            f"graph_id={self.graph_id})"
+        )
+        return f"{' ' * indent}{said}\n" + "".join(
+            [source.print_readable(indent + 4) for source in self.from_node]
+        )
 
     __repr__ = __str__ = lambda self: self.print_readable()
 
     def to_dict(self) -> dict[str, Any]:
         """The same as texts and numbers."""
         return {
-            "name": self.name, "target": self.target, "graph_id": self.graph_id, "pass_name": self.pass_name,
-            "action": self._get_action_string(), "from_node": [source.to_dict() for source in self.from_node],
+            "name": self.name, "target": self.target, "graph_id": self.graph_id,
+            "pass_name": self.pass_name, "action": self._get_action_string(),
+            "from_node": [source.to_dict() for source in self.from_node],
         }  # fmt: skip
 
     @classmethod
@@ -58,7 +72,9 @@ class NodeSource:
             return None
         made = cls(None, d["pass_name"], [NodeSourceAction(a) for a in d["action"].split("+") if a])
         made.name, made.target, made.graph_id = d["name"], d["target"], d["graph_id"]
-        made.from_node = [found for source in d["from_node"] if (found := cls._from_dict(source)) is not None]
+        made.from_node = [
+            found for source in d["from_node"] if (found := cls._from_dict(source)) is not None
+        ]
         return made
 
     def __eq__(self, other: object) -> bool:
@@ -134,7 +150,11 @@ def format_stack() -> list[str]:
     """Where the caller is, as lines of text."""
     import traceback
 
-    return [current_meta["stack_trace"]] if "stack_trace" in current_meta else traceback.format_list(traceback.extract_stack()[:-1])
+    return (
+        [current_meta["stack_trace"]]
+        if "stack_trace" in current_meta
+        else traceback.format_list(traceback.extract_stack()[:-1])
+    )
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -1,4 +1,5 @@
-"""``torch.jit``: scripted and traced functions run as the Python that they are; recorded execution compiles them.
+"""``torch.jit``: scripted and traced functions run as the Python that they are; recorded execution
+compiles them.
 
 There is no TorchScript: nothing can be saved as a program.
 """
@@ -28,7 +29,8 @@ from ._script import TracedModule as TracedModule
 
 
 class TracerWarning(Warning):
-    """A graph of a trace has a constant in place of what depends on data; traced functions themselves run as they are."""
+    """A graph of a trace has a constant in place of what depends on data; traced functions
+    themselves run as they are."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -44,8 +46,11 @@ Error = RuntimeError
 
 
 def _deprecated(name: str, instead: str = "use `torch.compile` instead") -> None:
-    """The warning of a public call; as PyTorch's it names a line in here, so that filters hide it unless they are told otherwise."""
-    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=2)
+    """The warning of a public call; as PyTorch's it names a line in here, so that filters hide it
+    unless they are told otherwise."""
+    warnings.warn(
+        f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=2
+    )
 
 
 _SWITCH = "switch to `torch.compile` or `torch.export`"
@@ -54,13 +59,21 @@ _SWITCH = "switch to `torch.compile` or `torch.export`"
 Final = typing.Final
 
 
-def script(obj: object, optimize: None = None, _frames_up: int = 0, _rcb: object = None, example_inputs: object = None) -> Any:
-    """A scripted copy of a module, a function as a ``ScriptFunction``, a class itself: all run as Python, and are compiled as recorded.
+def script(
+    obj: object,
+    optimize: None = None,
+    _frames_up: int = 0,
+    _rcb: object = None,
+    example_inputs: object = None,
+) -> Any:
+    """A scripted copy of a module, a function as a ``ScriptFunction``, a class itself: all run as
+    Python, and are compiled as recorded.
 
     Raises:
         TypeError, RuntimeError: for what is neither.
 
-    Differs from torch: a scripted module is an instance of the module's class too, and what TorchScript cannot compile runs.
+    Differs from torch: a scripted module is an instance of the module's class too, and what
+    TorchScript cannot compile runs.
     """
     _deprecated("script", _SWITCH)
     from jtorch import nn
@@ -72,7 +85,10 @@ def script(obj: object, optimize: None = None, _frames_up: int = 0, _rcb: object
         return _script.scripted(obj)
     if isinstance(obj, type):
         if issubclass(obj, nn.Module):
-            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an instance instead")
+            raise RuntimeError(
+                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an "
+                "instance instead"
+            )
         return obj
     if isinstance(obj, (dict, list)):
         return obj
@@ -101,12 +117,19 @@ def trace(
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """``func`` as a traced module or function, after it was run on the example inputs, so that its errors show here.
+    """``func`` as a traced module or function, after it was run on the example inputs, so that its
+    errors show here.
 
     Differs from torch: control flow that depends on values stays, as do the modes of layers.
     """
     _deprecated("trace", _SWITCH)
-    args = () if example_inputs is None else tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    args = (
+        ()
+        if example_inputs is None
+        else tuple(example_inputs)
+        if isinstance(example_inputs, (tuple, list))
+        else (example_inputs,)
+    )
     made = _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
     if made is not func:
         object.__setattr__(made, "_example", (args, dict(example_kwarg_inputs or {})))
@@ -196,8 +219,11 @@ def _script_if_tracing(fn: object) -> object:
     return fn
 
 
-def freeze(mod: object, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
-    """A scripted module, in evaluation mode, that has no parameters and submodules of its own; ``preserved_attrs`` stay attributes.
+def freeze(
+    mod: object, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True
+) -> Any:
+    """A scripted module, in evaluation mode, that has no parameters and submodules of its own;
+    ``preserved_attrs`` stay attributes.
 
     Raises:
         RuntimeError: if ``mod`` is not scripted, or in training mode.
@@ -212,7 +238,9 @@ def optimize_for_inference(mod: ScriptModule, other_methods: list[str] | None = 
     return _script.frozen(mod, other_methods)
 
 
-def run_frozen_optimizations(mod: object, optimize_numerics: bool = True, preserved_methods: list[str] | None = None) -> None:
+def run_frozen_optimizations(
+    mod: object, optimize_numerics: bool = True, preserved_methods: list[str] | None = None
+) -> None:
     """Without effect: recorded execution optimizes what it compiles."""
 
 
@@ -222,7 +250,8 @@ def annotate(the_type: object, the_value: object) -> Any:
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """Whether ``obj`` is of a type, which may be a container with the types of its items, and all of those are of theirs.
+    """Whether ``obj`` is of a type, which may be a container with the types of its items, and all
+    of those are of theirs.
 
     Example:
         >>> import jtorch as torch
@@ -278,11 +307,17 @@ def wait(future: Any) -> Any:
 
 
 def save(m: object, f: object, _extra_files: object = None) -> NoReturn:
-    """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what can be read everywhere."""
+    """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what
+    can be read everywhere."""
     raise _script.not_saved()
 
 
-def load(f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False) -> NoReturn:
+def load(
+    f: object,
+    map_location: object = None,
+    _extra_files: object = None,
+    _restore_shapes: bool = False,
+) -> NoReturn:
     """Not offered."""
     raise not_offered("torch.jit.load", _script.NO_PROGRAM)
 

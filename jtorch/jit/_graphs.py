@@ -9,15 +9,21 @@ import jtorch as torch
 
 from .._src.facts.errors import not_offered
 
-NO_PASSES = "graphs of traces can be looked at; there are no passes over them, and nothing runs them"
+NO_PASSES = (
+    "graphs of traces can be looked at; there are no passes over them, and nothing runs them"
+)
 
 _SCALARS = {
-    "torch.float32": "Float", "torch.float64": "Double", "torch.float16": "Half", "torch.bfloat16": "BFloat16", "torch.uint8": "Byte",
-    "torch.int8": "Char", "torch.int16": "Short", "torch.int32": "Int", "torch.int64": "Long", "torch.bool": "Bool",
-    "torch.complex64": "ComplexFloat", "torch.complex128": "ComplexDouble", "torch.complex32": "ComplexHalf",
+    "torch.float32": "Float", "torch.float64": "Double", "torch.float16": "Half",
+    "torch.bfloat16": "BFloat16", "torch.uint8": "Byte", "torch.int8": "Char",
+    "torch.int16": "Short", "torch.int32": "Int", "torch.int64": "Long", "torch.bool": "Bool",
+    "torch.complex64": "ComplexFloat", "torch.complex128": "ComplexDouble",
+    "torch.complex32": "ComplexHalf",
 }  # fmt: skip
-_PLAIN = {"int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "NoneType": "NoneType",
-          "Device": "DeviceObjType", "complex": "ComplexType", "Generator": "GeneratorType"}  # fmt: skip
+_PLAIN = {"int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType",
+          "NoneType": "NoneType",
+          "Device": "DeviceObjType", "complex": "ComplexType",
+          "Generator": "GeneratorType"}  # fmt: skip
 
 
 class _Shown:
@@ -32,14 +38,18 @@ class _Shown:
 
 
 class Type(_Shown):
-    """The type of a value: a tensor's with its sizes, a list's with that of its items, or one known by its name."""
+    """The type of a value: a tensor's with its sizes, a list's with that of its items, or one known
+    by its name."""
 
     _name = "torch._C.Type"
 
     def __init__(self, name: str, tensor: torch.Tensor | None = None) -> None:
         self._text, self._shape, self._strides, self._scalar = name, None, None, None
         if tensor is not None:
-            self._shape, self._strides = list(map(int, tensor.shape)), list(map(int, tensor.stride()))
+            self._shape, self._strides = (
+                list(map(int, tensor.shape)),
+                list(map(int, tensor.stride())),
+            )
             self._scalar, self._device = _SCALARS.get(str(tensor.dtype)), tensor.device
 
     def kind(self) -> str:
@@ -94,7 +104,9 @@ class Type(_Shown):
         if self._shape is None or self._scalar is None:
             return self._text
         parts = [str(n) for n in self._shape]
-        parts += ([f"strides=[{', '.join(map(str, self._strides or ()))}]"] if parts else []) + [f"device={self._device}"]
+        parts += ([f"strides=[{', '.join(map(str, self._strides or ()))}]"] if parts else []) + [
+            f"device={self._device}"
+        ]
         return f"{self._scalar}({', '.join(parts)})"
 
 
@@ -146,8 +158,16 @@ class Node(_Shown):
 
     _name = "torch._C.Node"
 
-    def __init__(self, kind: str, inputs: list[Value], scope: str = "", schema: Any = None, name: str = "") -> None:
-        self._kind, self._inputs, self._scope, self._schema, self._pyname = kind, inputs, scope, schema, name
+    def __init__(
+        self, kind: str, inputs: list[Value], scope: str = "", schema: Any = None, name: str = ""
+    ) -> None:
+        self._kind, self._inputs, self._scope, self._schema, self._pyname = (
+            kind,
+            inputs,
+            scope,
+            schema,
+            name,
+        )
         self._outputs: list[Value] = []
         self._value: Any = None
         self._attributes: dict[str, object] = {}
@@ -231,10 +251,15 @@ class Node(_Shown):
 
     def __str__(self) -> str:
         found = self._attributes.items()
-        shown = "[" + ", ".join(f"{n}={_attribute_text(x)}" for n, x in found) + "]" if found else ""
+        shown = (
+            "[" + ", ".join(f"{n}={_attribute_text(x)}" for n, x in found) + "]" if found else ""
+        )
         scope = f", scope: {self._scope}" if self._scope else ""
         left = ", ".join(f"%{v.debugName()} : {v.type().shown()}" for v in self._outputs)
-        return f"{left} = {self._kind}{shown}({', '.join('%' + v.debugName() for v in self._inputs)}){scope}\n"
+        return (
+            f"{left} = "
+            f"{self._kind}{shown}({', '.join('%' + v.debugName() for v in self._inputs)}){scope}\n"
+        )
 
     __repr__ = __str__
 
@@ -242,7 +267,13 @@ class Node(_Shown):
 def _attribute_text(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{{{value.item():g}}}" if value.numel() == 1 else "<Tensor>"
-    return f'"{value}"' if isinstance(value, str) else str(int(value)) if isinstance(value, bool) else str(value)
+    return (
+        f'"{value}"'
+        if isinstance(value, str)
+        else str(int(value))
+        if isinstance(value, bool)
+        else str(value)
+    )
 
 
 class Graph(_Shown):
@@ -308,7 +339,11 @@ class Graph(_Shown):
     def __str__(self) -> str:
         given = ",\n      ".join(f"%{v.debugName()} : {v.type().shown()}" for v in self.inputs())
         returned = ", ".join("%" + v.debugName() for v in self.outputs())
-        return f"graph({given}):\n" + "".join(f"  {n}" for n in self._nodes) + f"  return ({returned})\n"
+        return (
+            f"graph({given}):\n"
+            + "".join(f"  {n}" for n in self._nodes)
+            + f"  return ({returned})\n"
+        )
 
     __repr__ = __str__
 

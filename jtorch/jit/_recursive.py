@@ -1,4 +1,5 @@
-"""What libraries reach for in TorchScript's compiler: the record of the types that it made, which stays empty."""
+"""What libraries reach for in TorchScript's compiler: the record of the types that it made, which
+stays empty."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Scripted and traced modules and functions: Python that runs as it is written, under the types that PyTorch gives them.
+"""Scripted and traced modules and functions: Python that runs as it is written, under the types
+that PyTorch gives them.
 
-A scripted module is a copy of the module that shares its parameters, buffers and submodules' tensors, and keeps its own attributes.
+A scripted module is a copy of the module that shares its parameters, buffers and submodules'
+tensors, and keeps its own attributes.
 """
 
 from __future__ import annotations
@@ -18,12 +20,18 @@ from jtorch.nn.parameter import is_lazy
 from .._C import _answers
 from .._src.facts.errors import not_offered
 
-NO_PROGRAM = "TorchScript is a program format of its own; functions and modules run as the Python that they are"
+NO_PROGRAM = (
+    "TorchScript is a program format of its own; functions and modules run as the Python that they "
+    "are"
+)
 
 
 def not_saved() -> NotImplementedError:
     """What ``torch.jit.save`` and the methods of its name raise."""
-    return not_offered("torch.jit.save", f"{NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict")
+    return not_offered(
+        "torch.jit.save",
+        f"{NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict",
+    )
 
 
 #: Names of modules that hold others or tensors, of which each copy needs its own.
@@ -35,7 +43,10 @@ def check_initialised(module: nn.Module) -> None:
     for what, tensors in (("parameters", module._parameters), ("buffers", module._buffers)):
         for name, tensor in tensors.items():
             if is_lazy(tensor):
-                raise RuntimeError(f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
+                raise RuntimeError(
+                    f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget "
+                    "to run a forward pass?"
+                )
     for child in module.children():
         check_initialised(child)
 
@@ -46,8 +57,8 @@ def tracing() -> Any:
 
 
 class ScriptModule(nn.Module):
-    """The type of scripted modules. A subclass may be written by hand, with ``script_method`` over its methods; its submodules become
-    scripted modules once it is initialised.
+    """The type of scripted modules. A subclass may be written by hand, with ``script_method`` over
+    its methods; its submodules become scripted modules once it is initialised.
     """
 
     __constants__: Any = []
@@ -95,7 +106,8 @@ class ScriptModule(nn.Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A module that ``script`` was given: its own class with the repr and the rules of scripted modules."""
+    """A module that ``script`` was given: its own class with the repr and the rules of scripted
+    modules."""
 
     _original: type
     _presented = "RecursiveScriptModule"
@@ -126,7 +138,10 @@ class RecursiveScriptModule(ScriptModule):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise RuntimeError(f"Tried to serialize object __torch__.{self.original_name} which does not have a __getstate__ method defined!")
+        raise RuntimeError(
+            f"Tried to serialize object __torch__.{self.original_name} which does not have a "
+            "__getstate__ method defined!"
+        )
 
 
 class TracedModule(RecursiveScriptModule):
@@ -144,14 +159,19 @@ class TopLevelTracedModule(TracedModule):
     def inlined_graph(self) -> Any:
         """The operators that a call on the example calls, those of submodules among them."""
         if self._example is None:
-            raise not_offered("torch.jit.ScriptModule.inlined_graph", "trace_module keeps no example")
+            raise not_offered(
+                "torch.jit.ScriptModule.inlined_graph", "trace_module keeps no example"
+            )
         return tracing().module_graph(self, *self._example)
 
     @property
     def graph(self) -> Any:
         """``inlined_graph``, for a module without submodules."""
         if any(True for _ in self.children()):
-            raise not_offered("torch.jit.ScriptModule.graph", "calls of submodules are no nodes; inlined_graph shows theirs")
+            raise not_offered(
+                "torch.jit.ScriptModule.graph",
+                "calls of submodules are no nodes; inlined_graph shows theirs",
+            )
         return self.inlined_graph
 
 
@@ -178,14 +198,21 @@ for _class, _home in (
 def _class_for(kind: type, original: type) -> type:
     name = "RecursiveScriptModule" if kind is FrozenScriptModule else kind.__name__
     bases = (kind,) if issubclass(kind, FrozenScriptModule) else (kind, original)
-    return type(name, bases, {"__module__": kind.__module__, "_original": original, "__qualname__": name})
+    return type(
+        name, bases, {"__module__": kind.__module__, "_original": original, "__qualname__": name}
+    )
 
 
 def _empty(kind: type, original: type) -> Any:
     return object.__new__(_class_for(kind, original))
 
 
-def scripted(module: nn.Module, kind: type = RecursiveScriptModule, inner: type | None = None, memo: dict[int, Any] | None = None) -> Any:
+def scripted(
+    module: nn.Module,
+    kind: type = RecursiveScriptModule,
+    inner: type | None = None,
+    memo: dict[int, Any] | None = None,
+) -> Any:
     """A scripted copy of ``module`` that shares its tensors; a scripted module itself."""
     if isinstance(module, ScriptModule):
         return module
@@ -196,7 +223,13 @@ def scripted(module: nn.Module, kind: type = RecursiveScriptModule, inner: type 
     state = made.__dict__
     state.update(module.__dict__)
     state.update({name: copy.copy(state[name]) for name in _HELD})
-    state.update({name: value.copy() for name, value in state.items() if name.endswith("_hooks") and isinstance(value, dict)})
+    state.update(
+        {
+            name: value.copy()
+            for name, value in state.items()
+            if name.endswith("_hooks") and isinstance(value, dict)
+        }
+    )
     inner = inner or kind
     for name, child in state["_modules"].items():
         state["_modules"][name] = None if child is None else scripted(child, inner, inner, memo)
@@ -211,13 +244,15 @@ def frozen(module: object, preserved: Any = None) -> Any:
     """
     if not isinstance(module, ScriptModule):
         raise RuntimeError(
-            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
+            "torch.jit.trace to script your 'nn.Module'."
         )
     if isinstance(module, FrozenScriptModule):
         return module
     if module.training:
         raise RuntimeError(
-            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
+            "on your module before freezing."
         )
     made = _empty(FrozenScriptModule, getattr(module, "_original", type(module)))
     nn.Module.__init__(made)
@@ -282,7 +317,8 @@ ScriptFunction.__module__ = "torch.jit"
 
 
 def traced_runs(func: object, run: Callable[[], Any], check: bool) -> None:
-    """Runs an example as often as tracing does, where that shows in buffers or in the random numbers that follow."""
+    """Runs an example as often as tracing does, where that shows in buffers or in the random
+    numbers that follow."""
     before: Any = torch.default_generator.get_state()
     run()
     after: Any = torch.default_generator.get_state()

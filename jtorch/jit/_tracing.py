@@ -1,4 +1,5 @@
-"""Traces of functions and modules as graphs: each operator that is called, on the example's values, with the modules that call it."""
+"""Traces of functions and modules as graphs: each operator that is called, on the example's values,
+with the modules that call it."""
 
 from __future__ import annotations
 
@@ -21,20 +22,29 @@ from .._src.facts.warned_once import outside
 from ._graphs import Graph, Node, Type, Value
 
 _DTYPES = {
-    "torch.uint8": 0, "torch.int8": 1, "torch.int16": 2, "torch.int32": 3, "torch.int64": 4, "torch.float16": 5, "torch.float32": 6,
-    "torch.float64": 7, "torch.complex32": 8, "torch.complex64": 9, "torch.complex128": 10, "torch.bool": 11, "torch.bfloat16": 15,
+    "torch.uint8": 0, "torch.int8": 1, "torch.int16": 2, "torch.int32": 3, "torch.int64": 4,
+    "torch.float16": 5, "torch.float32": 6, "torch.float64": 7, "torch.complex32": 8,
+    "torch.complex64": 9, "torch.complex128": 10, "torch.bool": 11, "torch.bfloat16": 15,
 }  # fmt: skip
-_FORMATS = {"torch.contiguous_format": 0, "torch.preserve_format": 1, "torch.channels_last": 2, "torch.channels_last_3d": 3}
-#: What an operator that chooses a convolution by its dimensions is below: (dimensions, whether it is transposed).
+_FORMATS = {
+    "torch.contiguous_format": 0,
+    "torch.preserve_format": 1,
+    "torch.channels_last": 2,
+    "torch.channels_last_3d": 3,
+}
+#: What an operator that chooses a convolution by its dimensions is below: (dimensions, whether it
+#: is transposed).
 _CONVOLUTIONS = {f"conv{'_transpose' * t}{n}d": (n, t) for n in (1, 2, 3) for t in (False, True)}
 _FIXED = (
-    "Converting a tensor to a {} might cause the trace to be incorrect. We can't record the data flow of Python values, so this "
-    "value will be treated as a constant in the future. This means that the trace might not generalize to other inputs!"
+    "Converting a tensor to a {} might cause the trace to be incorrect. We can't record the data "
+    "flow of Python values, so this value will be treated as a constant in the future. This means "
+    "that the trace might not generalize to other inputs!"
 )
 
 
 class TracingState:
-    """One trace that is running: the modules that are being called, as hooks push and pop their names."""
+    """One trace that is running: the modules that are being called, as hooks push and pop their
+    names."""
 
     def __init__(self) -> None:
         self._scopes: list[str] = []
@@ -53,8 +63,9 @@ class TracingState:
 
 
 _READS = {
-    torch.Tensor.__bool__: "Python boolean", torch.Tensor.__int__: "Python integer", torch.Tensor.__float__: "Python float",
-    torch.Tensor.tolist: "Python list", torch.Tensor.numpy: "NumPy array", torch.Tensor.item: "Python number",
+    torch.Tensor.__bool__: "Python boolean", torch.Tensor.__int__: "Python integer",
+    torch.Tensor.__float__: "Python float", torch.Tensor.tolist: "Python list",
+    torch.Tensor.numpy: "NumPy array", torch.Tensor.item: "Python number",
 }  # fmt: skip
 
 
@@ -65,13 +76,19 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self.tracer = tracer
 
-    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: object, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if func in _READS and not self.tracer.quiet:
-            warnings.warn(_FIXED.format(_READS[func]), torch.jit.TracerWarning, stacklevel=outside())
+            warnings.warn(
+                _FIXED.format(_READS[func]), torch.jit.TracerWarning, stacklevel=outside()
+            )
             with self.tracer.silent():
                 return func(*args, **(kwargs or {}))
         if func is torch.einsum and args and isinstance(args[0], str):
-            operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
+            operands = (
+                args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
+            )
             return torch.ops.aten.einsum.default(args[0], list(operands))
         return func(*args, **(kwargs or {}))
 
@@ -90,7 +107,9 @@ class Tracer(TorchDispatchMode):
         for key in (tensor, tensor._read()):
             self.known[id(key)] = key, value
 
-    def node(self, kind: str, inputs: list[Value], types: list[Type], **options: Any) -> list[Value]:
+    def node(
+        self, kind: str, inputs: list[Value], types: list[Type], **options: Any
+    ) -> list[Value]:
         """The values of a node that is added."""
         return self.graph.add(Node(kind, inputs, self.state.current_scope(), **options), types)
 
@@ -103,7 +122,9 @@ class Tracer(TorchDispatchMode):
         (made,) = self.node("prim::Constant", [], [kind])
         made.node()._value = value
         if value is not None:
-            made.node()._attributes["value"] = str(value) if isinstance(value, torch.device) else value
+            made.node()._attributes["value"] = (
+                str(value) if isinstance(value, torch.device) else value
+            )
         return made
 
     def value_of(self, x: object, kind: str) -> Value:
@@ -115,11 +136,19 @@ class Tracer(TorchDispatchMode):
                 self.track(x, made)
                 return made
             return found[1]
-        if isinstance(x, (list, tuple)) or (kind.endswith("]") and not kind.endswith("[]") and x is not None):
-            items = list(x) if isinstance(x, (list, tuple)) else [x] * int(kind.rpartition("[")[2][:-1])
-            inner = kind.rpartition("[")[0] or ("Tensor" if any(isinstance(i, torch.Tensor) for i in items) else "int")
+        if isinstance(x, (list, tuple)) or (
+            kind.endswith("]") and not kind.endswith("[]") and x is not None
+        ):
+            items = (
+                list(x) if isinstance(x, (list, tuple)) else [x] * int(kind.rpartition("[")[2][:-1])
+            )
+            inner = kind.rpartition("[")[0] or (
+                "Tensor" if any(isinstance(i, torch.Tensor) for i in items) else "int"
+            )
             name = inner.replace("SymInt", "int").replace("Scalar", "number")
-            return self.node("prim::ListConstruct", [self.value_of(i, inner) for i in items], [Type(name + "[]")])[0]
+            return self.node(
+                "prim::ListConstruct", [self.value_of(i, inner) for i in items], [Type(name + "[]")]
+            )[0]
         if isinstance(x, torch.dtype):
             return self.constant(_DTYPES[str(x)])
         if isinstance(x, torch.memory_format):
@@ -127,10 +156,14 @@ class Tracer(TorchDispatchMode):
         if isinstance(x, torch.layout):
             return self.constant(0 if x is torch.strided else 1)
         if kind == "Tensor" and isinstance(x, (bool, int, float, complex)):
-            return self.constant(torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None))
+            return self.constant(
+                torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None)
+            )
         return self.constant(float(x) if kind == "float" and type(x) is int else x)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         if self.quiet:
             return func(*args, **kwargs)
@@ -141,7 +174,10 @@ class Tracer(TorchDispatchMode):
                 result = func(*args, **kwargs)
                 self.track(result, self.constant(result.detach().clone()))
                 return result
-            kind, inputs = f"{func.namespace}::{name}", [self.value_of(x, a.type) for x, a in zip(given, schema.arguments, strict=True)]
+            kind, inputs = (
+                f"{func.namespace}::{name}",
+                [self.value_of(x, a.type) for x, a in zip(given, schema.arguments, strict=True)],
+            )
             if name in _CONVOLUTIONS and isinstance(given[4], str):
                 kind = "aten::_convolution_mode"
             elif name in _CONVOLUTIONS:
@@ -157,14 +193,28 @@ class Tracer(TorchDispatchMode):
         else:
             (dilation, groups), output_padding = rest, self.value_of([0] * n, "int[]")
         flags = [self.constant(flag) for flag in (False, False, True, True)]
-        return [x, weight, bias, stride, padding, dilation, self.constant(transposed), output_padding, groups, *flags]
+        return [
+            x,
+            weight,
+            bias,
+            stride,
+            padding,
+            dilation,
+            self.constant(transposed),
+            output_padding,
+            groups,
+            *flags,
+        ]
 
     def _note(self, kind: str, inputs: list[Value], schema: Any, result: object) -> None:
         """Adds a node with what it computed."""
         several = isinstance(result, (list, tuple))
         a_list = several and len(schema.returns) == 1
         items = list(result) if several else [] if result is None else [result]
-        types = [Type("Tensor", x) if isinstance(x, torch.Tensor) else Type(type(x).__name__) for x in items]
+        types = [
+            Type("Tensor", x) if isinstance(x, torch.Tensor) else Type(type(x).__name__)
+            for x in items
+        ]
         values = self.node(kind, inputs, [Type("Tensor[]")] if a_list else types, schema=schema)
         self.graph._nodes[-1]._kept = bool(schema.is_mutable)
         if a_list:
@@ -173,14 +223,25 @@ class Tracer(TorchDispatchMode):
             if isinstance(x, torch.Tensor):
                 self.track(x, value)
 
-    def call_function(self, function: Callable[..., object], name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def call_function(
+        self,
+        function: Callable[..., object],
+        name: str,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> Any:
         """Runs a scripted function as one node."""
         with self.silent():
             flat = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-            inputs = [self.node("prim::Constant", [], [Type("Function")])[0], *[self.value_of(x, "Tensor") for x in flat]]
+            inputs = [
+                self.node("prim::Constant", [], [Type("Function")])[0],
+                *[self.value_of(x, "Tensor") for x in flat],
+            ]
             result = function(*args, **kwargs)
             items = [x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)]
-            values = self.node("prim::CallFunction", inputs, [Type("Tensor", x) for x in items], name=name)
+            values = self.node(
+                "prim::CallFunction", inputs, [Type("Tensor", x) for x in items], name=name
+            )
             self.graph._nodes[-1]._kept = True
             for x, value in zip(items, values, strict=True):
                 self.track(x, value)
@@ -195,7 +256,9 @@ class Tracer(TorchDispatchMode):
         finally:
             self.quiet = before
 
-    def run(self, f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def run(
+        self, f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Any:
         """What ``f`` returns; its operators are in the graph then."""
         before, _answers.TRACING.now = _answers.TRACING.now, self
         try:
@@ -242,19 +305,24 @@ def get_trace_graph(
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> tuple[Any, ...]:
-    """The graph of one call of a module, whose parameters and buffers are its last inputs, and what the call returned.
+    """The graph of one call of a module, whose parameters and buffers are its last inputs, and what
+    the call returned.
 
     ``return_inputs`` adds the tensors among the arguments.
 
     Raises:
         NotImplementedError: for the other two options of tracing.
 
-    Differs from torch: sizes are constants, functions of ``torch.autograd.Function`` are seen as the operators that they call, values have
-    no ``requires_grad``, and there are no passes over graphs.
+    Differs from torch: sizes are constants, functions of ``torch.autograd.Function`` are seen as
+    the operators that they call, values have no ``requires_grad``, and there are no passes over
+    graphs.
     """
     del strict  # containers may be returned as they are
     if _force_outplace or _return_inputs_states:
-        raise not_offered("torch.jit._get_trace_graph(_force_outplace=..., _return_inputs_states=...)", "graphs show the calls as they are")
+        raise not_offered(
+            "torch.jit._get_trace_graph(_force_outplace=..., _return_inputs_states=...)",
+            "graphs show the calls as they are",
+        )
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}
     tracer = Tracer()
     given = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
@@ -277,7 +345,9 @@ def function_graph(function: Any, args: tuple[object, ...], names: list[str]) ->
 def _kind_of(module: nn.Module) -> Type:
     original = getattr(type(module), "_original", type(module))
     home = original.__module__
-    return Type(f"__torch__.{home[1:] if home.startswith('jtorch.') else home}.{original.__qualname__}")
+    return Type(
+        f"__torch__.{home[1:] if home.startswith('jtorch.') else home}.{original.__qualname__}"
+    )
 
 
 def module_graph(module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> Graph:
@@ -293,7 +363,11 @@ def module_graph(module: nn.Module, args: tuple[object, ...], kwargs: dict[str, 
         if name:
             above, _, leaf = name.rpartition(".")
             owners[name] = _attribute(tracer, owners[above], leaf, _kind_of(child))
-            hooks.append(child.register_forward_pre_hook(lambda *_, n=name: tracer.state.push_scope(f"__module.{n}")))
+            hooks.append(
+                child.register_forward_pre_hook(
+                    lambda *_, n=name: tracer.state.push_scope(f"__module.{n}")
+                )
+            )
             hooks.append(child.register_forward_hook(lambda *_: tracer.state.pop_scope()))
     for name, tensor in state_of(module).items():
         above, _, leaf = name.rpartition(".")

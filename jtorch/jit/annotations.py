@@ -7,7 +7,18 @@ from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 
-__all__ = ["Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "Future", "List", "Optional", "Tuple", "Union"]
+__all__ = [
+    "Any",
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
+    "Dict",
+    "Future",
+    "List",
+    "Optional",
+    "Tuple",
+    "Union",
+]
 
 
 class BroadcastingListCls:

@@ -1,7 +1,8 @@
 """Operators of one's own: ``custom_op``, ``Library`` and what can be registered for an operator.
 
-An operator is called as ``torch.ops.<namespace>.<name>``. Its kernel is a function of tensors, or one of JAX arrays (``jax_op``,
-``register_kernel("jax")``), which then is fused, differentiated and vectorised like any function of this package.
+An operator is called as ``torch.ops.<namespace>.<name>``. Its kernel is a function of tensors, or
+one of JAX arrays (``jax_op``, ``register_kernel("jax")``), which then is fused, differentiated and
+vectorised like any function of this package.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .registry import lookup as lookup
 from .schemas import infer_schema as infer_schema
 
 __all__ = [
-    "Library", "impl", "define", "fallthrough_kernel", "impl_abstract", "register_autocast", "register_fake", "register_torch_dispatch",
-    "register_vmap", "get_ctx", "get_kernel", "custom_op", "triton_op", "wrap_triton", "infer_schema",
+    "Library", "impl", "define", "fallthrough_kernel", "impl_abstract", "register_autocast",
+    "register_fake", "register_torch_dispatch", "register_vmap", "get_ctx", "get_kernel",
+    "custom_op", "triton_op", "wrap_triton", "infer_schema",
 ]  # fmt: skip

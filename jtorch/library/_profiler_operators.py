@@ -1,4 +1,5 @@
-"""PyTorch's operators of named blocks, ``torch.ops.profiler``, which graphs call where a program has ``record_function``."""
+"""PyTorch's operators of named blocks, ``torch.ops.profiler``, which graphs call where a program
+has ``record_function``."""
 
 from __future__ import annotations
 

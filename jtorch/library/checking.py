@@ -17,7 +17,12 @@ from .registry import UserPacket
 
 __all__ = ["OpCheckError", "opcheck"]
 
-_UTILS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+_UTILS = (
+    "test_schema",
+    "test_autograd_registration",
+    "test_faketensor",
+    "test_aot_dispatch_dynamic",
+)
 
 
 class OpCheckError(Exception):
@@ -48,7 +53,8 @@ def _copies(args: tuple[object, ...], kwargs: object) -> tuple[Any, Any]:
 
 
 def _test_schema(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
-    """Arguments change if and only if the schema says so; the kernel checks itself that results are no arguments."""
+    """Arguments change if and only if the schema says so; the kernel checks itself that results are
+    no arguments."""
     args, kwargs = _copies(args, kwargs)
     before, _ = _copies((args, kwargs), {})
     with torch.no_grad():
@@ -57,10 +63,14 @@ def _test_schema(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any)
     written = {id(t) for i in op._schema.writes for t in _tensors(values[i])}
     for now, was in zip(_tensors((args, kwargs)), _tensors(before), strict=True):
         if id(now) not in written and not torch.equal(now.detach(), was.detach()):
-            raise OpCheckError(f"{op}: an argument was mutated that the schema {op._schema} does not declare to be")
+            raise OpCheckError(
+                f"{op}: an argument was mutated that the schema {op._schema} does not declare to be"
+            )
 
 
-def _test_autograd_registration(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
+def _test_autograd_registration(
+    op: OpOverload | registry.UserOverload, args: Any, kwargs: Any
+) -> None:
     """With arguments that require grad, results do, by a derivative that is registered."""
     args, kwargs = _copies(args, kwargs)
     if op._schema.is_mutable or not any(t.requires_grad for t in _tensors((args, kwargs))):
@@ -68,15 +78,21 @@ def _test_autograd_registration(op: OpOverload | registry.UserOverload, args: An
     user = getattr(op, "user", None)  # (PyTorch's own operators have their derivatives)
     if user is not None and not (user.rule or user.jax or user.composite or user.autograd_key):
         raise OpCheckError(
-            f"{op}: an argument requires grad, but no autograd formula was registered. Please use register_autograd to add one."
+            f"{op}: an argument requires grad, but no autograd formula was registered. Please use "
+            "register_autograd to add one."
         )
     out = op(*args, **kwargs)
-    if user is not None and not any(t.requires_grad for t in _tensors(out)) and any(t.is_floating_point() for t in _tensors(out)):
+    if (
+        user is not None
+        and not any(t.requires_grad for t in _tensors(out))
+        and any(t.is_floating_point() for t in _tensors(out))
+    ):
         raise OpCheckError(f"{op}: an argument requires grad, but no result does")
 
 
 def _test_faketensor(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
-    """Without data, results have the same shapes, dtypes, strides and devices; sizes that data decide may be any."""
+    """Without data, results have the same shapes, dtypes, strides and devices; sizes that data
+    decide may be any."""
     args, kwargs = _copies(args, kwargs)
     mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
     fake_args, fake_kwargs = _map(lambda t: mode.from_tensor(t.detach()), (args, kwargs))
@@ -90,11 +106,15 @@ def _test_faketensor(op: OpOverload | registry.UserOverload, args: Any, kwargs: 
         for what in ("shape", "dtype", "device"):
             a, b = getattr(r, what), getattr(f, what)
             if what == "shape" and _decided_by_data(b) and len(a) == len(b):
-                a, b = ([n for n, m in zip(sizes, b, strict=True) if type(m) is int] for sizes in (a, b))
+                a, b = (
+                    [n for n, m in zip(sizes, b, strict=True) if type(m) is int] for sizes in (a, b)
+                )
             if a != b:
                 raise OpCheckError(f"{op}: result {i} has {what} {a}, but the fake impl gives {b}")
         if not _decided_by_data(f.shape) and r.stride() != f.stride():
-            raise OpCheckError(f"{op}: result {i} has strides {r.stride()}, but the fake impl gives {f.stride()}")
+            raise OpCheckError(
+                f"{op}: result {i} has strides {r.stride()}, but the fake impl gives {f.stride()}"
+            )
 
 
 def _decided_by_data(sizes: torch.Size) -> bool:
@@ -122,7 +142,9 @@ def _test_aot_dispatch_dynamic(
             if roots and leaves:
                 total = sum((t.abs().sum() for t in roots), torch.zeros(()))
                 grads = torch.autograd.grad(total, leaves, allow_unused=True)
-            found.append([t.detach() for t in itertools.chain(out, [g for g in grads if g is not None])])
+            found.append(
+                [t.detach() for t in itertools.chain(out, [g for g in grads if g is not None])]
+            )
     torch.testing.assert_close(*found, atol=atol, rtol=rtol, equal_nan=True)
 
 
@@ -136,10 +158,12 @@ def opcheck(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> dict[str, Any]:
-    """Runs an operator on sample arguments to see whether what is registered for it is right; gives ``"SUCCESS"`` or the exception by test.
+    """Runs an operator on sample arguments to see whether what is registered for it is right; gives
+    ``"SUCCESS"`` or the exception by test.
 
-    It compares the schema with what the kernel changes, the results of ``register_fake`` with real ones, and recorded with immediate runs,
-    and asks for a derivative. Gradients themselves are for ``gradcheck``.
+    It compares the schema with what the kernel changes, the results of ``register_fake`` with real
+    ones, and recorded with immediate runs, and asks for a derivative. Gradients themselves are for
+    ``gradcheck``.
 
     Raises:
         OpCheckError: if a test fails, with ``raise_exception``.
@@ -153,7 +177,10 @@ def opcheck(
             f"{op}: {[n.replace('default', '') for n in op.overloads()]}"
         )
     if not isinstance(overload, OpOverload):
-        what = f"op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}"
+        what = (
+            "op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got "
+            f"{type(op)}"
+        )
         raise ValueError(f"opcheck(op, ...): {what}")
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     if unknown := [n for n in names if n not in _UTILS]:
@@ -165,7 +192,9 @@ def opcheck(
             globals()[f"_{name}"](overload, args, kwargs or {}, **options)
         except Exception as error:
             if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)") from error
+                raise OpCheckError(
+                    f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"
+                ) from error
             results[name] = error
         else:
             results[name] = "SUCCESS"

@@ -25,7 +25,11 @@ def _types(device_types: Any) -> list[str | None]:
     Raises:
         RuntimeError: for a type that there is not.
     """
-    found = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
+    found = (
+        [device_types]
+        if device_types is None or isinstance(device_types, str)
+        else list(device_types)
+    )
     for kind in found:
         if kind is not None and kind != "jax":
             torch.device(kind)
@@ -33,15 +37,25 @@ def _types(device_types: Any) -> list[str | None]:
 
 
 class CustomOpDef:
-    """A user operator: call it, or register for it how it runs elsewhere, its derivative, its shapes, its rule for ``vmap``."""
+    """A user operator: call it, or register for it how it runs elsewhere, its derivative, its
+    shapes, its rule for ``vmap``."""
 
-    def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None) -> None:
-        self._namespace, self._name, self._init_fn, self._tags = namespace, name, fn, list(tags or ())
+    def __init__(
+        self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None
+    ) -> None:
+        self._namespace, self._name, self._init_fn, self._tags = (
+            namespace,
+            name,
+            fn,
+            list(tags or ()),
+        )
         self._schema = schema
         previous = _defined.get(self._qualname)
         if previous is not None:
             registry.forget(previous._opoverload)
-        self._opoverload: UserOverload = registry.define(namespace, f"{name}{schema}", [Tag.pt2_compliant_tag, *self._tags])
+        self._opoverload: UserOverload = registry.define(
+            namespace, f"{name}{schema}", [Tag.pt2_compliant_tag, *self._tags]
+        )
         self._user.opaque = True
         self._user.where = str(sys.modules.get(fn.__module__, fn.__module__))
         _defined[self._qualname] = self
@@ -61,8 +75,11 @@ class CustomOpDef:
         """Calls the operator."""
         return self._opoverload(*args, **kwargs)
 
-    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
-        """The kernel for some device types (None: all); also a decorator. For ``"jax"`` it is a function of JAX arrays, for all devices."""
+    def register_kernel(
+        self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /
+    ) -> Callable[..., Any]:
+        """The kernel for some device types (None: all); also a decorator. For ``"jax"`` it is a
+        function of JAX arrays, for all devices."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             schema = self._opoverload._schema
@@ -71,7 +88,10 @@ class CustomOpDef:
                 and not schema.tensors
                 and not any(a.type == "Device" and a.name == "device" for a in schema.arguments)
             ):
-                raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
+                raise ValueError(
+                    "Functions without tensor inputs are required to have a `device: torch.device` "
+                    "argument"
+                )
             for device in _types(device_types):
                 if device == "jax":
                     self._user.jax = JaxKernel(self._opoverload._schema, fn)
@@ -83,12 +103,16 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """The function that gives results of the right shape and dtype for tensors without data; also a decorator."""
+        """The function that gives results of the right shape and dtype for tensors without data;
+        also a decorator."""
         self._user.fake = fn
         return fn
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
-        """The derivative: ``backward(ctx, *grads)`` gives one gradient for each argument; ``setup_context(ctx, inputs, output)`` saves.
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """The derivative: ``backward(ctx, *grads)`` gives one gradient for each argument;
+        ``setup_context(ctx, inputs, output)`` saves.
 
         Raises:
             RuntimeError: if the operator changes its arguments.
@@ -96,21 +120,25 @@ class CustomOpDef:
         schema = self._opoverload._schema
         if schema.is_mutable:
             raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. Please create a functional "
-                "operator and register an autograd formula for that."
+                f"Cannot register autograd formula for non-functional operator {self} with schema "
+                f"{schema}. Please create a functional operator and register an autograd formula "
+                "for that."
             )
         registry.refuse_named_tensors(schema, str(schema), "register_autograd")
         self._user.rule = (backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """The rule for ``vmap``: ``func(info, in_dims, *args)`` gives ``(output, out_dims)``; also a decorator."""
+        """The rule for ``vmap``: ``func(info, in_dims, *args)`` gives ``(output, out_dims)``; also
+        a decorator."""
 
         def register(func: Callable[..., object]) -> None:
             self._user.vmap = func
 
         return register if func is None else register(func)
 
-    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
+    def register_torch_dispatch(
+        self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /
+    ) -> Callable[..., Any]:
         """What a dispatch mode or a tensor class does with the operator; also a decorator."""
 
         def register(fn: Callable[..., object]) -> Callable[..., Any]:
@@ -120,7 +148,8 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
-        """Makes floating point arguments ``cast_inputs`` where autocasting is on for a device type."""
+        """Makes floating point arguments ``cast_inputs`` where autocasting is on for a device
+        type."""
         if device_type not in ("cpu", "cuda"):
             raise ValueError(f"Unknown device type: {device_type}")
         self._user.autocast[device_type] = cast_inputs
@@ -147,10 +176,11 @@ def custom_op(
     schema: str | None = None,
     tags: object = None,
 ) -> Any:
-    """Makes a function of tensors an operator, which autograd and other transformations do not see into; also a decorator.
+    """Makes a function of tensors an operator, which autograd and other transformations do not see
+    into; also a decorator.
 
-    ``name`` is ``"namespace::name"``; the schema follows from the annotations unless it is given. ``mutates_args`` names the arguments that
-    the function changes in place.
+    ``name`` is ``"namespace::name"``; the schema follows from the annotations unless it is given.
+    ``mutates_args`` names the arguments that the function changes in place.
 
     Raises:
         ValueError: for a name without namespace, and for annotations that no schema can have.
@@ -160,15 +190,18 @@ def custom_op(
     def define(fn: Callable[..., object]) -> CustomOpDef:
         namespace, opname, _ = registry.split_name(name)
         text = schema if schema is not None else infer_schema(fn, mutates_args=mutates_args)
-        registry.refuse_named_tensors(registry.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op")
+        registry.refuse_named_tensors(
+            registry.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op"
+        )
         made = CustomOpDef(namespace, opname, text, fn, tags)
         expected = set() if isinstance(mutates_args, str) else set(mutates_args)
         if schema is not None and not isinstance(mutates_args, str):
             mutated = {a.name for a in made._opoverload._schema.arguments if a.is_write}
             if mutated != expected:
                 raise ValueError(
-                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema suggests that "
-                    f"the op mutates {mutated} which is different from what was provided to us in `mutates_args`. Please make these "
+                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+                    f"`schema={schema}. The schema suggests that the op mutates {mutated} which is "
+                    "different from what was provided to us in `mutates_args`. Please make these "
                     "consistent."
                 )
         made.register_kernel(device_types)(fn)
@@ -177,12 +210,20 @@ def custom_op(
     return define if fn is None else define(fn)
 
 
-def jax_op(name: str, fn: Callable[..., Any] | None = None, /, *, schema: str | None = None, differentiable: bool = True) -> Any:
+def jax_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    schema: str | None = None,
+    differentiable: bool = True,
+) -> Any:
     """Makes a function of JAX arrays an operator on tensors; also a decorator. Only in jtorch.
 
-    Tensors (annotated ``jax.Array``) come as arrays, everything else is fixed when the kernel is traced. Calls are recorded and fused like
-    those of any function; gradients, shapes and ``vmap`` follow from JAX, unless registered. Kernels of Pallas or of XLA's FFI serve as
-    well; they mostly need ``register_autograd``.
+    Tensors (annotated ``jax.Array``) come as arrays, everything else is fixed when the kernel is
+    traced. Calls are recorded and fused like those of any function; gradients, shapes and ``vmap``
+    follow from JAX, unless registered. Kernels of Pallas or of XLA's FFI serve as well; they mostly
+    need ``register_autograd``.
 
     Examples:
         >>> import jax, jtorch as torch
@@ -199,20 +240,37 @@ def jax_op(name: str, fn: Callable[..., Any] | None = None, /, *, schema: str | 
 
     def define(fn: Callable[..., Any]) -> CustomOpDef:
         namespace, opname, _ = registry.split_name(name)
-        made = CustomOpDef(namespace, opname, schema if schema is not None else infer_schema(fn, mutates_args=()), fn)
+        made = CustomOpDef(
+            namespace,
+            opname,
+            schema if schema is not None else infer_schema(fn, mutates_args=()),
+            fn,
+        )
         made._user.jax = JaxKernel(made._opoverload._schema, fn, differentiable)
         return made
 
     return define if fn is None else define(fn)
 
 
-_NO_TRITON = "there is no Triton for XLA's arrays here; write the kernel with jax.experimental.pallas and jax_op()"
+_NO_TRITON = (
+    "there is no Triton for XLA's arrays here; write the kernel with jax.experimental.pallas and "
+    "jax_op()"
+)
 
 
-def triton_op(name: str, fn: Callable[..., object] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
-    """Makes a function of tensors an operator, as ``custom_op`` does; also a decorator. It runs as long as it calls no Triton kernel.
+def triton_op(
+    name: str,
+    fn: Callable[..., object] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    schema: str | None = None,
+) -> Any:
+    """Makes a function of tensors an operator, as ``custom_op`` does; also a decorator. It runs as
+    long as it calls no Triton kernel.
 
-    Packages define operators so that have other kernels for the CPU, by ``register_kernel`` or in the function itself.
+    Packages define operators so that have other kernels for the CPU, by ``register_kernel`` or in
+    the function itself.
     """
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 

@@ -1,4 +1,5 @@
-"""``Library``, ``define`` and ``impl``: operators from their schemas, and what is registered for them by name."""
+"""``Library``, ``define`` and ``impl``: operators from their schemas, and what is registered for
+them by name."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _owners: set[str] = set()
 
 
 class Library:
-    """Operators of one namespace: ``"DEF"`` may exist once for it, ``"FRAGMENT"`` adds more, ``"IMPL"`` only registers kernels.
+    """Operators of one namespace: ``"DEF"`` may exist once for it, ``"FRAGMENT"`` adds more,
+    ``"IMPL"`` only registers kernels.
 
     Raises:
         ValueError: for another kind, or a namespace that is PyTorch's own.
@@ -28,14 +30,18 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
-            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
         if kind == "DEF":
             if ns in _owners:
                 raise RuntimeError(
-                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a "
-                    "single TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL (which "
-                    "can be duplicated).  If you really intended to define operators for a single namespace in a distributed way, you can "
-                    "use TORCH_LIBRARY_FRAGMENT to explicitly indicate this."
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; "
+                    "please put all of your definitions in a single TORCH_LIBRARY block.  If you "
+                    "were trying to specify implementations, consider using TORCH_LIBRARY_IMPL "
+                    "(which can be duplicated).  If you really intended to define operators for a "
+                    "single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to "
+                    "explicitly indicate this."
                 )
             _owners.add(ns)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
@@ -48,52 +54,78 @@ class Library:
         """Defines an operator, ``"name(Tensor x) -> Tensor"``, and gives its name.
 
         Raises:
-            RuntimeError: for an operator that is defined already, or in a library of kind ``"IMPL"``.
+            RuntimeError: for an operator that is defined already, or in a library of kind
+                ``"IMPL"``.
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
-            raise RuntimeError("def(): cannot define an operator in a library of kind IMPL; use DEF or FRAGMENT")
+            raise RuntimeError(
+                "def(): cannot define an operator in a library of kind IMPL; use DEF or FRAGMENT"
+            )
         made = registry.define(self.ns, schema, tags)
         self._mine.append(made)
-        return made._opname if made._overloadname == "default" else f"{made._opname}.{made._overloadname}"
+        return (
+            made._opname
+            if made._overloadname == "default"
+            else f"{made._opname}.{made._overloadname}"
+        )
 
     def impl(
-        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
     ) -> None:
-        """Registers the kernel of an operator for a dispatch key: ``"CPU"``, ``"CUDA"``, ``"Meta"``, ``"Autograd"``, ``"Composite..."``.
+        """Registers the kernel of an operator for a dispatch key: ``"CPU"``, ``"CUDA"``,
+        ``"Meta"``, ``"Autograd"``, ``"Composite..."``.
 
-        An operator of PyTorch's own gets another kernel for a device, below its derivative, as long as this library is there. All calls of
-        the program then look for such kernels, in this thread and in those that begin later, which makes them slow.
+        An operator of PyTorch's own gets another kernel for a device, below its derivative, as long
+        as this library is there. All calls of the program then look for such kernels, in this
+        thread and in those that begin later, which makes them slow.
 
         Raises:
             TypeError: if ``fn`` is no function.
             RuntimeError: for another key than that of the library.
-            NotImplementedError: for an operator of PyTorch's own, and another key than that of a device, or one that PyTorch writes with
-                others.
+            NotImplementedError: for an operator of PyTorch's own, and another key than that of a
+                device, or one that PyTorch writes with others.
         """
         if not callable(fn):
-            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
         if with_keyset:
             raise not_offered("Library.impl(with_keyset=True)", "there are no dispatch key sets")
         del allow_override
         if dispatch_key and self.dispatch_key and dispatch_key != self.dispatch_key:
             raise RuntimeError(
-                f'impl("{op_name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the '
-                f"enclosing TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this "
+                f'impl("{op_name}", ...): Explicitly provided dispatch key ({dispatch_key}) is '
+                "inconsistent with the dispatch key of the "
+                f"enclosing TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a "
+                "separate TORCH_LIBRARY_IMPL block for this "
                 "dispatch key and move your impl() there."
             )
         if self.ns in _RESERVED:
             overriding.override(self, op_name, fn, dispatch_key or self.dispatch_key)
             return
-        name = op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
+        name = (
+            op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
+        )
         key = dispatch_key or self.dispatch_key
         registry.when_defined(name, lambda overload: _implement(overload, key, fn))
 
-    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+    def fallback(
+        self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
+    ) -> None:
         """Not offered: kernels are registered for one operator each."""
         del fn, dispatch_key, with_keyset
-        raise not_offered("Library.fallback()", "kernels are registered for one operator each; use a dispatch mode")
+        raise not_offered(
+            "Library.fallback()",
+            "kernels are registered for one operator each; use a dispatch mode",
+        )
 
     def _destroy(self) -> None:
         """Takes the operators that were defined here out again."""
@@ -140,7 +172,9 @@ def _implement(overload: UserOverload, key: str, fn: Callable[..., Any]) -> None
     elif key == "JAX":
         user.jax = JaxKernel(overload._schema, fn)
     else:
-        raise not_offered(f"Library.impl(dispatch_key={key!r})", "there is no such step in a call here")
+        raise not_offered(
+            f"Library.impl(dispatch_key={key!r})", "there is no such step in a call here"
+        )
 
 
 def _keep(lib: Any, overload: UserOverload) -> None:
@@ -148,10 +182,19 @@ def _keep(lib: Any, overload: UserOverload) -> None:
         lib._mine.append(overload)
 
 
-def define(qualname: object, schema: Any, alias_analysis: str = "", *, lib: Library | None = None, tags: object = ()) -> Any:
-    """Defines ``torch.ops.<namespace>.<name>`` from its name and its schema ``"(Tensor x) -> Tensor"``.
+def define(
+    qualname: object,
+    schema: Any,
+    alias_analysis: str = "",
+    *,
+    lib: Library | None = None,
+    tags: object = (),
+) -> Any:
+    """Defines ``torch.ops.<namespace>.<name>`` from its name and its schema
+    ``"(Tensor x) -> Tensor"``.
 
-    With a ``Library`` and a schema that has the name, a decorator for the operator's kernel: an older form.
+    With a ``Library`` and a schema that has the name, a decorator for the operator's kernel: an
+    older form.
 
     Raises:
         ValueError: if they are no such things.
@@ -164,19 +207,27 @@ def define(qualname: object, schema: Any, alias_analysis: str = "", *, lib: Libr
 
         return decorate
     if not isinstance(qualname, str):
-        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+        raise ValueError(
+            "define(qualname, schema): expected qualname to be instance of str, got "
+            f"{type(qualname)}"
+        )
     namespace, name, overload = registry.split_name(qualname)
     if not isinstance(schema, str) or not re.fullmatch(r"\s*\(.*\) -> .*", schema, re.DOTALL):
-        raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
+            f'Tensor" but got "{schema}"'
+        )
     full = name if overload == "default" else f"{name}.{overload}"
     _keep(lib, registry.define(namespace, f"{full}{schema.strip()}", tags))
     return None
 
 
 def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Registers the kernel of an operator for device types, or ``"default"`` for all; also a decorator.
+    """Registers the kernel of an operator for device types, or ``"default"`` for all; also a
+    decorator.
 
-    With a ``Library``, the operator's name and a dispatch key, a decorator for ``Library.impl``: an older form.
+    With a ``Library``, the operator's name and a dispatch key, a decorator for ``Library.impl``: an
+    older form.
     """
     if isinstance(qualname, Library):
 
@@ -203,12 +254,18 @@ def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None 
 
 
 def register_kernel(
-    op: object, device_types: str | Sequence[str] | None, func: Callable[..., object] | None = None, /, *, lib: Library | None = None
+    op: object,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., object] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
 ) -> Any:
     """The kernel of an operator for some device types; also a decorator.
 
-    ``None``, and ``"default"`` for an operator that was not made by ``custom_op``, stand for all; ``"jax"`` for a function of JAX
-    arrays. Keys such as ``"CPU"`` are taken as by ``impl``, and the operator may be defined later.
+    ``None``, and ``"default"`` for an operator that was not made by ``custom_op``, stand for all;
+    ``"jax"`` for a function of JAX arrays. Keys such as ``"CPU"`` are taken as by ``impl``, and the
+    operator may be defined later.
 
     Raises:
         ValueError: for something else than types of devices.
@@ -222,10 +279,21 @@ def register_kernel(
         op = op._name
 
     def register(fn: Callable[..., object]) -> Callable[..., Any]:
-        types = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
+        types = (
+            [device_types]
+            if device_types is None or isinstance(device_types, str)
+            else list(device_types)
+        )
         if "jax" in types:
-            registry.when_defined(op, lambda overload: setattr(overload.user, "jax", JaxKernel(overload._schema, fn)))
-        impl(op, ["default" if kind is None else kind for kind in types if kind != "jax"], fn, lib=lib)
+            registry.when_defined(
+                op, lambda overload: setattr(overload.user, "jax", JaxKernel(overload._schema, fn))
+            )
+        impl(
+            op,
+            ["default" if kind is None else kind for kind in types if kind != "jax"],
+            fn,
+            lib=lib,
+        )
         return fn
 
     return register if func is None else register(func)
@@ -251,13 +319,24 @@ def register_fake(
     return register if func is None else register(func)
 
 
-def impl_abstract(qualname: str, func: Callable[..., object] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
+def impl_abstract(
+    qualname: str,
+    func: Callable[..., object] | None = None,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+) -> Any:
     """The old name of ``register_fake``."""
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel)
 
 
 def register_autograd(
-    op: object, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
+    op: object,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Library | None = None,
 ) -> None:
     """The derivative of an operator: see ``CustomOpDef.register_autograd``."""
     del lib
@@ -265,14 +344,17 @@ def register_autograd(
     schema = overload._schema
     if schema.is_mutable:
         raise RuntimeError(
-            f"Cannot register autograd formula for non-functional operator {overload} with schema {schema}. Please create a functional "
-            "operator and register an autograd formula for that."
+            f"Cannot register autograd formula for non-functional operator {overload} with schema "
+            f"{schema}. Please create a functional operator and register an autograd formula for "
+            "that."
         )
     registry.refuse_named_tensors(schema, str(schema), "register_autograd")
     overload.user.rule = (backward, setup_context)
 
 
-def register_vmap(op: object, func: Callable[..., object] | None = None, /, *, lib: Library | None = None) -> Any:
+def register_vmap(
+    op: object, func: Callable[..., object] | None = None, /, *, lib: Library | None = None
+) -> Any:
     """The rule of an operator for ``vmap``: see ``CustomOpDef.register_vmap``; also a decorator."""
     del lib
     overload = registry.found(op)
@@ -285,7 +367,12 @@ def register_vmap(op: object, func: Callable[..., object] | None = None, /, *, l
 
 
 def register_torch_dispatch(
-    op: object, torch_dispatch_class: Any, func: Callable[..., object] | None = None, /, *, lib: Library | None = None
+    op: object,
+    torch_dispatch_class: Any,
+    func: Callable[..., object] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
 ) -> Any:
     """What a dispatch mode or a tensor class does with an operator; also a decorator."""
     del lib
@@ -298,8 +385,11 @@ def register_torch_dispatch(
     return register if func is None else register(func)
 
 
-def register_autocast(op: object, device_type: str, cast_inputs: object, /, *, lib: Library | None = None) -> None:
-    """Makes floating point arguments of an operator ``cast_inputs`` where autocasting is on for a device type."""
+def register_autocast(
+    op: object, device_type: str, cast_inputs: object, /, *, lib: Library | None = None
+) -> None:
+    """Makes floating point arguments of an operator ``cast_inputs`` where autocasting is on for a
+    device type."""
     del lib
     if device_type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type: {device_type}")
@@ -309,4 +399,6 @@ def register_autocast(op: object, device_type: str, cast_inputs: object, /, *, l
 def get_kernel(op: object, dispatch_key: object) -> Any:
     """Not offered: kernels have no calling convention of their own."""
     del op, dispatch_key
-    raise not_offered("get_kernel()", "there is no dispatcher whose kernels could be called past it")
+    raise not_offered(
+        "get_kernel()", "there is no dispatcher whose kernels could be called past it"
+    )

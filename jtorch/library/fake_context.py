@@ -1,4 +1,5 @@
-"""``get_ctx``: what the functions that ``register_fake`` was given ask for sizes that depend on data."""
+"""``get_ctx``: what the functions that ``register_fake`` was given ask for sizes that depend on
+data."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class FakeImplCtx:
         self._shape_env = _fake_mode.shape_env
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
-        """A new symbol for a size of a result, which depends on the elements of the operands, and lies between ``min`` and ``max``.
+        """A new symbol for a size of a result, which depends on the elements of the operands, and
+        lies between ``min`` and ``max``.
 
         Raises:
             DynamicOutputShapeException: if the tensors without data are of a mode without symbols.
@@ -32,13 +34,13 @@ class FakeImplCtx:
             raise torch._subclasses.fake_tensor.DynamicOutputShapeException(self._op)
         if isinstance(min, Sym) or isinstance(max, Sym):
             raise ValueError(
-                f"ctx.new_dynamic_size(min={min}, max={max}): expected min and max to be statically known ints but got SymInt. This is "
-                "not supported."
+                f"ctx.new_dynamic_size(min={min}, max={max}): expected min and max to be "
+                "statically known ints but got SymInt. This is not supported."
             )
         if min < 0:
             raise ValueError(
-                f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal to 0: this API can only create "
-                "non-negative sizes."
+                f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal "
+                "to 0: this API can only create non-negative sizes."
             )
         return of(self._shape_env).number(min, max, size=True)
 
@@ -59,15 +61,18 @@ class _OnMeta(FakeImplCtx):
         """Not possible: sizes of tensors on ``meta`` are numbers."""
         del min, max
         raise RuntimeError(
-            "You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but this operator may return an output "
-            "Tensor with data-dependent shape. Meta Tensors don't support operators with outputs that have data-dependent shapes but "
-            "FakeTensors do. If your operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta "
-            "kernel does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
+            "You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but "
+            "this operator may return an output Tensor with data-dependent shape. Meta Tensors "
+            "don't support operators with outputs that have data-dependent shapes but FakeTensors "
+            "do. If your operator does not return an output with data-dependent shape, make sure "
+            "the FakeTensor and/or meta kernel does not call torch.library.get_ctx(). Otherwise, "
+            "please use FakeTensors."
         )
 
 
 def get_ctx() -> FakeImplCtx:
-    """What a function that ``register_fake`` was given may ask while it runs: ``get_ctx().new_dynamic_size()`` is a size that data decide.
+    """What a function that ``register_fake`` was given may ask while it runs:
+    ``get_ctx().new_dynamic_size()`` is a size that data decide.
 
     Outside of such functions there is nothing to ask: sizes asked for there raise RuntimeError.
 
@@ -78,7 +83,9 @@ def get_ctx() -> FakeImplCtx:
         ...     return x.nonzero()
         >>> @places.register_fake
         ... def _(x):
-        ...     return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64)
+        ...     return x.new_empty(
+        ...         torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64
+        ...     )
         >>> class Module(torch.nn.Module):
         ...     def forward(self, x):
         ...         return places(x)

@@ -1,4 +1,5 @@
-"""Kernels on JAX arrays for user operators: recorded, fused and differentiated like the operators of this package."""
+"""Kernels on JAX arrays for user operators: recorded, fused and differentiated like the operators
+of this package."""
 
 from __future__ import annotations
 
@@ -23,12 +24,20 @@ def _kind(declared: str) -> int:
 
 
 class JaxKernel:
-    """A function of arrays with the parameters of a schema. Tensors come as arrays, everything else as it is and hashable."""
+    """A function of arrays with the parameters of a schema. Tensors come as arrays, everything else
+    as it is and hashable."""
 
-    def __init__(self, schema: Schema, body: Callable[..., Any], differentiable: bool = True) -> None:
+    def __init__(
+        self, schema: Schema, body: Callable[..., Any], differentiable: bool = True
+    ) -> None:
         self.name = schema.name.replace("::", "_")
         self.schema, self.body = schema, body
-        params = tuple([Param(a.name, _kind(a.type), a.default_value, a.kwarg_only, a.type) for a in schema.arguments])
+        params = tuple(
+            [
+                Param(a.name, _kind(a.type), a.default_value, a.kwarg_only, a.type)
+                for a in schema.arguments
+            ]
+        )
         self.op = Op(
             name=self.name,
             body=self._run,
@@ -63,7 +72,8 @@ class JaxKernel:
 
 
 def _static(x: float) -> object:
-    """An argument that is no tensor, as a kernel is given it: dtypes as NumPy's, lists as tuples."""
+    """An argument that is no tensor, as a kernel is given it: dtypes as NumPy's, lists as
+    tuples."""
     if isinstance(x, dtype):
         return x.np
     return tuple([_static(i) for i in x]) if isinstance(x, (list, tuple)) else x

@@ -1,4 +1,5 @@
-"""Other kernels for PyTorch's own operators: a dispatch mode that every call of the program then goes through."""
+"""Other kernels for PyTorch's own operators: a dispatch mode that every call of the program then
+goes through."""
 
 from __future__ import annotations
 
@@ -39,13 +40,19 @@ class _Kernels:
         """True: programs' own modes come before it."""
         return True
 
-    def __torch_dispatch__(self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         del types
         kwargs = kwargs or {}
         values = func.complete(args, kwargs)
         tensors = operands(func, values)
         place = func._schema.places.get("device")
-        asked = torch.device("cpu") if place is None or values[place] is None else torch.device(values[place])
+        asked = (
+            torch.device("cpu")
+            if place is None or values[place] is None
+            else torch.device(values[place])
+        )
         found = self.known.get((func, tensors[0].device.type if tensors else asked.type))
         if not found:
             return func(*args, **kwargs)
@@ -60,7 +67,8 @@ def override(library: Any, name: object, fn: Callable[..., object], key: str) ->
     """Gives an operator another kernel for a device, as long as a library is there.
 
     Raises:
-        NotImplementedError: for another key, and for operators that are written with others before kernels are looked for.
+        NotImplementedError: for another key, and for operators that are written with others before
+            kernels are looked for.
         RuntimeError: for an operator that there is not.
     """
     func = name if isinstance(name, OpOverload) else _named(library.ns, str(name))
@@ -70,7 +78,10 @@ def override(library: Any, name: object, fn: Callable[..., object], key: str) ->
         name = f"Library.impl(dispatch_key={key!r}) of an operator of PyTorch's"
         raise not_offered(name, "only devices have kernels here; use a dispatch mode")
     if parts_of(func) is not None:
-        raise not_offered(f"Library.impl of {func}", "it is written with other operators, which can be given other kernels")
+        raise not_offered(
+            f"Library.impl of {func}",
+            "it is written with other operators, which can be given other kernels",
+        )
     _KERNELS.known.setdefault((func, _DEVICES[key]), []).append((id(library), fn))
     if _KERNELS not in EVERYWHERE:
         EVERYWHERE.append(_KERNELS)
@@ -85,7 +96,9 @@ def _named(namespace: str, name: str) -> OpOverload:
     try:
         return getattr(getattr(namespace_of(namespace), packet), overload or "default")
     except AttributeError:
-        raise RuntimeError(f"Could not find schema for {namespace}::{packet}{'.' * bool(overload)}{overload}") from None
+        raise RuntimeError(
+            f"Could not find schema for {namespace}::{packet}{'.' * bool(overload)}{overload}"
+        ) from None
 
 
 def forget(owner: int) -> None:

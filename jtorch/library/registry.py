@@ -1,7 +1,8 @@
 """User operators: what is registered for each, and how a call of one runs.
 
-An operator has kernels by device type, on tensors, or one kernel on JAX arrays for all devices; a derivative; a function of shapes for
-tensors without data; a rule for ``vmap``. The last three follow from a JAX kernel where they are not given.
+An operator has kernels by device type, on tensors, or one kernel on JAX arrays for all devices; a
+derivative; a function of shapes for tensors without data; a rule for ``vmap``. The last three
+follow from a JAX kernel where they are not given.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", 
 
 
 class _Below(threading.local):
-    """Whether operators run below autograd, as the kernels that are registered for the key ``Autograd`` want it."""
+    """Whether operators run below autograd, as the kernels that are registered for the key
+    ``Autograd`` want it."""
 
     active = False
 
@@ -69,9 +71,12 @@ class UserOverload(OpOverload):
             if not fits(a.type, x):
                 kind = a.type.replace("SymInt", "int")
                 raise RuntimeError(
-                    f"{schema.name}() Expected a value of type '{kind}' for argument '{a.name}' but instead found type "
-                    f"'{type(x).__name__}'.\nPosition: {i}\nValue: {x!r}\nDeclaration: {schema}\nCast error details: Unable to cast {x} to "
-                    f"{kind}"
+                    f"{schema.name}() Expected a value of type '{kind}' for argument '{a.name}' "
+                    f"but instead found type '{type(x).__name__}'.\n"
+                    f"Position: {i}\n"
+                    f"Value: {x!r}\n"
+                    f"Declaration: {schema}\n"
+                    f"Cast error details: Unable to cast {x} to {kind}"
                 )
 
 
@@ -81,7 +86,11 @@ class UserPacket(OpOverloadPacket):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the only overload, or the first one that the arguments fit."""
         overloads = self.all()
-        return overloads[0](*args, **kwargs) if len(overloads) == 1 else super().__call__(*args, **kwargs)
+        return (
+            overloads[0](*args, **kwargs)
+            if len(overloads) == 1
+            else super().__call__(*args, **kwargs)
+        )
 
 
 def split_name(qualname: str) -> tuple[str, str, str]:
@@ -93,7 +102,8 @@ def split_name(qualname: str) -> tuple[str, str, str]:
     parts = qualname.split("::")
     if len(parts) != 2 or not all(parts):
         raise ValueError(
-            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs '
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The '
+            "qualname passed to the torch.library APIs "
             "must consist of a namespace and a name, e.g. aten::sin"
         )
     name, _, overload = parts[1].partition(".")
@@ -112,7 +122,9 @@ def _as_written(text: str) -> str:
     for i in range(0, len(parts), 2):
         part = re.sub(r"\s*=\s*", "=", re.sub(r"\s+", " ", parts[i]))
         part = re.sub(r"\s*,\s*", ", ", re.sub(r"\s*->\s*", " -> ", part))
-        parts[i] = re.sub(r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part))
+        parts[i] = re.sub(
+            r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part)
+        )
     return "".join(parts)
 
 
@@ -121,17 +133,22 @@ def parsed(namespace: str, text: str) -> Schema:
     return Schema(_as_written(text), namespace)
 
 
-#: The words that types of parameters and results begin with. (Classes of TorchScript are none that anything could give.)
+#: The words that types of parameters and results begin with. (Classes of TorchScript are none that
+#: anything could give.)
 _TYPES = frozenset(
-    "Tensor SymInt SymBool int float bool str complex Scalar ScalarType Layout Device DeviceIndex MemoryFormat Storage Stream QScheme "
-    "Generator Quantizer ConstQuantizerPtr Dict Union Future Await RRef Any AnyEnumType AnyClassType None NoneType Capsule "
-    "__torch__".split()
+    "Tensor SymInt SymBool int float bool str complex Scalar ScalarType Layout Device DeviceIndex "
+    "MemoryFormat Storage Stream QScheme Generator Quantizer ConstQuantizerPtr Dict Union Future "
+    "Await RRef Any AnyEnumType AnyClassType None NoneType Capsule __torch__".split()
 )
 
 _INSTEAD = {
-    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. `SymInt` corresponds to c10::SymInt in C++ "
-    "while `int` in schema corresponds to the int64_t type in C++.",
-    "double": "Use `float` instead of `double` in an operator's schema string. `float` in schema corresponds to the double type in C++",
+    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. "
+    "`SymInt` corresponds to c10::SymInt in C++ while `int` in schema corresponds to "
+    "the int64_t type in C++.",
+    "double": (
+        "Use `float` instead of `double` in an operator's schema string. `float` in schema "
+        "corresponds to the double type in C++"
+    ),
 }
 
 
@@ -149,8 +166,9 @@ def _check_types(text: str) -> None:
         place = re.search(rf"(?<=[(,>]){word[0]}\b|(?<=[(,>] ){word[0]}\b", text)
         start = 0 if place is None else place.start()
         why = _INSTEAD.get(word[0]) or (
-            "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please "
-            "see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+            "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, "
+            "bool, Scalar; for a full list, please see "
+            "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
         )
         raise RuntimeError(f"\n{why}:\n{text}\n{' ' * start}{'~' * len(word[0])} <--- HERE\n")
 
@@ -163,11 +181,15 @@ def refuse_named_tensors(schema: Schema, text: str, what: str) -> None:
     """
     if any(a.kwarg_only and a.is_tensor for a in schema.arguments):
         please = "Please" if what == "custom_op" else "In the original definition of the op, please"
-        raise NotImplementedError(f"{what} with kwarg-only Tensor args. {please} make your tensors not kwarg-only. Got: {text}")
+        raise NotImplementedError(
+            f"{what} with kwarg-only Tensor args. {please} make your tensors not kwarg-only. Got: "
+            f"{text}"
+        )
 
 
 def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
-    """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or several.
+    """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or
+    several.
 
     Raises:
         RuntimeError: if there is one of that name already, or for types that there are not.
@@ -185,8 +207,9 @@ def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
         packet = owner.__dict__[name] = owner._packets[name] = UserPacket(namespace, name, {})
     if overload in packet._signatures:
         raise RuntimeError(
-            f"Tried to register an operator ({namespace}::{text}) with the same name and overload name multiple times. Each overload's "
-            "schema should only be registered with a single call to def()."
+            f"Tried to register an operator ({namespace}::{text}) with the same name and overload "
+            "name multiple times. Each overload's schema should only be registered with a single "
+            "call to def()."
         )
     packet._signatures[overload] = text
     made = packet.__dict__[overload] = UserOverload(packet, overload, text)
@@ -201,11 +224,14 @@ _PENDING: dict[tuple[str, str, str], list[Callable[[UserOverload], None]]] = {}
 
 
 def when_defined(op: object, register: Callable[[UserOverload], None]) -> None:
-    """Registers something for an operator now, or as soon as it is defined: a library may bring its kernels first."""
+    """Registers something for an operator now, or as soon as it is defined: a library may bring its
+    kernels first."""
     if isinstance(op, str):
         namespace, name, overload = split_name(op)
         known = lookup(namespace, name)
-        if (known is None or overload not in known._signatures) and getattr(namespace_of(namespace), name, None) is None:
+        if (known is None or overload not in known._signatures) and getattr(
+            namespace_of(namespace), name, None
+        ) is None:
             _PENDING.setdefault((namespace, name, overload), []).append(register)
             return
     register(found(op))
@@ -235,7 +261,10 @@ def found(op: object) -> UserOverload:
         packet = lookup(namespace, name)
         if packet is None or overload not in packet._signatures:
             if getattr(namespace_of(namespace), name, None) is not None:
-                raise NotImplementedError(f"{op}: registering something for an operator of PyTorch's is not offered; define your own")
+                raise NotImplementedError(
+                    f"{op}: registering something for an operator of PyTorch's is not offered; "
+                    "define your own"
+                )
             raise RuntimeError(f"operator {op} does not exist")
         return getattr(packet, overload)
     if isinstance(op, UserPacket):
@@ -243,8 +272,13 @@ def found(op: object) -> UserOverload:
     if isinstance(op, UserOverload):
         return op
     if isinstance(op, (OpOverload, OpOverloadPacket)):
-        raise NotImplementedError(f"{op}: registering something for an operator of PyTorch's is not offered; define your own")
-    raise ValueError(f"expected the name of an operator, an operator or a custom op, got {type(op).__name__}")
+        raise NotImplementedError(
+            f"{op}: registering something for an operator of PyTorch's is not offered; define your "
+            "own"
+        )
+    raise ValueError(
+        f"expected the name of an operator, an operator or a custom op, got {type(op).__name__}"
+    )
 
 
 class UserOp:
@@ -253,11 +287,13 @@ class UserOp:
     Attributes:
         kernels: functions of tensors by device type; under None one for every device.
         composite: a function of tensors that autograd sees through.
-        autograd_key: a function that is called in place of the operator, to do what autograd has to do.
+        autograd_key: a function that is called in place of the operator, to do what autograd has to
+            do.
         jax: a kernel on arrays, for every device that has no other.
         rule: ``(backward, setup_context)``.
         autocast: the dtype of floating point arguments, by device type, where autocasting is on.
-        autocast_keys: a function that is called instead of the operator, by device type, where autocasting is on.
+        autocast_keys: a function that is called instead of the operator, by device type, where
+            autocasting is on.
     """
 
     def __init__(self, overload: UserOverload) -> None:
@@ -274,12 +310,14 @@ class UserOp:
         self.autocast_keys: dict[str, Callable[..., Any]] = {}
         self.dispatch: dict[type, Callable[..., Any]] = {}
         self.where = ""  # where the Python function comes from, for messages
-        self.opaque = False  # made by ``custom_op``: autograd does not look into its kernels, which are held to what the schema says
+        # made by ``custom_op``: autograd does not look into its kernels, which are held to what the
+        # schema says
+        self.opaque = False
         overload.kernel = self.run
         overload.derivative = self._derivative()
         self.function = _function_of(self)
 
-    # ---- calling -------------------------------------------------------------------------------------------------------------------
+    # ---- calling ---------------------------------------------------------------------------------
 
     def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call from Python: what was registered for modes and classes is asked first."""
@@ -304,7 +342,12 @@ class UserOp:
         """Runs the operator on plain tensors, and lets autograd remember it."""
         if self.autograd_key is not None and not BELOW.active:
             return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
-        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None and not self._mapped(values):
+        if (
+            not self.opaque
+            and self.rule is None
+            and (kernel := self.kernel_for(values)) is not None
+            and not self._mapped(values)
+        ):
             return self._seen_through(kernel, values)
         if self.overload._schema.is_mutable:
             return self.compute(values)
@@ -314,12 +357,15 @@ class UserOp:
             out = self.compute(values)
             return list(out) if self.returns_list and isinstance(out, tuple) else out
         flat: list[Any] = []
-        for i, a in enumerate(self.overload._schema.arguments):  # Function sees tensors among its arguments only
+        # Function sees tensors among its arguments only
+        for i, a in enumerate(self.overload._schema.arguments):
             if a.type.startswith("Tensor") and isinstance(values[i], (list, tuple)):
                 flat.extend(values[i])
             else:
                 flat.append(values[i])
-        out = self.function.apply([len(v) if isinstance(v, (list, tuple)) else None for v in values], *flat)
+        out = self.function.apply(
+            [len(v) if isinstance(v, (list, tuple)) else None for v in values], *flat
+        )
         if self.returns_lists:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
@@ -345,10 +391,19 @@ class UserOp:
             return out
 
         def noted(x: Tensor) -> Tensor:
-            """A result that no function of PyTorch's made of the operands has a gradient that nobody knows."""
-            if not isinstance(x, Tensor) or x.requires_grad or not (x.dtype.is_floating_point or x.dtype.is_complex):
+            """A result that no function of PyTorch's made of the operands has a gradient that
+            nobody knows."""
+            if (
+                not isinstance(x, Tensor)
+                or x.requires_grad
+                or not (x.dtype.is_floating_point or x.dtype.is_complex)
+            ):
                 return x
-            return _Unknown.apply(no_formula(self.overload), x, *[t for t in operands(self.overload, values) if t.requires_grad])
+            return _Unknown.apply(
+                no_formula(self.overload),
+                x,
+                *[t for t in operands(self.overload, values) if t.requires_grad],
+            )
 
         return type(out)([noted(x) for x in out]) if type(out) in (list, tuple) else noted(out)
 
@@ -368,7 +423,8 @@ class UserOp:
         """The call as kernels are given it: every argument."""
         schema = self.overload._schema
         return tuple(values[: schema.count]), {
-            a.name: x for a, x in zip(schema.arguments[schema.count :], values[schema.count :], strict=True)
+            a.name: x
+            for a, x in zip(schema.arguments[schema.count :], values[schema.count :], strict=True)
         }
 
     def regroup(self, counts: Sequence[int | None], flat: Sequence[Any]) -> list[Any]:
@@ -383,7 +439,10 @@ class UserOp:
     def kernel_for(self, values: list[Any]) -> Callable[..., Any] | None:
         """The function of tensors for the devices of the operands."""
         tensors = operands(self.overload, values)
-        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else self._asked_for(values))
+        device = next(
+            (t.device.type for t in tensors if t.dim()),
+            tensors[0].device.type if tensors else self._asked_for(values),
+        )
         if device == "meta":
             return None
         mine = None if device in self.disabled else self.kernels.get(device)
@@ -395,11 +454,26 @@ class UserOp:
         Raises:
             RuntimeError: where it has kernels by device types, and none for that.
         """
-        place = next((i for i, a in enumerate(self.overload._schema.arguments) if a.type.startswith("Device")), None)
-        device = "cpu" if place is None or values[place] is None else torch.device(values[place]).type
-        if place is not None and self.kernels and None not in self.kernels and device not in self.kernels:
+        place = next(
+            (
+                i
+                for i, a in enumerate(self.overload._schema.arguments)
+                if a.type.startswith("Device")
+            ),
+            None,
+        )
+        device = (
+            "cpu" if place is None or values[place] is None else torch.device(values[place]).type
+        )
+        if (
+            place is not None
+            and self.kernels
+            and None not in self.kernels
+            and device not in self.kernels
+        ):
             raise RuntimeError(
-                f"{self.overload._opname} does not have a kernel registered for {device}. Please use register_kernel to do so."
+                f"{self.overload._opname} does not have a kernel registered for {device}. Please "
+                "use register_kernel to do so."
             )
         return device
 
@@ -414,8 +488,9 @@ class UserOp:
                 return None  # nothing of the tensors but their elements could change
             if self.jax is None:
                 raise RuntimeError(
-                    f"There was no fake impl registered for {self.label}. This is necessary for torch.compile/export/fx tracing to work. "
-                    f"Please use `{self.overload._opname}.register_fake` to add an fake impl."
+                    f"There was no fake impl registered for {self.label}. This is necessary for "
+                    "torch.compile/export/fx tracing to work. Please use "
+                    f"`{self.overload._opname}.register_fake` to add an fake impl."
                 )
         kernel = self.kernel_for(values)
         before = [t._writes for t in tensors]
@@ -429,8 +504,9 @@ class UserOp:
             else:
                 device = tensors[0].device.type.upper() if tensors else "CPU"
                 raise NotImplementedError(
-                    f"Could not run '{self.overload.name()}' with arguments from the '{device}' backend. This could be because the "
-                    "operator doesn't exist for this backend; register a kernel for it."
+                    f"Could not run '{self.overload.name()}' with arguments from the '{device}' "
+                    "backend. This could be because the operator doesn't exist for this backend; "
+                    "register a kernel for it."
                 )
         self._check_results(out, tensors, before, values)
         return out
@@ -441,7 +517,11 @@ class UserOp:
         return f"<CustomOpDef({self.overload._namespace}::{self.overload._opname})>"
 
     def _check_results(
-        self, out: list[Tensor] | Tensor | None, tensors: Sequence[Tensor], before: Sequence[int], values: list[Any]
+        self,
+        out: list[Tensor] | Tensor | None,
+        tensors: Sequence[Tensor],
+        before: Sequence[int],
+        values: list[Any],
     ) -> None:
         schema = self.overload._schema
         written = set()
@@ -453,8 +533,8 @@ class UserOp:
         for t, version in zip(tensors, before, strict=True):
             if id(t) not in written and t._writes != version:
                 raise RuntimeError(
-                    f"{self.overload._name}: the operator has changed an argument in place that its schema does not declare to be "
-                    "mutated; name it in mutates_args."
+                    f"{self.overload._name}: the operator has changed an argument in place that "
+                    "its schema does not declare to be mutated; name it in mutates_args."
                 )
         seen = [_memory(t) for t in tensors]
         for t in out if isinstance(out, (tuple, list)) else (out,):
@@ -463,17 +543,21 @@ class UserOp:
             here = _memory(t)
             if any(here is x for x in seen):
                 raise RuntimeError(
-                    f"{self.overload._opname} (with implementation in {self.where}): The output of this custom operator (1) must not also "
-                    "be an input to this custom operator and (2) may not alias any inputs to this custom operator or other returns. The "
-                    "most common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead "
-                    "return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not "
-                    "return y."
+                    f"{self.overload._opname} (with implementation in {self.where}): The output of "
+                    "this custom operator (1) must not also be an input to this custom operator "
+                    "and (2) may not alias any inputs to this custom operator or other returns. "
+                    "The most common way to trigger this error is if we have y = custom_op(x) and "
+                    "y and x are the same Tensor. Please instead return a clone of the offending "
+                    "output tensor(s) (e.g. return x.clone()) or refactor the custom operator to "
+                    "not return y."
                 )
             seen.append(here)
 
-    # ---- what is registered for modes, classes and autocast -------------------------------------------------------------------------
+    # ---- what is registered for modes, classes and autocast --------------------------------------
 
-    def _cast(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _cast(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         tensors = operands(self.overload, self.overload.complete(args, kwargs))
         device = tensors[0].device.type if tensors else "cpu"
         dtype = self.autocast.get(device)
@@ -483,13 +567,21 @@ class UserOp:
         def cast(x: object) -> Any:
             if isinstance(x, (list, tuple)):
                 return [cast(i) for i in x]
-            return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not torch.float64 else x
+            return (
+                x.to(dtype)
+                if isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not torch.float64
+                else x
+            )
 
         return tuple([cast(x) for x in args]), {n: cast(x) for n, x in kwargs.items()}
 
     def _dispatched(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         types = tuple(
-            dict.fromkeys(type(t) for t in operands(self.overload, self.overload.complete(args, kwargs)) if type(t) is not Tensor)
+            dict.fromkeys(
+                type(t)
+                for t in operands(self.overload, self.overload.complete(args, kwargs))
+                if type(t) is not Tensor
+            )
         )
         for mode in reversed(STATE.modes):
             fn = next((f for cls, f in self.dispatch.items() if isinstance(mode, cls)), None)
@@ -502,7 +594,7 @@ class UserOp:
                 return fn(self.overload, types, args, kwargs)
         return MISSING
 
-    # ---- derivatives ---------------------------------------------------------------------------------------------------------------
+    # ---- derivatives -----------------------------------------------------------------------------
 
     def gradients(self, ctx: Any, grads: Sequence[Any]) -> tuple[Any, ...]:
         """What the registered ``backward`` gives: one for each argument.
@@ -531,7 +623,11 @@ class UserOp:
         names = tuple([schema.arguments[i].name for i in schema.tensors])
         if not names or schema.writes:
             return None
-        results = ["result"] if len(schema.returns) == 1 else [f"result{j}" for j in range(len(schema.returns))]
+        results = (
+            ["result"]
+            if len(schema.returns) == 1
+            else [f"result{j}" for j in range(len(schema.returns))]
+        )
         uses = ("grads", *[a.name for a in schema.arguments], *results)
 
         def formula(grads: list[object], *given: object) -> Any:
@@ -547,14 +643,18 @@ class UserOp:
 
 def no_formula(overload: UserOverload) -> str:
     """The words for an operator whose derivative nobody registered."""
-    return f"Trying to backward through {overload} but no autograd formula was registered. Please use register_autograd to add one."
+    return (
+        f"Trying to backward through {overload} but no autograd formula was registered. Please use "
+        "register_autograd to add one."
+    )
 
 
 class _Unknown(torch.autograd.Function):
     """A result of a kernel whose gradient nobody knows."""
 
     @staticmethod
-    def forward(ctx: Any, words: str, result: Tensor, *operands: Tensor) -> Tensor:  # the operands get the history
+    # the operands get the history
+    def forward(ctx: Any, words: str, result: Tensor, *operands: Tensor) -> Tensor:
         ctx.words = words
         return result.view_as(result)
 
@@ -605,7 +705,9 @@ def _function_of(op: UserOp) -> type:
             output = tuple(_nested(output[0], output[1:]))
         values = op.regroup(counts, flat)
         ctx._needed = _given(overload, values)
-        op.set_up(ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output)
+        op.set_up(
+            ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output
+        )
 
     def backward(ctx: Any, *grads: object) -> tuple[Tensor | None, ...]:
         if op.returns_lists:
@@ -614,13 +716,14 @@ def _function_of(op: UserOp) -> type:
         arguments = overload._schema.arguments
         if len(got) < ctx._needed:
             raise RuntimeError(
-                f"{overload}: the registered backward returned an incorrect number of gradients (expected {len(arguments)}, got {len(got)})"
+                f"{overload}: the registered backward returned an incorrect number of gradients "
+                f"(expected {len(arguments)}, got {len(got)})"
             )
         for place, g in enumerate(got[len(arguments) :], len(arguments) + 1):
             if g is not None:
                 raise RuntimeError(
-                    f"function {name}Backward returned a gradient different than None at position {place}, but the corresponding forward "
-                    "input was not a Variable"
+                    f"function {name}Backward returned a gradient different than None at position "
+                    f"{place}, but the corresponding forward input was not a Variable"
                 )
         got = (*got[: len(arguments)], *[None] * (len(arguments) - len(got)))
         flat: list[Any] = [None]
@@ -631,7 +734,9 @@ def _function_of(op: UserOp) -> type:
                 flat.append(g)
         return tuple(flat)
 
-    def vmap(info: object, in_dims: tuple[object, ...], counts: Sequence[int | None], *flat: object) -> object:
+    def vmap(
+        info: object, in_dims: tuple[object, ...], counts: Sequence[int | None], *flat: object
+    ) -> object:
         out, dims = over_examples(op, info, in_dims[1:], counts, flat)
         if not op.returns_lists:
             return out, dims
@@ -640,7 +745,12 @@ def _function_of(op: UserOp) -> type:
             return spread, (None, *_spread(dims)[1:])
         return spread, (None, *[dims] * (len(spread) - 1))
 
-    plain: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward, "vmap": vmap}
+    plain: dict[str, Any] = {
+        "forward": forward,
+        "setup_context": setup_context,
+        "backward": backward,
+        "vmap": vmap,
+    }
     name = f"GeneratedBackwardFor_{overload._namespace}_{overload._opname}_{overload._overloadname}"
     methods = {n: staticmethod(f) for n, f in plain.items()}
     kind: Any = type(torch.autograd.Function)
@@ -648,18 +758,24 @@ def _function_of(op: UserOp) -> type:
 
 
 def _given(overload: UserOverload, values: Sequence[object]) -> int:
-    """How many arguments PyTorch hands to the kernel by position: the last ones that have their default values are left out."""
+    """How many arguments PyTorch hands to the kernel by position: the last ones that have their
+    default values are left out."""
     many = overload._schema.count
     while many:
         last, value = overload._schema.arguments[many - 1], values[many - 1]
-        if not last.has_default_value() or isinstance(value, torch.Tensor) or value != last.default_value:
+        if (
+            not last.has_default_value()
+            or isinstance(value, torch.Tensor)
+            or value != last.default_value
+        ):
             break
         many -= 1
     return many
 
 
 def _spread(results: Sequence[object]) -> tuple[Any, ...]:
-    """How long the lists among several results are (None for what is no list), and all of them one by one."""
+    """How long the lists among several results are (None for what is no list), and all of them one
+    by one."""
     lengths = tuple([len(x) if isinstance(x, (list, tuple)) else None for x in results])
     flat = [t for x in results for t in (x if isinstance(x, (list, tuple)) else (x,))]
     return (lengths, *flat)
@@ -671,11 +787,15 @@ def _nested(lengths: Sequence[int | None], flat: Sequence[object]) -> list[objec
     return [next(rest) if n is None else [next(rest) for _ in range(n)] for n in lengths]
 
 
-def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[object]) -> tuple[object, ...]:
+def _grouped(
+    op: UserOp, counts: Sequence[int | None], flat: Sequence[object]
+) -> tuple[object, ...]:
     return tuple(op.regroup(counts, flat))
 
 
-def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Sequence[Any]) -> Any:
+def over_examples(
+    op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Sequence[Any]
+) -> Any:
     """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
     values = op.regroup(counts, flat)
     if op.vmap is not None:
@@ -683,11 +803,16 @@ def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequenc
         args, kwargs = op.given(values)
         return op.vmap(info, dims, *args, **kwargs)
     if op.jax is not None and op.kernel_for(values) is None:
-        mapped = torch.func.vmap(lambda *examples: _tupled(op.jax(op.regroup(counts, examples))), in_dims=tuple(in_dims))  # type: ignore[misc]
+        mapped = torch.func.vmap(
+            lambda *examples: _tupled(op.jax(op.regroup(counts, examples))),  # type: ignore[misc]
+            in_dims=tuple(in_dims),
+        )
         return mapped(*flat), 0
     if op.returns_lists:
         name = f"{op.overload._namespace}::{op.overload._opname}"
-        raise RuntimeError(f"Batching rule not implemented for {name}. We could not generate a fallback.")
+        raise RuntimeError(
+            f"Batching rule not implemented for {name}. We could not generate a fallback."
+        )
     rows = []
     for i in range(info.batch_size):
         example = [x if d is None else x.select(d, i) for x, d in zip(flat, in_dims, strict=True)]

@@ -1,4 +1,5 @@
-"""Schemas of user operators from the annotations of Python functions: ``(Tensor x, SymInt n=2) -> Tensor``."""
+"""Schemas of user operators from the annotations of Python functions:
+``(Tensor x, SymInt n=2) -> Tensor``."""
 
 from __future__ import annotations
 
@@ -13,12 +14,18 @@ import jax
 import jtorch as torch
 
 _PLAIN: dict[object, str] = {
-    torch.Tensor: "Tensor", jax.Array: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", torch.dtype: "ScalarType",
-    torch.device: "Device",
+    torch.Tensor: "Tensor", jax.Array: "Tensor", int: "SymInt", float: "float", bool: "bool",
+    str: "str", torch.dtype: "ScalarType", torch.device: "Device",
 }  # fmt: skip
 _NUMBERS = frozenset((int, float, bool))
 _LISTS = (list, collections.abc.Sequence)
-_RETURNS = {torch.Tensor: "Tensor", jax.Array: "Tensor", int: "SymInt", float: "float", bool: "bool"}
+_RETURNS = {
+    torch.Tensor: "Tensor",
+    jax.Array: "Tensor",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+}
 
 
 def _is_union(kind: object) -> bool:
@@ -37,12 +44,20 @@ def type_of(kind: object) -> str | None:
         if len(rest) == 1 and rest != parts:
             (only,) = rest
             inner = type_of(only)
-            return None if inner is None or inner.endswith("?") or inner.startswith("Tensor[") else f"{inner}?"
+            return (
+                None
+                if inner is None or inner.endswith("?") or inner.startswith("Tensor[")
+                else f"{inner}?"
+            )
         return None
     if typing.get_origin(kind) in _LISTS:
         (item,) = typing.get_args(kind)
         inner = type_of(item)
-        return None if inner is None or "[" in inner or inner in ("str", "ScalarType", "Device", "SymInt?") else f"{inner}[]"
+        return (
+            None
+            if inner is None or "[" in inner or inner in ("str", "ScalarType", "Device", "SymInt?")
+            else f"{inner}[]"
+        )
     return None
 
 
@@ -69,7 +84,8 @@ def infer_schema(
 ) -> str:
     """The schema of an operator that has the parameters of ``prototype_function``, all annotated.
 
-    ``mutates_args`` names the parameters that it writes to, or is ``"unknown"``, which means all tensors.
+    ``mutates_args`` names the parameters that it writes to, or is ``"unknown"``, which means all
+    tensors.
 
     Raises:
         ValueError: if something is not annotated, or cannot stand in a schema.
@@ -84,8 +100,9 @@ def infer_schema(
     mutated = mutates_args if isinstance(mutates_args, str) else set(mutates_args)
     if isinstance(mutated, str) and mutated != "unknown":
         raise ValueError(
-            f"infer_schema(func): mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
-            f"'unknown'. Got func with signature {signature})"
+            "infer_schema(func): mutates_args must either be a sequence of the names of the "
+            "arguments that are mutated or the string 'unknown'. Got func with signature "
+            f"{signature})"
         )
     parts: list[str] = []
     keyword_only = False
@@ -102,13 +119,21 @@ def infer_schema(
         if text is None:
             if typing.get_origin(kind) is tuple:
                 refuse(
-                    f"Parameter {name} has unsupported type {kind}. We do not support Tuple inputs in schema. As a workaround, please try "
-                    "to use List instead."
+                    f"Parameter {name} has unsupported type {kind}. We do not support Tuple inputs "
+                    "in schema. As a workaround, please try to use List instead."
                 )
-            refuse(f"Parameter {name} has unsupported type {kind}. The valid types are: {list(_PLAIN)}, optional and lists of them.")
-        if (mutated == "unknown" and text.startswith("Tensor")) or (mutated != "unknown" and name in mutated):
+            refuse(
+                f"Parameter {name} has unsupported type {kind}. The valid types are: "
+                f"{list(_PLAIN)}, optional and lists of them."
+            )
+        if (mutated == "unknown" and text.startswith("Tensor")) or (
+            mutated != "unknown" and name in mutated
+        ):
             if not text.startswith("Tensor"):
-                refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+                refuse(
+                    f"Parameter {name} is in mutable_args but only Tensors or collections of "
+                    "Tensors can be mutated"
+                )
             text = f"Tensor(a{place}!){text.removeprefix('Tensor')}"
         if p.default is p.empty:
             parts.append(f"{text} {name}")
@@ -116,22 +141,26 @@ def infer_schema(
         default = _default_text(p.default)
         if default is None:
             refuse(
-                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on GitHub so we can "
-                "prioritize this."
+                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please "
+                "file an issue on GitHub so we can prioritize this."
             )
         parts.append(f"{text} {name}={default}")
     if mutated != "unknown":
         unknown = set(mutated) - set(signature.parameters)
         if unknown:
             refuse(
-                f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args "
-                "that the custom op mutates, or just the string 'unknown' if you don't know."
+                f"{unknown} in mutates_args were not found in the custom op's signature. "
+                "mutates_args should contain the names of all args that the custom op mutates, or "
+                "just the string 'unknown' if you don't know."
             )
     if signature.return_annotation is signature.empty:
         refuse("No return type annotation was provided. Please add one.")
     returns = _return_text(hints.get("return"))
     if returns is None:
-        refuse(f"Return has unsupported type {hints.get('return')}. The valid types are: {list(_RETURNS)}, tuples and lists of tensors.")
+        refuse(
+            f"Return has unsupported type {hints.get('return')}. The valid types are: "
+            f"{list(_RETURNS)}, tuples and lists of tensors."
+        )
     return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
 
 

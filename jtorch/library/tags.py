@@ -1,4 +1,5 @@
-"""What may be said of an operator: the tags that libraries give where they define one, and that ``func.tags`` tells."""
+"""What may be said of an operator: the tags that libraries give where they define one, and that
+``func.tags`` tells."""
 
 from __future__ import annotations
 

@@ -62,10 +62,13 @@ __all__ = [
     "sum",
     "var",
 ]
-_HELPERS = (_canonical_dim, _input_mask, _output_mask, _reduction_identity, _where)  # names that libraries import from here
+# names that libraries import from here
+_HELPERS = (_canonical_dim, _input_mask, _output_mask, _reduction_identity, _where)
 
 
-def _combine_input_and_mask(op: Callable[..., object], input: torch.Tensor, mask: torch.Tensor | None, *args: object) -> torch.Tensor:
+def _combine_input_and_mask(
+    op: Callable[..., object], input: torch.Tensor, mask: torch.Tensor | None, *args: object
+) -> torch.Tensor:
     """``input`` with absent elements replaced by what changes nothing in ``op``."""
     if is_masked_tensor(input):
         input, mask = input.get_data(), input.get_mask()

@@ -1,10 +1,11 @@
 """Python's ``multiprocessing`` with tensors among what it can send, under PyTorch's name.
 
-Tensors on the CPU that are sent (in queues and pipes, as arguments of processes) move into memory that the processes share: what one writes
-the others see (decision 0065). Those on accelerators, of several devices, and what has no memory of its own go by value. Where no start
-method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and from then on ``spawn``, with
-processes that begin as forks of one that has imported jtorch alone (decision 0069). The first object that is made, or process that is
-started, decides for the whole program.
+Tensors on the CPU that are sent (in queues and pipes, as arguments of processes) move into memory
+that the processes share: what one writes the others see (decision 0065). Those on accelerators, of
+several devices, and what has no memory of its own go by value. Where no start method has been set,
+it is Python's own until JAX has started its runtime, whose threads a fork would lose, and from then
+on ``spawn``, with processes that begin as forks of one that has imported jtorch alone (decision
+0069). The first object that is made, or process that is started, decides for the whole program.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _THREAD_NAME = "/proc/thread-self/comm"
 
 
 def _set_thread_name(name: str) -> None:
-    """Names the thread that calls this, for tools of the operating system; nothing where it keeps no names in files."""
+    """Names the thread that calls this, for tools of the operating system; nothing where it keeps
+    no names in files."""
     try:
         with open(_THREAD_NAME, "w") as file:
             file.write(name)
@@ -59,7 +61,8 @@ def _set_thread_name(name: str) -> None:
 
 
 def _get_thread_name() -> str:
-    """The name of the thread that calls this, as the operating system has it; "" where it keeps none in files."""
+    """The name of the thread that calls this, as the operating system has it; "" where it keeps
+    none in files."""
     try:
         with open(_THREAD_NAME) as file:
             return file.read().rstrip("\n")
@@ -77,11 +80,13 @@ class _DefaultContext(_contexts.DefaultContext):
     """The context of the module's functions."""
 
     def get_context(self, method: str | None = None) -> Any:
-        """The context of a start method; without one, that which has been set, or been chosen before."""
+        """The context of a start method; without one, that which has been set, or been chosen
+        before."""
         if method is not None:
             return _python.get_context(method)
         if self._actual_context is None:
-            chosen = _python.get_start_method(allow_none=True)  # set by the program, with either module
+            # set by the program, with either module
+            chosen = _python.get_start_method(allow_none=True)
             if chosen is None and "fork" in _python.get_all_start_methods() and _jax_runs():
                 self._actual_context = FreshContext()
             else:
@@ -138,16 +143,24 @@ RawArray = _default.RawArray
 Value = _default.Value
 Array = _default.Array
 
-_sharing_strategies = {"file_descriptor", "file_system"} if _shared_memory.STRATEGY[0] == "file_descriptor" else {"file_system"}
+_sharing_strategies = (
+    {"file_descriptor", "file_system"}
+    if _shared_memory.STRATEGY[0] == "file_descriptor"
+    else {"file_system"}
+)
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Sets how memory is passed on that is shared from now on: by descriptors, of which a process has a limited number (``ulimit -n``),
-    or in files that are opened by their names, which stay behind if the program is killed."""
-    assert new_strategy in _sharing_strategies, f"invalid sharing strategy {new_strategy!r}, expected one of {_sharing_strategies}"
+    """Sets how memory is passed on that is shared from now on: by descriptors, of which a process
+    has a limited number (``ulimit -n``), or in files that are opened by their names, which stay
+    behind if the program is killed."""
+    assert new_strategy in _sharing_strategies, (
+        f"invalid sharing strategy {new_strategy!r}, expected one of {_sharing_strategies}"
+    )
     _shared_memory.STRATEGY[0] = new_strategy
     if new_strategy == "file_system":
-        _shared_memory.family()  # so that at the end of this process files are cleared up that others have made
+        # so that at the end of this process files are cleared up that others have made
+        _shared_memory.family()
 
 
 def get_sharing_strategy() -> str:

@@ -1,6 +1,8 @@
-"""Processes as fresh as those of ``spawn``, forked from one that has imported jtorch and run nothing (decision 0069).
+"""Processes as fresh as those of ``spawn``, forked from one that has imported jtorch and run
+nothing (decision 0069).
 
-What a process is given and cannot be sent is inherited: then it is a fork of the program, which computes what NumPy can.
+What a process is given and cannot be sent is inherited: then it is a fork of the program, which
+computes what NumPy can.
 """
 
 from __future__ import annotations
@@ -22,9 +24,25 @@ import numpy as np
 
 from jtorch.utils.data._utils import nursery
 
-#: What these variables say is read when modules are imported: processes that have others import them anew.
-_READ_EARLY = ("BLIS", "GOTO", "JAX", "JTORCH", "KMP", "LD_", "MKL", "NUMEXPR", "OMP", "OPENBLAS", "PYTHON", "TF_", "XLA")
-#: How many of the open files that a process is handed are not its object's: what it reads, its outputs, and two more.
+#: What these variables say is read when modules are imported: processes that have others import
+#: them anew.
+_READ_EARLY = (
+    "BLIS",
+    "GOTO",
+    "JAX",
+    "JTORCH",
+    "KMP",
+    "LD_",
+    "MKL",
+    "NUMEXPR",
+    "OMP",
+    "OPENBLAS",
+    "PYTHON",
+    "TF_",
+    "XLA",
+)
+#: How many of the open files that a process is handed are not its object's: what it reads, its
+#: outputs, and two more.
 _OWN_FILES = 5
 
 _lock = threading.RLock()
@@ -46,10 +64,15 @@ def _source() -> nursery.Nursery | None:
     with _lock:
         if _nursery is None or not _nursery.alive:
             root = os.path.dirname(os.path.dirname(sys.modules["jtorch"].__file__ or ""))
-            command = f"import sys; sys.path[:0] = {[root]!r}; from {__name__} import main; main({{fd}})"
+            command = (
+                f"import sys; sys.path[:0] = {[root]!r}; from {__name__} import main; main({{fd}})"
+            )
             _early = _read_early()
-            _nursery = nursery.Nursery(command, dict(os.environ), util._args_from_interpreter_flags())
-            util.Finalize(_nursery, _nursery.close, exitpriority=-10)  # after those that it made were waited for
+            _nursery = nursery.Nursery(
+                command, dict(os.environ), util._args_from_interpreter_flags()
+            )
+            # after those that it made were waited for
+            util.Finalize(_nursery, _nursery.close, exitpriority=-10)
         return _nursery if _early == _read_early() else None
 
 
@@ -106,7 +129,8 @@ class _Popen(popen_fork.Popen):
             _contexts.set_spawning_popen(None)
         if len(self._files) > nursery.MOST_FILES - _OWN_FILES:
             raise _CannotBeSent
-        ended, held = os.pipe()  # the process holds the other end: this one is at its end when the process is
+        # the process holds the other end: this one is at its end when the process is
+        ended, held = os.pipe()
         theirs, ours = os.pipe()
         try:
             self._child = self._source.fork(theirs, held, tracker, *self._files)
@@ -123,7 +147,8 @@ class _Popen(popen_fork.Popen):
         try:
             with open(ours, "wb", closefd=False) as file:
                 file.write(message.getbuffer())
-        except BrokenPipeError:  # it has ended already, which is for those to notice who wait for it
+        # it has ended already, which is for those to notice who wait for it
+        except BrokenPipeError:
             pass
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
@@ -152,7 +177,8 @@ def start(process_obj: Any) -> Any:
         return _contexts.SpawnProcess._Popen(process_obj)
     except _CannotBeSent:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r".*fork\(\)")  # JAX's: the fork leaves XLA alone
+            # JAX's: the fork leaves XLA alone
+            warnings.filterwarnings("ignore", message=r".*fork\(\)")
             return popen_fork.Popen(process_obj)
 
 
@@ -170,7 +196,7 @@ class FreshContext(_contexts.SpawnContext):
     Process = FreshProcess
 
 
-# ---- in the nursery, and in the processes -----------------------------------------------------------------------------------------------
+# ---- in the nursery, and in the processes --------------------------------------------------------
 
 
 def main(fd: int) -> None:

@@ -1,8 +1,10 @@
-"""How tensors are pickled on their way to other processes: by where their memory is, which both sides look at from then on."""
+"""How tensors are pickled on their way to other processes: by where their memory is, which both
+sides look at from then on."""
 
 from __future__ import annotations
 
-import multiprocessing.resource_sharer  # loaded before a fork could find it half made by a queue's thread
+# loaded before a fork could find it half made by a queue's thread
+import multiprocessing.resource_sharer
 import os
 import threading
 import weakref
@@ -20,8 +22,9 @@ from jtorch.utils.hooks import warn_if_has_hooks
 from .._src.refusals import stand_ins as _refusals
 
 __all__ = [
-    "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions", "rebuild_storage_empty", "rebuild_storage_fd",
-    "rebuild_storage_filename", "rebuild_tensor", "rebuild_typed_storage", "rebuild_typed_storage_child", "reduce_storage", "reduce_tensor",
+    "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions",
+    "rebuild_storage_empty", "rebuild_storage_fd", "rebuild_storage_filename", "rebuild_tensor",
+    "rebuild_typed_storage", "rebuild_typed_storage_child", "reduce_storage", "reduce_tensor",
     "reduce_typed_storage", "reduce_typed_storage_child", "shared_cache", "storage_from_cache",
 ]  # fmt: skip
 
@@ -29,7 +32,8 @@ Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class StorageWeakRef:
-    """Leads to a storage without keeping it. Those of one storage are equal, and have its number (``_cdata``) as their hash.
+    """Leads to a storage without keeping it. Those of one storage are equal, and have its number
+    (``_cdata``) as their hash.
 
     Args:
         storage: what it leads to.
@@ -53,7 +57,8 @@ class StorageWeakRef:
 
 
 class SharedCache(dict[Any, StorageWeakRef]):
-    """The storages that are known to lie in shared memory, by what tells that from others: what is received twice is one storage."""
+    """The storages that are known to lie in shared memory, by what tells that from others: what is
+    received twice is one storage."""
 
     def __init__(self) -> None:
         self.limit = 128
@@ -89,7 +94,9 @@ def storage_from_cache(cls: object, key: object) -> Any:
     """The storage that is known by a key; None if there is none, or it has gone."""
     del cls
     reference = shared_cache.get(key)
-    return None if reference is None else torch.UntypedStorage._new_with_weak_ptr(reference.reference)
+    return (
+        None if reference is None else torch.UntypedStorage._new_with_weak_ptr(reference.reference)
+    )
 
 
 def fd_id(fd: int) -> tuple[int, int]:
@@ -101,7 +108,8 @@ def fd_id(fd: int) -> tuple[int, int]:
 class Handed:
     """A descriptor on its way to another process, which asks this one for it.
 
-    A process that ends before it has been asked, other than the first of the program, leaves the memory behind in a file.
+    A process that ends before it has been asked, other than the first of the program, leaves the
+    memory behind in a file.
     """
 
     def __init__(self, fd: int, size: int) -> None:
@@ -127,18 +135,25 @@ class Handed:
     def storage(self, cls: Any) -> Any:
         """The storage in the memory behind the descriptor."""
         try:
-            with multiprocessing.resource_sharer._resource_sharer.get_connection(self.id) as connection:
+            with multiprocessing.resource_sharer._resource_sharer.get_connection(
+                self.id
+            ) as connection:
                 fd = reduction.recv_handle(connection)
         except (OSError, EOFError):  # the process has gone
             known = storage_from_cache(cls, self.key)
-            return rebuild_storage_filename(cls, b"", f"/{self.name}".encode(), self.size) if known is None else known
+            return (
+                rebuild_storage_filename(cls, b"", f"/{self.name}".encode(), self.size)
+                if known is None
+                else known
+            )
         try:
             return storage_behind(cls, fd, self.size)
         finally:
             os.close(fd)
 
 
-#: The descriptors that nobody has asked for yet, with names for their memory and its size; under "process", whose they are.
+#: The descriptors that nobody has asked for yet, with names for their memory and its size; under
+#: "process", whose they are.
 _waiting: dict[Any, Any] = {}
 
 
@@ -146,14 +161,16 @@ def _leave_behind() -> None:
     for fd, (name, size) in [(k, v) for k, v in _waiting.items() if k != "process"]:
         made = shared_memory.by_name(size, name)
         made.array()[:] = shared_memory.from_descriptor(fd, size).array()
-        shared_memory.count(name, 1)  # for who is to look at it; this process's own count goes with it
+        # for who is to look at it; this process's own count goes with it
+        shared_memory.count(name, 1)
 
 
-# ---- storages --------------------------------------------------------------------------------------------------------------------
+# ---- storages ------------------------------------------------------------------------------------
 
 
 def reduce_storage(storage: Any) -> Reduced:
-    """A function and its arguments that give another process an untyped storage, which moves into shared memory.
+    """A function and its arguments that give another process an untyped storage, which moves into
+    shared memory.
 
     Raises:
         RuntimeError: for accelerators' memory, and where there is none.
@@ -162,7 +179,8 @@ def reduce_storage(storage: Any) -> Reduced:
         raise RuntimeError("Cannot pickle meta storage; try pickling a meta tensor instead")
     if storage.device.type != "cpu":
         raise RuntimeError(
-            f"Cannot pickle {storage.device.type.upper()} storage; try pickling a {storage.device.type.upper()} tensor instead"
+            f"Cannot pickle {storage.device.type.upper()} storage; try pickling a "
+            f"{storage.device.type.upper()} tensor instead"
         )
     cls = type(storage)
     if shared_memory.STRATEGY[0] == "file_system":
@@ -175,7 +193,11 @@ def reduce_storage(storage: Any) -> Reduced:
     fd, size = storage._share_fd_cpu_()
     shared_cache[fd_id(fd)] = StorageWeakRef(storage)
     starts_process = get_spawning_popen() is not None  # which takes descriptors along
-    return rebuild_storage_fd, (cls, reduction.DupFd(fd) if starts_process else Handed(fd, size), size)
+    return rebuild_storage_fd, (
+        cls,
+        reduction.DupFd(fd) if starts_process else Handed(fd, size),
+        size,
+    )
 
 
 def rebuild_storage_empty(cls: Callable[..., object]) -> Any:
@@ -195,7 +217,8 @@ def rebuild_storage_fd(cls: object, df: Any, size: int) -> Any:
 
 
 def storage_behind(cls: Any, fd: int, size: int) -> Any:
-    """The storage behind a descriptor, which stays the caller's; the same one as long as anything looks at it."""
+    """The storage behind a descriptor, which stays the caller's; the same one as long as anything
+    looks at it."""
     key = fd_id(fd)
     storage = storage_from_cache(cls, key)
     if storage is None:
@@ -204,7 +227,9 @@ def storage_behind(cls: Any, fd: int, size: int) -> Any:
     return storage
 
 
-def rebuild_storage_filename(cls: object, manager: bytes, handle: bytes, size: int, dtype: torch.dtype | None = None) -> Any:
+def rebuild_storage_filename(
+    cls: object, manager: bytes, handle: bytes, size: int, dtype: torch.dtype | None = None
+) -> Any:
     """The storage in memory whose name was sent; with ``dtype``, of ``size`` elements."""
     storage = storage_from_cache(cls, handle)
     if storage is None:
@@ -235,7 +260,7 @@ def rebuild_typed_storage_child(storage: object, storage_type: Callable[..., obj
     return storage_type(wrap_storage=storage)
 
 
-# ---- tensors ---------------------------------------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------
 
 
 def _finished(cls: object, tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
@@ -244,15 +269,19 @@ def _finished(cls: object, tensor: torch.Tensor, requires_grad: bool) -> torch.T
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def rebuild_tensor(cls: object, storage: Any, metadata: tuple[int, object, object, bool]) -> torch.Tensor:
-    """The tensor that looks at a storage with a dtype, a parameter if that is ``cls``; ``metadata`` are offset, size, stride and
-    ``requires_grad``."""
+def rebuild_tensor(
+    cls: object, storage: Any, metadata: tuple[int, object, object, bool]
+) -> torch.Tensor:
+    """The tensor that looks at a storage with a dtype, a parameter if that is ``cls``; ``metadata``
+    are offset, size, stride and ``requires_grad``."""
     offset, size, stride, requires_grad = metadata
     tensor = torch.empty(0, dtype=storage.dtype).set_(storage.untyped(), offset, size, stride)
     return _finished(cls, tensor, requires_grad)
 
 
-def _rebuild_copied(cls: object, tensor: torch.Tensor, device: str, requires_grad: bool) -> torch.Tensor:
+def _rebuild_copied(
+    cls: object, tensor: torch.Tensor, device: str, requires_grad: bool
+) -> torch.Tensor:
     """The copy of a tensor of ``device``; on the CPU where that is not there."""
     try:
         tensor = tensor.to(device)
@@ -261,29 +290,41 @@ def _rebuild_copied(cls: object, tensor: torch.Tensor, device: str, requires_gra
     return _finished(cls, tensor, requires_grad)
 
 
-def _rebuild_meta(cls: object, dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> torch.Tensor:
-    return _finished(cls, torch.empty_strided(size, stride, dtype=dtype, device="meta"), requires_grad)
+def _rebuild_meta(
+    cls: object, dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> torch.Tensor:
+    return _finished(
+        cls, torch.empty_strided(size, stride, dtype=dtype, device="meta"), requires_grad
+    )
 
 
 def reduce_tensor(tensor: torch.Tensor) -> Reduced:
     """A function and its arguments that make the tensor in another process; history is left out.
 
-    A tensor on the CPU goes by its storage, which moves into shared memory once that is pickled; any other as a copy.
+    A tensor on the CPU goes by its storage, which moves into shared memory once that is pickled;
+    any other as a copy.
 
     Raises:
         RuntimeError: for a tensor with history.
     """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
-            "boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on the "
-            "queue)."
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries.  If you just want to transfer the data, "
+            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
     warn_if_has_hooks(tensor)
-    cls = torch.nn.Parameter if type(tensor) is torch.nn.Parameter else None  # `torch.Tensor` is found only where `torch` means jtorch
+    # `torch.Tensor` is found only where `torch` means jtorch
+    cls = torch.nn.Parameter if type(tensor) is torch.nn.Parameter else None
     data = tensor.detach()
     if data.is_meta:
-        return _rebuild_meta, (cls, data.dtype, tuple(data.shape), data.stride(), tensor.requires_grad)
+        return _rebuild_meta, (
+            cls,
+            data.dtype,
+            tuple(data.shape),
+            data.stride(),
+            tensor.requires_grad,
+        )
     if data.layout is not torch.strided:
         return tensor.__reduce_ex__(2)
     if shared_memory.is_spread(data):
@@ -291,8 +332,14 @@ def reduce_tensor(tensor: torch.Tensor) -> Reduced:
     if data.device.type != "cpu":
         return _rebuild_copied, (cls, data.cpu(), str(data.device), tensor.requires_grad)
     data = data.resolve_conj().resolve_neg()  # the other side knows of memory alone
-    storage = torch.storage.TypedStorage(wrap_storage=data.untyped_storage(), dtype=data.dtype, _internal=True)
-    return rebuild_tensor, (cls, storage, (data.storage_offset(), tuple(data.shape), data.stride(), tensor.requires_grad))
+    storage = torch.storage.TypedStorage(
+        wrap_storage=data.untyped_storage(), dtype=data.dtype, _internal=True
+    )
+    return rebuild_tensor, (
+        cls,
+        storage,
+        (data.storage_offset(), tuple(data.shape), data.stride(), tensor.requires_grad),
+    )
 
 
 def init_reductions() -> None:

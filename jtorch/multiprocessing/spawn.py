@@ -48,16 +48,30 @@ class ProcessExitedException(ProcessException):
 
     __slots__ = ("exit_code", "signal_name")
 
-    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None) -> None:
+    def __init__(
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
+        signal_name: str | None = None,
+    ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
     def __reduce__(self) -> Any:
-        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
+        return type(self), (
+            self.msg,
+            self.error_index,
+            self.error_pid,
+            self.exit_code,
+            self.signal_name,
+        )
 
 
 def _end_with_parent() -> None:
-    """Has the operating system interrupt this process when the one that started it ends (Linux only)."""
+    """Has the operating system interrupt this process when the one that started it ends (Linux
+    only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
 
@@ -114,11 +128,13 @@ class ProcessContext:
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """Waits for one process to end, at most ``timeout`` seconds; True once all have ended well.
 
-        When one fails, the others are ended too: ``grace_period`` is how long they may take to do so by themselves.
+        When one fails, the others are ended too: ``grace_period`` is how long they may take to do
+        so by themselves.
 
         Raises:
             ProcessRaisedException: a process ended with an exception.
-            ProcessExitedException: a process was ended by a signal, or exited with another code than 0.
+            ProcessExitedException: a process was ended by a signal, or exited with another code
+                than 0.
         """
         if not self.sentinels:
             return True
@@ -141,14 +157,25 @@ class ProcessContext:
                 text = file.read()
         except OSError:  # it did not get to write anything
             if code >= 0:
-                return ProcessExitedException(f"process {index:d} terminated with exit code {code:d}", index, process.pid, code)
+                return ProcessExitedException(
+                    f"process {index:d} terminated with exit code {code:d}",
+                    index,
+                    process.pid,
+                    code,
+                )
             try:
                 name = signal.Signals(-code).name
             except ValueError:
                 name = f"<Unknown signal {-code}>"
-            return ProcessExitedException(f"process {index:d} terminated with signal {name}", index, process.pid, code, name)
+            return ProcessExitedException(
+                f"process {index:d} terminated with signal {name}", index, process.pid, code, name
+            )
         os.unlink(self.error_files[index])
-        return ProcessRaisedException(f"\n\n-- Process {index:d} terminated with the following error:\n{text}", index, process.pid)
+        return ProcessRaisedException(
+            f"\n\n-- Process {index:d} terminated with the following error:\n{text}",
+            index,
+            process.pid,
+        )
 
 
 class SpawnContext(ProcessContext):
@@ -173,14 +200,16 @@ def start_processes(
 
     Raises:
         ProcessRaisedException: one of them ended with an exception.
-        ProcessExitedException: one of them was ended by a signal, or exited with another code than 0.
+        ProcessExitedException: one of them was ended by a signal, or exited with another code
+            than 0.
     """
     context = multiprocessing.get_context(start_method)
 
     def start(i: int) -> tuple[Any, str]:
         handle, path = tempfile.mkstemp(prefix="jtorch-errorfile-", suffix=".txt")
         os.close(handle)
-        os.unlink(path)  # the name alone is wanted: that there is a file says that there was an exception
+        # the name alone is wanted: that there is a file says that there was an exception
+        os.unlink(path)
         process = context.Process(target=_run, args=(fn, i, args, path), daemon=daemon)
         process.start()
         return process, path
@@ -210,12 +239,14 @@ def spawn(
 
     Raises:
         ProcessRaisedException: one of them ended with an exception.
-        ProcessExitedException: one of them was ended by a signal, or exited with another code than 0.
+        ProcessExitedException: one of them was ended by a signal, or exited with another code
+            than 0.
     """
     if start_method != "spawn":
         warnings.warn(
-            f"This method only supports start_method=spawn (got: {start_method}).\nTo use a different start_method use:\n\t\t"
-            " torch.multiprocessing.start_processes(...)",
+            f"This method only supports start_method=spawn (got: {start_method}).\n"
+            "To use a different start_method use:\n"
+            "\t\t torch.multiprocessing.start_processes(...)",
             FutureWarning,
             stacklevel=2,
         )

@@ -24,7 +24,8 @@ from .parallel import DataParallel as DataParallel  # isort: skip
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments for factories such as ``torch.empty`` among ``kwargs``: device, dtype, memory_format.
+    """The arguments for factories such as ``torch.empty`` among ``kwargs``: device, dtype,
+    memory_format.
 
     A ``factory_kwargs`` entry may hold them in a dictionary of its own.
 

@@ -25,14 +25,20 @@ _QUESTIONS["torch.nn.functional"] = globals()
 
 
 def _say_tensors() -> None:
-    """Gives signatures the class of their first operands, which programs look for in order to find functions of tensors."""
+    """Gives signatures the class of their first operands, which programs look for in order to find
+    functions of tensors."""
     for name in __all__:
         function = globals()[name]
         before = known_signature(function)
         first, *rest = before.parameters.values()
-        if first.annotation in ("Any", "Tensor", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
+        if (
+            first.annotation in ("Any", "Tensor", first.empty)
+            and first.kind is first.POSITIONAL_OR_KEYWORD
+        ):
             first = Parameter(first.name, first.kind, default=first.default, annotation=Tensor)
-            give_signature(function, Signature([first, *rest], return_annotation=before.return_annotation))
+            give_signature(
+                function, Signature([first, *rest], return_annotation=before.return_annotation)
+            )
 
 
 _say_tensors()
@@ -61,11 +67,20 @@ class SwizzleType(enum.Enum):
     SWIZZLE_32_4_4 = 1
 
 
-def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str) -> Any:
+def boolean_dispatch(
+    arg_name: str,
+    arg_index: int,
+    default: bool,
+    if_true: Any,
+    if_false: Any,
+    module_name: str,
+    func_name: str,
+) -> Any:
     """A function that calls ``if_true`` or ``if_false``, whichever one of its arguments says.
 
     Args:
-        arg_name, arg_index, default: the argument, its place among the positional ones, and its value if it is left out.
+        arg_name, arg_index, default: the argument, its place among the positional ones, and its
+            value if it is left out.
         module_name, func_name: where the function says it comes from.
     """
 
@@ -95,8 +110,10 @@ def _threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fa
 
 #: What PyTorch's file imports under these names, and programs take from it.
 _HOMES = {
-    "_VF": "jtorch._VF", "_Reduction": "jtorch.nn._reduction", "_unpool_output_size": "jtorch._src.ops.unpooling",
-    **dict.fromkeys(("_list_with_default", "_pair", "_single", "_triple"), "jtorch.nn.modules.utils"),
+    "_VF": "jtorch._VF", "_Reduction": "jtorch.nn._reduction",
+    "_unpool_output_size": "jtorch._src.ops.unpooling",
+    **dict.fromkeys(("_list_with_default", "_pair", "_single", "_triple"),
+                    "jtorch.nn.modules.utils"),
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""``torch.nn.init``: fills parameters in place. The draws follow torch's order, so that a seed gives PyTorch's parameters."""
+"""``torch.nn.init``: fills parameters in place. The draws follow torch's order, so that a seed
+gives PyTorch's parameters."""
 
 from __future__ import annotations
 
@@ -15,20 +16,23 @@ from jtorch.overrides import handle_torch_function, has_torch_function_unary
 from .._src.facts.warned_once import outside
 
 __all__ = [
-    "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_",
-    "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform", "normal", "constant", "eye", "dirac",
-    "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal", "sparse",
+    "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_",
+    "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_",
+    "orthogonal_", "sparse_", "uniform", "normal", "constant", "eye", "dirac", "xavier_uniform",
+    "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal", "sparse",
 ]  # fmt: skip
 
 _Given = ParamSpec("_Given")
 
 _LINEAR = frozenset(
-    ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+    ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+     "conv_transpose3d", "sigmoid")
 )  # fmt: skip
 
 
 def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
-    """The recommended gain for a nonlinearity; ``param`` is the slope of ``leaky_relu`` (default 0.01).
+    """The recommended gain for a nonlinearity; ``param`` is the slope of ``leaky_relu`` (default
+    0.01).
 
     Raises:
         ValueError: for an unknown name or a slope that is no number.
@@ -51,11 +55,14 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
             raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + param**2))
     if nonlinearity == "selu":
-        return 3.0 / 4  # not the 1 that would preserve variance: keeps the self-normalizing gradient flow
+        # not the 1 that would preserve variance: keeps the self-normalizing gradient flow
+        return 3.0 / 4
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from U(a, b).
 
     Args:
@@ -71,12 +78,16 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: torch.Ge
         tensor([-0.0075,  0.5364, -0.8230])
     """
     if has_torch_function_unary(tensor):
-        return handle_torch_function(uniform_, (tensor,), tensor=tensor, a=a, b=b, generator=generator)
+        return handle_torch_function(
+            uniform_, (tensor,), tensor=tensor, a=a, b=b, generator=generator
+        )
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from N(mean, std²).
 
     Args:
@@ -92,15 +103,23 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: torc
         tensor([ 0.1541, -0.0293, -0.2179])
     """
     if has_torch_function_unary(tensor):
-        return handle_torch_function(normal_, (tensor,), tensor=tensor, mean=mean, std=std, generator=generator)
+        return handle_torch_function(
+            normal_, (tensor,), tensor=tensor, mean=mean, std=std, generator=generator
+        )
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: torch.Generator | None = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and ``b`` are absolute values.
+    """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and
+    ``b`` are absolute values.
 
     Inside ``jtorch.jax.with_key`` the distribution function's inverse makes them of uniform draws.
 
@@ -114,7 +133,8 @@ def trunc_normal_(
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
             stacklevel=outside(),
         )
 
@@ -122,7 +142,8 @@ def trunc_normal_(
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
 
     with torch.no_grad():
-        if generator is None and torch.random.key_now() is not None:  # rejection would look at numbers that may be JAX's tracers
+        # rejection would look at numbers that may be JAX's tracers
+        if generator is None and torch.random.key_now() is not None:
             tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1).erfinv_()
             return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
         if below(b) - below(a) > 0.3:
@@ -130,18 +151,26 @@ def trunc_normal_(
         return _truncate_uniform_draws(tensor, mean, std, a, b, generator)
 
 
-def _truncate_normal_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None) -> Tensor:
+def _truncate_normal_draws(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None
+) -> Tensor:
     """Rejection from the normal distribution itself: most draws are inside the limits."""
-    low, high = (tensor.new_tensor(limit, device="cpu").item() for limit in (a, b))  # as the tensor's dtype rounds them
+    # as the tensor's dtype rounds them
+    low, high = (tensor.new_tensor(limit, device="cpu").item() for limit in (a, b))
     result = tensor.normal_(mean, std, generator=generator)
     while (beyond := (result < low) | (result > high)).any():
-        result = torch.where(beyond, torch.empty_like(result).normal_(mean, std, generator=generator), result)
+        result = torch.where(
+            beyond, torch.empty_like(result).normal_(mean, std, generator=generator), result
+        )
     return tensor if result is tensor else tensor.copy_(result)
 
 
-def _truncate_uniform_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None) -> Tensor:
+def _truncate_uniform_draws(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None
+) -> Tensor:
     """Rejection from the uniform distribution on [a, b], for limits far out or close together."""
-    log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # so that the mode is always accepted
+    # so that the mode is always accepted
+    log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     chance = torch.empty_like(tensor)
 
     def rejected(log_density: Tensor) -> Tensor:
@@ -222,12 +251,14 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Makes a convolution's weight (3 to 5 dimensions) pass its input channels through, in each group as many as fit.
+    """Makes a convolution's weight (3 to 5 dimensions) pass its input channels through, in each
+    group as many as fit.
 
     Shapes: (out channels, in channels, *window) -> the same.
 
     Raises:
-        ValueError: for another number of dimensions, or if the first size is not divisible by ``groups``.
+        ValueError: for another number of dimensions, or if the first size is not divisible by
+            ``groups``.
 
     Example:
         >>> import jtorch as torch
@@ -254,7 +285,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     if tensor.dim() < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
     fan_out, fan_in, *window = tensor.shape
     field = math.prod(window)
     return fan_in * field, fan_out * field
@@ -272,7 +305,9 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
     return gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from U(-a, a), a = gain·sqrt(6 / (fan_in + fan_out)).
 
     Args:
@@ -283,7 +318,8 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generato
     Raises:
         ValueError: for fewer than two dimensions.
 
-    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural
+    networks (2010).
 
     Example:
         >>> import jtorch as torch
@@ -296,13 +332,16 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generato
         return tensor.uniform_(-a, a, generator=generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from N(0, std²), std = gain·sqrt(2 / (fan_in + fan_out)).
 
     Raises:
         ValueError: for fewer than two dimensions.
 
-    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural
+    networks (2010).
 
     Example:
         >>> import jtorch as torch
@@ -321,9 +360,14 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of leaky_relu.
+    """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of
+    leaky_relu.
 
     Args:
         tensor: the tensor to fill, of two dimensions at least.
@@ -344,7 +388,13 @@ def kaiming_uniform_(
         tensor([[-0.0130,  0.9291]])
     """
     if has_torch_function_unary(tensor):
-        given = {"tensor": tensor, "a": a, "mode": mode, "nonlinearity": nonlinearity, "generator": generator}
+        given = {
+            "tensor": tensor,
+            "a": a,
+            "mode": mode,
+            "nonlinearity": nonlinearity,
+            "generator": generator,
+        }
         return handle_torch_function(kaiming_uniform_, (tensor,), **given)
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=outside())
@@ -355,7 +405,11 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: torch.Generator | None = None,
 ) -> Tensor:
     """Fills ``tensor`` with draws from N(0, gain² / fan). ``a`` is the slope of leaky_relu.
 
@@ -385,13 +439,16 @@ def kaiming_normal_(
         return tensor.normal_(0, std, generator=generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: torch.Generator | None = None) -> Tensor:
+def orthogonal_(
+    tensor: Tensor, gain: float = 1, generator: torch.Generator | None = None
+) -> Tensor:
     """Makes ``tensor``, flattened to (size(0), -1), a (semi-)orthogonal matrix times ``gain``.
 
     Raises:
         ValueError: for fewer than two dimensions.
 
-    Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2013).
+    Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks (2013).
 
     Example:
         >>> import jtorch as torch
@@ -417,8 +474,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: torch.Generator | No
     return tensor
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: torch.Generator | None = None) -> Tensor:
-    """Fills the 2-dim ``tensor`` from N(0, std²) and sets the share ``sparsity`` of each column to zero.
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: torch.Generator | None = None
+) -> Tensor:
+    """Fills the 2-dim ``tensor`` from N(0, std²) and sets the share ``sparsity`` of each column to
+    zero.
 
     Raises:
         ValueError: unless there are two dimensions.
@@ -450,7 +510,11 @@ def _deprecated(function: Callable[_Given, Tensor]) -> Callable[_Given, Tensor]:
 
     @functools.wraps(function)
     def old(*args: _Given.args, **kwargs: _Given.kwargs) -> Tensor:
-        warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
         return function(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = old_name
@@ -472,12 +536,16 @@ sparse = _deprecated(sparse_)
 
 
 # Names of PyTorch's inner functions, which code elsewhere calls.
-def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: torch.Generator | None = None) -> Tensor:
+def _no_grad_uniform_(
+    tensor: Tensor, a: float, b: float, generator: torch.Generator | None = None
+) -> Tensor:
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Generator | None = None) -> Tensor:
+def _no_grad_normal_(
+    tensor: Tensor, mean: float, std: float, generator: torch.Generator | None = None
+) -> Tensor:
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -492,5 +560,12 @@ def _no_grad_zero_(tensor: Tensor) -> Tensor:
         return tensor.zero_()
 
 
-def _no_grad_trunc_normal_(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None = None) -> Tensor:
+def _no_grad_trunc_normal_(
+    tensor: Tensor,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    generator: torch.Generator | None = None,
+) -> Tensor:
     return trunc_normal_(tensor, mean, std, a, b, generator)

@@ -1,4 +1,5 @@
-"""Which memory node processes are bound to: settings are values as in PyTorch, binding is not offered."""
+"""Which memory node processes are bound to: settings are values as in PyTorch, binding is not
+offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Names of ``torch.onnx``, so that programs which can export may be imported. Exporting is not offered: using them says so."""
+"""Names of ``torch.onnx``, so that programs which can export may be imported. Exporting is not
+offered: using them says so."""
 
 from __future__ import annotations
 
@@ -14,11 +15,15 @@ from . import errors as errors
 from .errors import OnnxExporterError as OnnxExporterError
 
 __all__ = [
-    "errors", "ops", "export", "is_in_onnx_export", "OnnxExporterError", "ONNXProgram", "ExportableModule", "InputObserver",
+    "errors", "ops", "export", "is_in_onnx_export", "OnnxExporterError", "ONNXProgram",
+    "ExportableModule", "InputObserver",
 ]  # fmt: skip
 
 producer_name = "pytorch"
-_WHY = "jtorch has no exporter to ONNX; give the function of torch.jax.functionalize to jax2onnx, or use torch.export.stablehlo"
+_WHY = (
+    "jtorch has no exporter to ONNX; give the function of torch.jax.functionalize to jax2onnx, or "
+    "use torch.export.stablehlo"
+)
 
 
 def _refused(name: str) -> NotImplementedError:
@@ -26,7 +31,8 @@ def _refused(name: str) -> NotImplementedError:
 
 
 def _refusing(module: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module of ``torch.onnx`` all of whose functions can be imported, and are refused when called."""
+    """The ``__getattr__`` of a module of ``torch.onnx`` all of whose functions can be imported, and
+    are refused when called."""
 
     def __getattr__(name: str) -> Any:
         if name.startswith("__"):
@@ -129,7 +135,9 @@ class TensorProtoDataType(enum.IntEnum):
 _registered: dict[tuple[str, int], Callable[..., object]] = {}
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., object], opset_version: int) -> None:
+def register_custom_op_symbolic(
+    symbolic_name: str, symbolic_fn: Callable[..., object], opset_version: int
+) -> None:
     """Notes how a program would export an operator. No export ever asks for it."""
     _registered[symbolic_name, opset_version] = symbolic_fn
 

@@ -1,4 +1,5 @@
-"""Numbers of PyTorch's exporter that packages read: versions of operator sets, and the ranges of integers."""
+"""Numbers of PyTorch's exporter that packages read: versions of operator sets, and the ranges of
+integers."""
 
 ONNX_ARCHIVE_MODEL_PROTO_NAME = "__MODEL_PROTO"
 ONNX_BASE_OPSET = 9

@@ -9,12 +9,14 @@ from . import _refusing
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Any], Any]:
-    """A decorator for functions that export an operator; as none is called, it leaves them as they are."""
+    """A decorator for functions that export an operator; as none is called, it leaves them as they
+    are."""
     return lambda function: function
 
 
 def quantized_args(*arg_q_descriptors: object, **options: object) -> Callable[[Any], Any]:
-    """A decorator for functions that export an operator; as none is called, it leaves them as they are."""
+    """A decorator for functions that export an operator; as none is called, it leaves them as they
+    are."""
     return lambda function: function
 
 

@@ -16,13 +16,16 @@ __all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(Optimizer):
-    """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235).
+    """Adafactor: second moments of matrices kept as row and column sums
+    (https://arxiv.org/abs/1804.04235).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         beta2_decay: the power with which the old average of squares loses weight.
-        eps: what is added to squares, and the smallest root mean square of a parameter; None for the smallest step of the dtype.
+        eps: what is added to squares, and the smallest root mean square of a parameter; None for
+            the smallest step of the dtype.
         d: the largest root mean square of a step.
         weight_decay: how much of each parameter is taken off it, as a penalty on its square.
         foreach: accepted; one operation for each group takes all parameters either way.
@@ -89,7 +92,9 @@ class Adafactor(Optimizer):
             if any(p.grad is not None and torch.is_complex(p) for p in group["params"]):
                 raise RuntimeError("Adafactor does not support complex parameters")
             plan, grads = plan_for(self, group, None, _buffers_of)
-            at_once = plan.plain and all(map(plain_gradients, grads)) and all(map(_is_precise, grads))
+            at_once = (
+                plan.plain and all(map(plain_gradients, grads)) and all(map(_is_precise, grads))
+            )
             for bucket, bucket_grads in zip(plan.buckets, grads):
                 (self._by_group if at_once else self._by_parameter)(group, bucket, bucket_grads)
         return loss
@@ -116,12 +121,16 @@ class Adafactor(Optimizer):
             writes=(1 + decays, 1, 1, 1),
         )
         writes = chain(repeat(1 + decays, len(params)), repeat(1))
-        torch._C._swap_([*params, *chain.from_iterable(held), *steps], [*new, *([step] * len(steps))], writes)
+        torch._C._swap_(
+            [*params, *chain.from_iterable(held), *steps], [*new, *([step] * len(steps))], writes
+        )
         return None
 
     def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
         eps1, eps2 = group["eps"]
-        rows, columns, variances, steps = [pick(bucket.states, name) for name in ("row_var", "col_var", "variance", "step")]
+        rows, columns, variances, steps = [
+            pick(bucket.states, name) for name in ("row_var", "col_var", "variance", "step")
+        ]
         adafactor(
             bucket.params,
             grads,
@@ -187,9 +196,15 @@ def adafactor(
         if grad.dim() > 1:
             row_var, col_var = row_vars[i], col_vars[i]
             if row_var is None or col_var is None:
-                raise AssertionError("row_var and col_var should be defined when grad is multidimensional")
-            _approach(row_var, torch.norm(grad, dim=-1, keepdim=True).square() / grad.size(-1), fresh)
-            _approach(col_var, torch.norm(grad, dim=-2, keepdim=True).square() / grad.size(-2), fresh)
+                raise AssertionError(
+                    "row_var and col_var should be defined when grad is multidimensional"
+                )
+            _approach(
+                row_var, torch.norm(grad, dim=-1, keepdim=True).square() / grad.size(-1), fresh
+            )
+            _approach(
+                col_var, torch.norm(grad, dim=-2, keepdim=True).square() / grad.size(-2), fresh
+            )
             estimate = (row_var @ col_var) / row_var.mean(dim=-2, keepdim=True).clamp(min=floor)
         else:
             variance = variances[i]

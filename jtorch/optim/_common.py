@@ -1,7 +1,9 @@
-"""What update rules share: option checks and arithmetic with coefficients that may be numbers or 0-dim tensors.
+"""What update rules share: option checks and arithmetic with coefficients that may be numbers or
+0-dim tensors.
 
-Step counts are tensors and are never read on the host, so that a step stays one recorded trace; bias corrections are therefore
-computed as 0-dim float64 tensors, with the precision that PyTorch has by computing them in Python.
+Step counts are tensors and are never read on the host, so that a step stays one recorded trace;
+bias corrections are therefore computed as 0-dim float64 tensors, with the precision that PyTorch
+has by computing them in Python.
 """
 
 from __future__ import annotations
@@ -75,8 +77,11 @@ def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: Any) -> None
         target.add_(update, alpha=factor)
 
 
-def in_parts(params: list[torch.Tensor], grads: list[torch.Tensor], *buffers: list[Any]) -> tuple[list[Any], ...] | None:
-    """The lists with what this process has of each tensor, where a class of parameters offers that for updates element by element."""
+def in_parts(
+    params: list[torch.Tensor], grads: list[torch.Tensor], *buffers: list[Any]
+) -> tuple[list[Any], ...] | None:
+    """The lists with what this process has of each tensor, where a class of parameters offers that
+    for updates element by element."""
     kind = next((type(p) for p in params if hasattr(type(p), "_parts_for_updates")), None)
     return None if kind is None else kind._parts_for_updates(params, grads, *buffers)
 
@@ -94,8 +99,11 @@ def decayed(grad: torch.Tensor, param: torch.Tensor, weight_decay: Any) -> torch
 
 
 def as_real(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The tensors, or their real views if the first is complex: updates treat the two parts as numbers of their own."""
-    return tuple(torch.view_as_real(t) for t in tensors) if torch.is_complex(tensors[0]) else tensors
+    """The tensors, or their real views if the first is complex: updates treat the two parts as
+    numbers of their own."""
+    return (
+        tuple(torch.view_as_real(t) for t in tensors) if torch.is_complex(tensors[0]) else tensors
+    )
 
 
 def no_amp(grad_scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> None:
@@ -122,21 +130,26 @@ def update_lists(
 ) -> Any:
     """A step of an optimiser whose rule works on lists.
 
-    ``whole`` computes it for plain parameters at once, as one operation; ``rule`` does so for others, by public operations in place.
+    ``whole`` computes it for plain parameters at once, as one operation; ``rule`` does so for
+    others, by public operations in place.
 
     Args:
-        buffers: the names of what the state has for each parameter, as ``rule`` and ``whole`` take them behind parameters and gradients;
-            those of numbers, of which ``whole`` gets one for all parameters, come last.
+        buffers: the names of what the state has for each parameter, as ``rule`` and ``whole`` take
+            them behind parameters and gradients; those of numbers, of which ``whole`` gets one for
+            all parameters, come last.
         writes: how often PyTorch writes into the parameters, and into each of the buffers.
         needs: the options without which there is no such buffer.
-        pairs: which parameters of ``rule`` and ``whole`` the parts of an option are given as that is a pair.
+        pairs: which parameters of ``rule`` and ``whole`` the parts of an option are given as that
+            is a pair.
     """
     loss = _run_closure(closure)
     names = tuple(buffers.split())
     code = rule.__code__
     named = code.co_varnames[2 + len(names) : code.co_argcount + code.co_kwonlyargcount]
     for group in optimizer.param_groups:
-        there = tuple([name for name in names if not needs or name not in needs or group[needs[name]]])
+        there = tuple(
+            [name for name in names if not needs or name not in needs or group[needs[name]]]
+        )
         plan, grads = plan_for(optimizer, group, there, _named)
         options = {name: group[name] for name in named if name in group and name not in _WAYS}
         options.update({name: bool(options[name]) for name in _FLAGS & options.keys()})
@@ -145,7 +158,12 @@ def update_lists(
         at_once = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))
         for bucket, bucket_grads in zip(plan.buckets, grads):
             if not at_once:
-                rule(bucket.params, bucket_grads, *[pick(bucket.states, name) for name in names], **options)
+                rule(
+                    bucket.params,
+                    bucket_grads,
+                    *[pick(bucket.states, name) for name in names],
+                    **options,
+                )
                 continue
             if "lr" in options:
                 options["lr"] = _to_scalar(options["lr"])
@@ -164,9 +182,14 @@ def _named(_state: dict[str, torch.Tensor], names: tuple[str, ...]) -> tuple[str
 
 
 def _write(
-    params: list[torch.Tensor], held: list[list[torch.Tensor]], names: Iterable[str], new: tuple[torch.Tensor, ...], writes: tuple[int, ...]
+    params: list[torch.Tensor],
+    held: list[list[torch.Tensor]],
+    names: Iterable[str],
+    new: tuple[torch.Tensor, ...],
+    writes: tuple[int, ...],
 ) -> None:
-    """Writes what was computed for a bucket; results for numbers go into those of all its parameters."""
+    """Writes what was computed for a bucket; results for numbers go into those of all its
+    parameters."""
     begin = len(params)
     tensors, news, counts = list(params), list(new[:begin]), [writes[0]] * begin
     for name, own, count in zip(names, held, writes[1:]):
@@ -179,14 +202,19 @@ def _write(
 
 
 def in_one_way(functional: Callable[..., None]) -> Callable[..., None]:
-    """What PyTorch calls ``_single_tensor_adam``, ``_multi_tensor_adam`` and the like: lists come by position, options by name.
+    """What PyTorch calls ``_single_tensor_adam``, ``_multi_tensor_adam`` and the like: lists come
+    by position, options by name.
 
     ``functional`` is all of them here.
     """
 
     def run(*lists: object, **options: object) -> None:
         parameters = inspect.signature(functional).parameters
-        names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+        names = [
+            n
+            for n, p in parameters.items()
+            if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty
+        ]
         names += [n for n in ("grad_scale", "found_inf") if n in parameters]
         functional(**dict(zip(names, lists, strict=True)), **options)
 

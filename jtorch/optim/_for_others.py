@@ -9,7 +9,10 @@ import jtorch as torch
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_params_doc = "params (iterable): iterable of parameters or named_parameters to optimize or iterable of dicts defining parameter groups"
+_params_doc = (
+    "params (iterable): iterable of parameters or named_parameters to optimize or iterable of "
+    "dicts defining parameter groups"
+)
 _foreach_doc = "foreach (bool, optional): accepted; a step is one program either way"
 _fused_doc = "fused (bool, optional): accepted; a step is one program either way"
 _capturable_doc = "capturable (bool, optional): accepted; a step never reads values on the host"
@@ -35,8 +38,11 @@ def _disable_dynamo_if_unsupported(single_tensor_fn: object = None) -> Callable[
     return lambda func: func
 
 
-def _default_to_fused_or_foreach(params: list[torch.Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Which of PyTorch's implementations to take, as (fused, foreach): neither, since recorded loops fuse by themselves."""
+def _default_to_fused_or_foreach(
+    params: list[torch.Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Which of PyTorch's implementations to take, as (fused, foreach): neither, since recorded
+    loops fuse by themselves."""
     del params, differentiable, use_fused
     return False, False
 
@@ -47,7 +53,8 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
 
 
 def _view_as_real(params: list[torch.Tensor], *state_and_grads: list[torch.Tensor]) -> None:
-    """Replaces complex parameters, and the tensors that go with them, by real views of them, in place."""
+    """Replaces complex parameters, and the tensors that go with them, by real views of them, in
+    place."""
     for i, p in enumerate(params):
         if torch.is_complex(p):
             params[i] = torch.view_as_real(p)

@@ -1,7 +1,8 @@
-"""The step of a whole group as one recorded operation, and the lists it takes, kept from step to step while nothing changed.
+"""The step of a whole group as one recorded operation, and the lists it takes, kept from step to
+step while nothing changed.
 
-The step counts of parameters that always moved together are tensors of their own that hold one and the same value, so that the
-operation counts (and corrects biases) once for all of them.
+The step counts of parameters that always moved together are tensors of their own that hold one and
+the same value, so that the operation counts (and corrects biases) once for all of them.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ import jtorch as torch
 
 Names = Callable[[dict[str, Any], Any], tuple[str, ...]]
 
-#: What states have one number of for each parameter: those of parameters that always moved together are equal.
+#: What states have one number of for each parameter: those of parameters that always moved together
+#: are equal.
 COMMON = frozenset(("step", "mu_product", "mu", "eta"))
 
 
 class Bucket:
-    """Parameters that one call of the operation updates: they have the same buffers and the same step count.
+    """Parameters that one call of the operation updates: they have the same buffers and the same
+    step count.
 
     Attributes:
         params, states: the parameters and their state dicts.
-        buffers: each buffer's name with the list of tensors, in the operation's order; an empty list where there is none yet.
+        buffers: each buffer's name with the list of tensors, in the operation's order; an empty
+            list where there is none yet.
     """
 
     __slots__ = ("buffers", "common", "getters", "params", "states", "stepped")
 
-    def __init__(self, params: list[torch.Tensor], states: list[dict[str, Any]], names: Sequence[str]) -> None:
+    def __init__(
+        self, params: list[torch.Tensor], states: list[dict[str, Any]], names: Sequence[str]
+    ) -> None:
         self.params, self.states = params, states
         self.buffers = {name: [state[name] for state in states] for name in names}
         self.getters = [(itemgetter(name), tensors) for name, tensors in self.buffers.items()]
@@ -57,9 +63,20 @@ class Plan:
     __slots__ = ("buckets", "idle", "key", "params", "plain")
 
     def __init__(
-        self, key: tuple[str, ...] | bool | None, params: list[torch.Tensor], idle: list[torch.Tensor], buckets: list[Bucket], plain: bool
+        self,
+        key: tuple[str, ...] | bool | None,
+        params: list[torch.Tensor],
+        idle: list[torch.Tensor],
+        buckets: list[Bucket],
+        plain: bool,
     ) -> None:
-        self.key, self.params, self.idle, self.buckets, self.plain = key, params, idle, buckets, plain
+        self.key, self.params, self.idle, self.buckets, self.plain = (
+            key,
+            params,
+            idle,
+            buckets,
+            plain,
+        )
 
     def gradients(self, optimizer: Any, group: dict[str, Any]) -> list[list[torch.Tensor]] | None:
         """The gradients of each bucket's parameters, or None where the plan no longer fits."""
@@ -83,7 +100,8 @@ def same_value(tensors: list[torch.Tensor]) -> bool:
     """Whether the tensors hold one and the same value (not merely equal ones)."""
     first = tensors[0]._v
     if first is not None:
-        return all([t._v is first for t in tensors])  # noqa: C419 (a list is faster than a generator here)
+        # a list is faster than a generator here
+        return all([t._v is first for t in tensors])  # noqa: C419
     first = tensors[0]._read()
     return all(t._read() is first for t in tensors)
 
@@ -93,10 +111,14 @@ def share_value(tensors: list[torch.Tensor]) -> None:
     torch._C._swap_(tensors, [tensors[0]] * len(tensors), repeat(0))
 
 
-def plan_for(optimizer: Any, group: dict[str, object], key: Any, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
-    """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's buffers, ``key`` what it depends on.
+def plan_for(
+    optimizer: Any, group: dict[str, object], key: Any, names: Names
+) -> tuple[Plan, list[list[torch.Tensor]]]:
+    """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's
+    buffers, ``key`` what it depends on.
 
-    ``plan.plain`` is false for parameters that the fused operation does not take: it stays on the per-parameter path.
+    ``plan.plain`` is false for parameters that the fused operation does not take: it stays on the
+    per-parameter path.
     """
     plans = optimizer.__dict__.get("_plans")
     if plans is None:
@@ -112,7 +134,13 @@ def plan_for(optimizer: Any, group: dict[str, object], key: Any, names: Names) -
     return plan, grads
 
 
-def _build(optimizer: Any, group: dict[str, Any], key: tuple[str, ...] | bool | None, names: Names, fresh: bool) -> Plan:
+def _build(
+    optimizer: Any,
+    group: dict[str, Any],
+    key: tuple[str, ...] | bool | None,
+    names: Names,
+    fresh: bool,
+) -> Plan:
     known = {id(p) for p, state in optimizer.state.items() if state}
     params, _grads, states = optimizer._collect(group)
     chosen = {id(p) for p in params}
@@ -123,31 +151,48 @@ def _build(optimizer: Any, group: dict[str, Any], key: tuple[str, ...] | bool | 
     if not plain and any(
         type(s[name]) is not torch.Tensor for s in states for name in common
     ):  # no value that could be shared: fake tensors
-        buckets = [Bucket([p], [s], [n for n in own if n not in COMMON]) for p, s, own in zip(params, states, named)]
+        buckets = [
+            Bucket([p], [s], [n for n in own if n not in COMMON])
+            for p, s, own in zip(params, states, named)
+        ]
         return Plan(key, list(group["params"]), idle, buckets, plain)
     if common:
         _unify([s for p, s in zip(params, states) if id(p) not in known], common)
-        if fresh:  # after loading, equal counts are values of their own; reading them costs nothing, as they are not pending
+        # after loading, equal counts are values of their own; reading them costs nothing, as they
+        # are not pending
+        if fresh:
             by_count: dict[tuple[float, ...], list[dict[str, Any]]] = {}
             for p, s in zip(params, states):
                 if id(p) in known:
-                    by_count.setdefault(tuple([torch._C._planned_by(s[name]) for name in common]), []).append(s)
+                    by_count.setdefault(
+                        tuple([torch._C._planned_by(s[name]) for name in common]), []
+                    ).append(s)
             for alike in by_count.values():
                 _unify(alike, common)
     members: dict[Any, tuple[list[torch.Tensor], list[dict[str, Any]]]] = {}
     for p, state, own in zip(params, states, named):
-        ps, ss = members.setdefault((own, p.device, *[id(state[name]._read()) for name in common]), ([], []))
+        ps, ss = members.setdefault(
+            (own, p.device, *[id(state[name]._read()) for name in common]), ([], [])
+        )
         ps.append(p)
         ss.append(state)
-    return Plan(key, list(group["params"]), idle, [Bucket(ps, ss, shared[0]) for shared, (ps, ss) in members.items()], plain)
+    return Plan(
+        key,
+        list(group["params"]),
+        idle,
+        [Bucket(ps, ss, shared[0]) for shared, (ps, ss) in members.items()],
+        plain,
+    )
 
 
 def _is_plain(p: torch.Tensor, state: dict[str, torch.Tensor | None], names: Sequence[str]) -> bool:
-    """Whether the operation on lists takes a parameter: an ordinary one of floats, with buffers of its dtype."""
+    """Whether the operation on lists takes a parameter: an ordinary one of floats, with buffers of
+    its dtype."""
     if type(p) not in (torch.Tensor, torch.nn.Parameter) or not p.is_floating_point():
         return False
     held = [state[name] for name in names if name not in COMMON]
-    return all([type(b) is torch.Tensor and b.dtype == p.dtype for b in held])  # noqa: C419 (a list is faster than a generator here)
+    # a list is faster than a generator here
+    return all([type(b) is torch.Tensor and b.dtype == p.dtype for b in held])  # noqa: C419
 
 
 def _unify(states: list[dict[str, Any]], names: list[str]) -> None:
@@ -157,12 +202,14 @@ def _unify(states: list[dict[str, Any]], names: list[str]) -> None:
 
 
 def plain_gradients(grads: list[torch.Tensor]) -> bool:
-    """Whether all are ordinary tensors; subclasses take the path of public operations, where their protocols are heard."""
+    """Whether all are ordinary tensors; subclasses take the path of public operations, where their
+    protocols are heard."""
     return all(map(is_, map(type, grads), repeat(torch.Tensor)))
 
 
 def unscaled(optimizer: object, grads: list[torch.Tensor]) -> bool:
-    """Divides gradients by the scale that a ``GradScaler`` left on the optimiser; False where they overflowed: the step is skipped."""
+    """Divides gradients by the scale that a ``GradScaler`` left on the optimiser; False where they
+    overflowed: the step is skipped."""
     found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
     if found_inf is not None and found_inf.item() != 0:
         return False

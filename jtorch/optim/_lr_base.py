@@ -16,9 +16,10 @@ from .optimizer import Optimizer, _to_scalar
 Rates: TypeAlias = "list[float | torch.Tensor]"
 
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to "
-    "step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable "
-    "form, where available. Please open an issue if you are unable to replicate your use case: "
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
+    "epoch is different from None, the closed form is used instead of the new chainable form, "
+    "where available. Please open an issue if you are unable to replicate your use case: "
     "https://github.com/pytorch/pytorch/issues/new/choose."
 )
 _SEE = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
@@ -34,7 +35,8 @@ def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
     if isinstance(param, list | tuple):
         if len(param) != count:
             raise ValueError(
-                f"{name} must have the same length as optimizer.param_groups. {name} has {len(param)} values, param_groups has {count}."
+                f"{name} must have the same length as optimizer.param_groups. {name} has "
+                f"{len(param)} values, param_groups has {count}."
             )
     else:
         param = [param] * count
@@ -46,7 +48,9 @@ def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[torch.Tensor 
     return [_copied(group[key]) for group in optimizer.param_groups]
 
 
-def _update_param_group_val(param_group: dict[str, Any], key: str, val: torch.Tensor | float) -> None:
+def _update_param_group_val(
+    param_group: dict[str, Any], key: str, val: torch.Tensor | float
+) -> None:
     if isinstance(param_group[key], torch.Tensor):
         param_group[key].fill_(_to_scalar(val))
     else:
@@ -59,7 +63,8 @@ def _check_optimizer(optimizer: Optimizer) -> None:
 
 
 def _count_steps(optimizer: Optimizer) -> None:
-    """Makes ``optimizer.step`` note that it was called, so that schedulers can tell when they are called first."""
+    """Makes ``optimizer.step`` note that it was called, so that schedulers can tell when they are
+    called first."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     func = optimizer.step.__func__
@@ -115,9 +120,11 @@ class LRScheduler:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with last_epoch >= 0.\n"
                     "This typically happens when:\n"
-                    "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
+                    "1. You're trying to resume training from a checkpoint but haven't properly "
+                    "loaded the optimizer state\n"
                     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
                 )
         self.base_lrs: Rates = _param_groups_val_list(optimizer, "initial_lr")
@@ -151,16 +158,19 @@ class LRScheduler:
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
                 warnings.warn(
-                    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to "
-                    f"call `optimizer.step()` before `lr_scheduler.step()`. {_SEE}",
+                    "Seems like `optimizer.step()` has been overridden after learning rate "
+                    "scheduler initialization. Please, make sure to call `optimizer.step()` before "
+                    f"`lr_scheduler.step()`. {_SEE}",
                     UserWarning,
                     stacklevel=2,
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
                 warnings.warn(
-                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in "
-                    "the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch "
-                    f"skipping the first value of the learning rate schedule. {_SEE}",
+                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch "
+                    "1.1.0 and later, you should call them in the opposite order: "
+                    "`optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will "
+                    "result in PyTorch skipping the first value of the learning rate schedule. "
+                    f"{_SEE}",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -189,7 +199,11 @@ class LRScheduler:
 
 def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
     if not lr_scheduler._get_lr_called_within_step:
-        warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=3)
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class _LRScheduler(LRScheduler):

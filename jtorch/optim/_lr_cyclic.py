@@ -8,17 +8,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ._lr_base import LRScheduler, Rates, _check_optimizer, _format_param, _update_param_group_val, _warn_get_lr_called_within_step
+from ._lr_base import (
+    LRScheduler,
+    Rates,
+    _check_optimizer,
+    _format_param,
+    _update_param_group_val,
+    _warn_get_lr_called_within_step,
+)
 from .optimizer import Optimizer
 
 
 class _CyclesMomentum(LRScheduler):
     """Schedules that move momentum (or Adam's first coefficient) against the rate."""
 
-    def _init_momentum(self, base: Any, maximum: Any, last_epoch: int) -> tuple[list[float], list[float]]:
+    def _init_momentum(
+        self, base: Any, maximum: Any, last_epoch: int
+    ) -> tuple[list[float], list[float]]:
         optimizer = self.optimizer
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
         self.use_beta1 = "betas" in optimizer.defaults
         bases = _format_param("base_momentum", optimizer, base)
         maxima = _format_param("max_momentum", optimizer, maximum)
@@ -37,7 +48,8 @@ class _CyclesMomentum(LRScheduler):
 
 
 class CyclicLR(_CyclesMomentum):
-    """Rates that go up and down between ``base_lr`` and ``max_lr`` (https://arxiv.org/abs/1506.01186).
+    """Rates that go up and down between ``base_lr`` and ``max_lr``
+    (https://arxiv.org/abs/1506.01186).
 
     Args:
         optimizer: whose learning rates are set.
@@ -45,13 +57,16 @@ class CyclicLR(_CyclesMomentum):
         max_lr: the largest one.
         step_size_up: steps from the smallest to the largest.
         step_size_down: steps back; as many if None.
-        mode: ``"triangular"``, ``"triangular2"`` (each cycle half as high) or ``"exp_range"`` (lower by ``gamma`` each step).
+        mode: ``"triangular"``, ``"triangular2"`` (each cycle half as high) or ``"exp_range"``
+            (lower by ``gamma`` each step).
         gamma: for ``"exp_range"``.
         scale_fn: the height of a cycle, in place of ``mode``.
         scale_mode: ``"cycle"`` or ``"iterations"``: what ``scale_fn`` is given.
         cycle_momentum: whether the momentum goes the other way meanwhile.
-        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or one for each.
-        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or one for each.
+        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or
+            one for each.
+        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or
+            one for each.
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
@@ -94,7 +109,9 @@ class CyclicLR(_CyclesMomentum):
         self._init_scale_fn()
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.base_momentums, self.max_momentums = self._init_momentum(base_momentum, max_momentum, last_epoch)
+            self.base_momentums, self.max_momentums = self._init_momentum(
+                base_momentum, max_momentum, last_epoch
+            )
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -105,7 +122,11 @@ class CyclicLR(_CyclesMomentum):
             self._scale_fn_ref = partial(self._exp_range_scale_fn, self.gamma)
             self.scale_mode = "iterations"
         else:
-            self._scale_fn_ref = self._triangular_scale_fn if self.mode == "triangular" else self._triangular2_scale_fn
+            self._scale_fn_ref = (
+                self._triangular_scale_fn
+                if self.mode == "triangular"
+                else self._triangular2_scale_fn
+            )
             self.scale_mode = "cycle"
 
     def scale_fn(self, x: float) -> float:
@@ -131,18 +152,26 @@ class CyclicLR(_CyclesMomentum):
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         at = cycle if self.scale_mode == "cycle" else self.last_epoch
-        lrs = [low + (high - low) * height * self.scale_fn(at) for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+        lrs = [
+            low + (high - low) * height * self.scale_fn(at)
+            for low, high in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]
         if self.cycle_momentum:
-            for low, high, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True):
+            for low, high, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
                 self._set_momentum(group, high - (high - low) * height * self.scale_fn(at))
         return lrs
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser; of a scale function, its attributes if it is an object."""
+        """All attributes but the optimiser; of a scale function, its attributes if it is an
+        object."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         fn = state.pop("_scale_fn_custom")
-        state["_scale_fn_custom"] = None if fn is None or isinstance(fn, types.FunctionType) else fn.__dict__.copy()
+        state["_scale_fn_custom"] = (
+            None if fn is None or isinstance(fn, types.FunctionType) else fn.__dict__.copy()
+        )
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -155,7 +184,8 @@ class CyclicLR(_CyclesMomentum):
 
 
 class OneCycleLR(_CyclesMomentum):
-    """One rise to ``max_lr`` and one long fall far below the start (https://arxiv.org/abs/1708.07120).
+    """One rise to ``max_lr`` and one long fall far below the start
+    (https://arxiv.org/abs/1708.07120).
 
     Args:
         optimizer: whose learning rates are set.
@@ -166,8 +196,10 @@ class OneCycleLR(_CyclesMomentum):
         pct_start: which share of them the learning rate rises.
         anneal_strategy: ``"cos"`` or ``"linear"``.
         cycle_momentum: whether the momentum goes the other way meanwhile.
-        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or one for each.
-        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or one for each.
+        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or
+            one for each.
+        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or
+            one for each.
         div_factor: the largest learning rate divided by the first.
         final_div_factor: the first divided by the last.
         three_phase: whether it falls to the first before it falls to the last.
@@ -196,8 +228,18 @@ class OneCycleLR(_CyclesMomentum):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = self._steps(total_steps, epochs, steps_per_epoch)
-        up = {"start_lr": "initial_lr", "end_lr": "max_lr", "start_momentum": "max_momentum", "end_momentum": "base_momentum"}
-        down = {"start_lr": "max_lr", "end_lr": "min_lr", "start_momentum": "base_momentum", "end_momentum": "max_momentum"}
+        up = {
+            "start_lr": "initial_lr",
+            "end_lr": "max_lr",
+            "start_momentum": "max_momentum",
+            "end_momentum": "base_momentum",
+        }
+        down = {
+            "start_lr": "max_lr",
+            "end_lr": "min_lr",
+            "start_momentum": "base_momentum",
+            "end_momentum": "max_momentum",
+        }
         last, peak = self.total_steps - 1, float(pct_start * self.total_steps)
         if three_phase:
             back = {**down, "end_lr": "initial_lr"}
@@ -209,7 +251,9 @@ class OneCycleLR(_CyclesMomentum):
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._anneal_func_type = anneal_strategy
         max_lrs = _format_param("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -226,14 +270,20 @@ class OneCycleLR(_CyclesMomentum):
     def _steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        given = {"total_steps": total_steps} if total_steps is not None else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        given = (
+            {"total_steps": total_steps}
+            if total_steps is not None
+            else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        )
         for name, value in given.items():
             if value <= 0 or not isinstance(value, int):
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         return math.prod(given.values())
 
     def _anneal_func(self, start: float, end: float, pct: float) -> Any:
-        return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(start, end, pct)
+        return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(
+            start, end, pct
+        )
 
     @staticmethod
     def _annealing_cos(start: float, end: float, pct: float) -> float:
@@ -248,7 +298,10 @@ class OneCycleLR(_CyclesMomentum):
         _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {step} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
         start = 0.0
         phase = self._schedule_phases[-1]
         for candidate in self._schedule_phases:
@@ -261,5 +314,10 @@ class OneCycleLR(_CyclesMomentum):
         for group in self.optimizer.param_groups:
             lrs.append(self._anneal_func(group[phase["start_lr"]], group[phase["end_lr"]], pct))
             if self.cycle_momentum:
-                self._set_momentum(group, self._anneal_func(group[phase["start_momentum"]], group[phase["end_momentum"]], pct))
+                self._set_momentum(
+                    group,
+                    self._anneal_func(
+                        group[phase["start_momentum"]], group[phase["end_momentum"]], pct
+                    ),
+                )
         return lrs

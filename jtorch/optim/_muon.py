@@ -17,10 +17,21 @@ EPS = 1e-7
 DEFAULT_A, DEFAULT_B, DEFAULT_C = 3.4445, -4.7750, 2.0315
 DEFAULT_NS_STEPS = 5
 #: What a group says about how to step.
-_OPTIONS = ("lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")
+_OPTIONS = (
+    "lr",
+    "weight_decay",
+    "momentum",
+    "nesterov",
+    "ns_coefficients",
+    "eps",
+    "ns_steps",
+    "adjust_lr_fn",
+)
 
 
-def _zeropower_via_newtonschulz(grad: torch.Tensor, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float) -> torch.Tensor:
+def _zeropower_via_newtonschulz(
+    grad: torch.Tensor, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float
+) -> torch.Tensor:
     """About the orthogonal factor of ``grad``'s polar decomposition, computed in bfloat16."""
     if ns_steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -52,7 +63,8 @@ class Muon(Optimizer):
     """Muon, for matrices only (https://kellerjordan.github.io/posts/muon/).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         weight_decay: how much of each parameter is taken off it, as a penalty on its square.
         momentum: how much of the last step is repeated.
@@ -60,7 +72,8 @@ class Muon(Optimizer):
         ns_coefficients: the coefficients of the Newton-Schulz iteration.
         eps: added to the denominator, so that it is never zero.
         ns_steps: how many of its steps are made.
-        adjust_lr_fn: how the learning rate follows from a matrix's shape: ``"original"`` (also None) or ``"match_rms_adamw"``.
+        adjust_lr_fn: how the learning rate follows from a matrix's shape: ``"original"`` (also
+            None) or ``"match_rms_adamw"``.
     """
 
     __module__ = "jtorch.optim"  # the name that files know it by
@@ -100,7 +113,10 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
-                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+                    raise ValueError(
+                        "Muon only supports 2D parameters whereas we found a parameter with size: "
+                        f"{p.size()}"
+                    )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         grad: Any = p.grad

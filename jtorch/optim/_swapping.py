@@ -16,8 +16,9 @@ def swap_in_optimizer_params_and_state(
 ) -> Iterator[None]:
     """Replaces an optimiser's parameters and state inside a ``with`` block.
 
-    ``swapin_parameters`` are in the order of the optimiser's own, and ``swapin_optim_state`` has the form of its ``state_dict()``. Tensors
-    of both are changed in place by a step; everything else is forgotten at the end of the block.
+    ``swapin_parameters`` are in the order of the optimiser's own, and ``swapin_optim_state`` has
+    the form of its ``state_dict()``. Tensors of both are changed in place by a step; everything
+    else is forgotten at the end of the block.
 
     Raises:
         ValueError: if the numbers of parameters or groups differ.
@@ -27,7 +28,9 @@ def swap_in_optimizer_params_and_state(
         >>> p, q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.zeros(1))
         >>> optimizer = torch.optim.SGD([p], lr=1.0)
         >>> q.grad = torch.ones(1)
-        >>> with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"q": q}, optimizer.state_dict()):
+        >>> with torch.optim.swap_in_optimizer_params_and_state(
+        ...     optimizer, {"q": q}, optimizer.state_dict()
+        ... ):
         ...     optimizer.step()
         >>> p.item(), q.item()
         (1.0, -1.0)
@@ -38,12 +41,19 @@ def swap_in_optimizer_params_and_state(
     if len(given) != own:
         raise ValueError(f"the optimizer has {own} parameters, but {len(given)} were given")
     if len(groups) != len(optimizer.param_groups):
-        raise ValueError(f"the optimizer has {len(optimizer.param_groups)} parameter groups, but {len(groups)} were given")
+        raise ValueError(
+            f"the optimizer has {len(optimizer.param_groups)} parameter groups, but {len(groups)} "
+            "were given"
+        )
     numbers = sorted(i for group in groups for i in group["params"])
     of_number = dict(zip(numbers, given, strict=True))
     before = optimizer.param_groups, optimizer.state
-    optimizer.param_groups = [{**group, "params": [of_number[i] for i in group["params"]]} for group in groups]
-    optimizer.state = defaultdict(dict, {of_number[i]: dict(state) for i, state in swapin_optim_state["state"].items()})
+    optimizer.param_groups = [
+        {**group, "params": [of_number[i] for i in group["params"]]} for group in groups
+    ]
+    optimizer.state = defaultdict(
+        dict, {of_number[i]: dict(state) for i, state in swapin_optim_state["state"].items()}
+    )
     try:
         yield
     finally:

@@ -7,7 +7,17 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    add_scaled_,
+    as_real,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adadelta", "adadelta"]
@@ -17,7 +27,8 @@ class Adadelta(Optimizer):
     """Adadelta: steps of the size of recent updates (https://arxiv.org/abs/1212.5701).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         rho: how much of the old averages is kept.
         eps: added to the denominator, so that it is never zero.
@@ -65,7 +76,9 @@ class Adadelta(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._set_group_defaults(
+            foreach=None, maximize=False, differentiable=False, capturable=False
+        )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"step": new_step(group), "square_avg": zeros(p), "acc_delta": zeros(p)}
@@ -73,7 +86,14 @@ class Adadelta(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, adadelta, torch._C._fused_adadelta, "square_avg acc_delta step", (1, 2, 2, 1))
+        return update_lists(
+            self,
+            closure,
+            adadelta,
+            torch._C._fused_adadelta,
+            "square_avg acc_delta step",
+            (1, 2, 2, 1),
+        )
 
 
 def adadelta(
@@ -95,7 +115,9 @@ def adadelta(
 ) -> None:
     """One step of ``Adadelta`` on lists."""
     lr = _to_scalar(lr)
-    for param, g, square_avg, acc_delta, step in zip(params, grads, square_avgs, acc_deltas, state_steps):
+    for param, g, square_avg, acc_delta, step in zip(
+        params, grads, square_avgs, acc_deltas, state_steps
+    ):
         step.add_(1)
         grad = decayed(-g if maximize else g, param, weight_decay)
         param, grad, square_avg, acc_delta = as_real(param, grad, square_avg, acc_delta)

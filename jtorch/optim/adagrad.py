@@ -26,10 +26,12 @@ __all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Adagrad: steps scaled by the root of the sum of squared gradients (https://jmlr.org/papers/v12/duchi11a.html).
+    """Adagrad: steps scaled by the root of the sum of squared gradients
+    (https://jmlr.org/papers/v12/duchi11a.html).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         lr_decay: how fast the learning rate falls.
         weight_decay: how much of each parameter is taken off it, as a penalty on its square.
@@ -88,7 +90,10 @@ class Adagrad(Optimizer):
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         value = self.defaults["initial_accumulator_value"]
         value = complex(value, value) if torch.is_complex(p) else value
-        return {"step": new_step(group), "sum": torch.full_like(p, value, memory_format=torch.preserve_format)}
+        return {
+            "step": new_step(group),
+            "sum": torch.full_like(p, value, memory_format=torch.preserve_format),
+        }
 
     def share_memory(self) -> None:
         """Shares the sums between processes, where tensors can be."""

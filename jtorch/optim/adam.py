@@ -38,7 +38,9 @@ def _check_tensor_betas(betas: tuple[Any, Any], foreach: bool | None, capturable
     if kinds[0]:
         for i in (0, 1):
             if not capturable and foreach:
-                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                raise ValueError(
+                    f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
+                )
             if betas[i].numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
 
@@ -46,11 +48,12 @@ def _check_tensor_betas(betas: tuple[Any, Any], foreach: bool | None, capturable
 class Adam(Optimizer):
     """Adam by one recorded operation for each group (https://arxiv.org/abs/1412.6980).
 
-    ``foreach``, ``fused`` and ``capturable`` are accepted: every way is fused and never reads a value on the host, except for
-    ``differentiable=True``.
+    ``foreach``, ``fused`` and ``capturable`` are accepted: every way is fused and never reads a
+    value on the host, except for ``differentiable=True``.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
@@ -61,7 +64,8 @@ class Adam(Optimizer):
         capturable: accepted; nothing is read on the host either way.
         differentiable: whether autograd records the step, so that gradients go through it.
         fused: accepted; one operation for each group takes all parameters either way.
-        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added
+            to their gradients.
 
     Differs from torch:
         ``capturable=True`` works on every device.
@@ -86,7 +90,9 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         if isinstance(lr, torch.Tensor) and foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
         check_lr(lr)
         check_not_negative("epsilon value", eps)
         check_betas(betas)
@@ -115,7 +121,13 @@ class Adam(Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._set_group_defaults(
-            amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False, fused=None
+            amsgrad=False,
+            maximize=False,
+            foreach=None,
+            capturable=False,
+            differentiable=False,
+            decoupled_weight_decay=False,
+            fused=None,
         )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -137,7 +149,11 @@ class Adam(Optimizer):
 
     def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
         params, buffers = bucket.params, bucket.buffers
-        exp_avgs, exp_avg_sqs, maxima = buffers["exp_avg"], buffers["exp_avg_sq"], buffers.get("max_exp_avg_sq", [])
+        exp_avgs, exp_avg_sqs, maxima = (
+            buffers["exp_avg"],
+            buffers["exp_avg_sq"],
+            buffers.get("max_exp_avg_sq", []),
+        )
         steps = bucket.stepped
         beta1, beta2 = group["betas"]
         decoupled = bool(group["decoupled_weight_decay"])
@@ -159,15 +175,28 @@ class Adam(Optimizer):
             decoupled=decoupled,
             writes=(1 + decays, 1, 2, 1),
         )
-        writes = chain(repeat(1 + decays, len(params)), repeat(1, len(exp_avgs)), repeat(2, len(exp_avg_sqs)), repeat(1))
-        torch._C._swap_([*params, *exp_avgs, *exp_avg_sqs, *maxima, *steps], [*new, *([step] * len(steps))], writes)
+        writes = chain(
+            repeat(1 + decays, len(params)),
+            repeat(1, len(exp_avgs)),
+            repeat(2, len(exp_avg_sqs)),
+            repeat(1),
+        )
+        torch._C._swap_(
+            [*params, *exp_avgs, *exp_avg_sqs, *maxima, *steps],
+            [*new, *([step] * len(steps))],
+            writes,
+        )
 
     def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
         states = bucket.states
         if group["differentiable"] and any(state["step"].requires_grad for state in states):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         beta1, beta2 = group["betas"]
-        lists = (bucket.params, grads, *[pick(states, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")])
+        lists = (
+            bucket.params,
+            grads,
+            *[pick(states, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")],
+        )
         parts = None if group["differentiable"] else in_parts(*lists)
         own, own_grads, exp_avgs, exp_avg_sqs, maxima = parts or lists
         with torch.set_grad_enabled(group["differentiable"]):
@@ -192,7 +221,11 @@ class Adam(Optimizer):
 
 
 def _buffers_of(_state: dict[str, torch.Tensor], amsgrad: bool) -> tuple[str, ...]:
-    return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step") if amsgrad else ("exp_avg", "exp_avg_sq", "step")
+    return (
+        ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step")
+        if amsgrad
+        else ("exp_avg", "exp_avg_sq", "step")
+    )
 
 
 def adam(
@@ -222,7 +255,9 @@ def adam(
     """One step of ``Adam`` on lists, by public operations."""
     no_amp(grad_scale, found_inf)
     if not all(isinstance(t, torch.Tensor) for t in state_steps):
-        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+        raise RuntimeError(
+            "API has changed, `state_steps` argument must contain a list of singleton tensors"
+        )
     lr, beta1, beta2 = _to_scalar(lr), _to_scalar(beta1), _to_scalar(beta2)
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]

@@ -7,7 +7,18 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    advance,
+    as_real,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adamax", "adamax"]
@@ -17,7 +28,8 @@ class Adamax(Optimizer):
     """Adamax: Adam with the infinity norm of past gradients (https://arxiv.org/abs/1412.6980).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
@@ -64,7 +76,9 @@ class Adamax(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._set_group_defaults(
+            foreach=None, maximize=False, differentiable=False, capturable=False
+        )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"step": new_step(group), "exp_avg": zeros(p), "exp_inf": zeros(p)}
@@ -73,7 +87,15 @@ class Adamax(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
         whole = torch._C._fused_adamax
-        return update_lists(self, closure, adamax, whole, "exp_avg exp_inf step", (1, 1, 2, 1), betas=("beta1", "beta2"))
+        return update_lists(
+            self,
+            closure,
+            adamax,
+            whole,
+            "exp_avg exp_inf step",
+            (1, 1, 2, 1),
+            betas=("beta1", "beta2"),
+        )
 
 
 def adamax(

@@ -16,7 +16,8 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters directly (https://arxiv.org/abs/1711.05101).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
@@ -90,7 +91,8 @@ def adamw(
 ) -> None:
     """One step of ``AdamW`` on lists, by public operations."""
     adam(
-        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused, grad_scale,
-        found_inf, has_complex, decoupled_weight_decay=True, amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr,
-        weight_decay=weight_decay, eps=eps, maximize=maximize,
+        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable,
+        differentiable, fused, grad_scale, found_inf, has_complex, decoupled_weight_decay=True,
+        amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps,
+        maximize=maximize,
     )  # fmt: skip

@@ -7,17 +7,29 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    advance,
+    as_real,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["ASGD", "asgd"]
 
 
 class ASGD(Optimizer):
-    """Averaged stochastic gradient descent; the average is the state's ``ax`` (https://dl.acm.org/citation.cfm?id=131098).
+    """Averaged stochastic gradient descent; the average is the state's ``ax``
+    (https://dl.acm.org/citation.cfm?id=131098).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         lambd: how fast the parameters decay.
         alpha: the power with which the learning rate falls.
@@ -64,7 +76,9 @@ class ASGD(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._set_group_defaults(
+            foreach=None, maximize=False, differentiable=False, capturable=False
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 p_state = self.state.get(p) or {}
@@ -80,7 +94,9 @@ class ASGD(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, asgd, torch._C._fused_asgd, "ax mu eta step", (2, 1, 1, 1, 1))
+        return update_lists(
+            self, closure, asgd, torch._C._fused_asgd, "ax mu eta step", (2, 1, 1, 1, 1)
+        )
 
 
 def asgd(

@@ -1,4 +1,5 @@
-"""L-BFGS, optionally with a line search under the strong Wolfe conditions (Nocedal and Wright, chapters 3 and 7)."""
+"""L-BFGS, optionally with a line search under the strong Wolfe conditions (Nocedal and Wright,
+chapters 3 and 7)."""
 
 from __future__ import annotations
 
@@ -17,9 +18,16 @@ Evaluate = Callable[[Any, float, torch.Tensor], tuple[float, torch.Tensor]]
 
 
 def _cubic_interpolate(
-    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: tuple[float, float] | None = None
+    x1: float,
+    f1: float,
+    g1: float,
+    x2: float,
+    f2: float,
+    g2: float,
+    bounds: tuple[float, float] | None = None,
 ) -> float:
-    """The minimum of the cubic through two points with values ``f`` and slopes ``g``, kept within ``bounds``."""
+    """The minimum of the cubic through two points with values ``f`` and slopes ``g``, kept within
+    ``bounds``."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
@@ -34,7 +42,8 @@ def _cubic_interpolate(
 
 
 def _quotient(a: float, b: float) -> float:
-    """``a / b`` as tensors have it: on a straight line, where both slopes are one, the divisor is 0."""
+    """``a / b`` as tensors have it: on a straight line, where both slopes are one, the divisor is
+    0."""
     if b != 0:
         return a / b
     return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
@@ -62,9 +71,11 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[float, torch.Tensor, float, int]:
-    """Finds a step ``t`` along ``d`` that decreases enough and flattens enough; returns value, gradient, step and evaluations.
+    """Finds a step ``t`` along ``d`` that decreases enough and flattens enough; returns value,
+    gradient, step and evaluations.
 
-    ``obj_func(x, t, d)`` gives value and gradient at a step. Libraries call this for optimisers of their own.
+    ``obj_func(x, t, d)`` gives value and gradient at a step. Libraries call this for optimisers of
+    their own.
     """
     d_norm = d.abs().max().item()
     evaluations = 0
@@ -91,7 +102,9 @@ def _strong_wolfe(
             bracket = [previous, new]
             break
         bounds = (new.t + 0.01 * (new.t - previous.t), new.t * 10)
-        t = _cubic_interpolate(previous.t, previous.f, previous.slope, new.t, new.f, new.slope, bounds)
+        t = _cubic_interpolate(
+            previous.t, previous.f, previous.slope, new.t, new.f, new.slope, bounds
+        )
         previous, new = new, at(t)
         iterations += 1
     if bracket is None:
@@ -104,7 +117,8 @@ def _strong_wolfe(
         if abs(b.t - a.t) * d_norm < tolerance_change:
             break
         t = _cubic_interpolate(a.t, a.f, a.slope, b.t, b.f, b.slope)
-        # A step near a border of the bracket makes too little progress: move it inwards the second time.
+        # A step near a border of the bracket makes too little progress: move it inwards the second
+        # time.
         left, right = min(a.t, b.t), max(a.t, b.t)
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:
@@ -131,10 +145,12 @@ def _strong_wolfe(
 
 
 class LBFGS(Optimizer):
-    """L-BFGS. ``step`` needs a closure; there is one parameter group only. Each evaluation reads its loss on the host.
+    """L-BFGS. ``step`` needs a closure; there is one parameter group only. Each evaluation reads
+    its loss on the host.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         max_iter: iterations in a step.
         max_eval: evaluations in a step; 5/4 of the iterations if None.
@@ -209,10 +225,15 @@ class LBFGS(Optimizer):
         closure = torch.enable_grad()(closure)
         group = self.param_groups[0]
         lr = float(_to_scalar(group["lr"]))
-        max_iter, max_eval, history_size = group["max_iter"], group["max_eval"], group["history_size"]
+        max_iter, max_eval, history_size = (
+            group["max_iter"],
+            group["max_eval"],
+            group["history_size"],
+        )
         tolerance_grad, tolerance_change = group["tolerance_grad"], group["tolerance_change"]
         line_search_fn = group["line_search_fn"]
-        state = self.state[self._params[0]]  # torch's format: the state of the whole lies with the first parameter
+        # torch's format: the state of the whole lies with the first parameter
+        state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
 
@@ -225,7 +246,11 @@ class LBFGS(Optimizer):
             return orig_loss
         d, t = state.get("d"), state.get("t")
         old_dirs, old_stps, ro = state.get("old_dirs"), state.get("old_stps"), state.get("ro")
-        h_diag, prev_flat_grad, prev_loss = state.get("H_diag"), state.get("prev_flat_grad"), state.get("prev_loss")
+        h_diag, prev_flat_grad, prev_loss = (
+            state.get("H_diag"),
+            state.get("prev_flat_grad"),
+            state.get("prev_loss"),
+        )
 
         n_iter = 0
         while n_iter < max_iter:
@@ -244,9 +269,12 @@ class LBFGS(Optimizer):
                     old_stps.append(s)
                     ro.append(1.0 / ys)
                     h_diag = ys / y.dot(y)
-                al = state.setdefault("al", [None] * history_size)  # torch keeps this list between steps, and saves it
+                # torch keeps this list between steps, and saves it
+                al = state.setdefault("al", [None] * history_size)
                 d = _two_loops(flat_grad, old_dirs, old_stps, ro, h_diag, al)
-            prev_flat_grad = flat_grad.clone() if prev_flat_grad is None else prev_flat_grad.copy_(flat_grad)
+            prev_flat_grad = (
+                flat_grad.clone() if prev_flat_grad is None else prev_flat_grad.copy_(flat_grad)
+            )
             prev_loss = loss
             size = flat_grad.abs().sum().item()
             t = (min(1.0, 1.0 / size) if size else 1.0) * lr if state["n_iter"] == 1 else lr
@@ -260,10 +288,14 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self._params]
 
-                def evaluate(x: list[torch.Tensor], t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
+                def evaluate(
+                    x: list[torch.Tensor], t: float, d: torch.Tensor
+                ) -> tuple[float, torch.Tensor]:
                     return self._directional_evaluate(closure, x, d, t)
 
-                loss, flat_grad, t, spent = _strong_wolfe(evaluate, x, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations)
+                loss, flat_grad, t, spent = _strong_wolfe(
+                    evaluate, x, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations
+                )
                 self._add_grad(t, d)
                 flat = flat_grad.abs().max().item() <= tolerance_grad
             else:
@@ -277,7 +309,9 @@ class LBFGS(Optimizer):
             state["func_evals"] += spent
             if n_iter == max_iter or evaluations >= max_eval or flat:
                 break
-            if (d * t).abs().max().item() <= tolerance_change or abs(loss - prev_loss) < tolerance_change:
+            if (d * t).abs().max().item() <= tolerance_change or abs(
+                loss - prev_loss
+            ) < tolerance_change:
                 break
         state.update(d=d, t=t, old_dirs=old_dirs, old_stps=old_stps, ro=ro, H_diag=h_diag)
         state.update(prev_flat_grad=prev_flat_grad, prev_loss=prev_loss)
@@ -285,9 +319,15 @@ class LBFGS(Optimizer):
 
 
 def _two_loops(
-    grad: torch.Tensor, dirs: list[torch.Tensor], steps: list[torch.Tensor], ro: list[torch.Tensor], h_diag: Any, al: list[Any]
+    grad: torch.Tensor,
+    dirs: list[torch.Tensor],
+    steps: list[torch.Tensor],
+    ro: list[torch.Tensor],
+    h_diag: Any,
+    al: list[Any],
 ) -> torch.Tensor:
-    """The inverse Hessian's approximation times ``-grad``; ``al`` is filled with the coefficients of the first loop."""
+    """The inverse Hessian's approximation times ``-grad``; ``al`` is filled with the coefficients
+    of the first loop."""
     q = grad.neg()
     for i in range(len(dirs) - 1, -1, -1):
         al[i] = steps[i].dot(q) * ro[i]

@@ -1,4 +1,5 @@
-"""Learning rate schedules. Schedules compute in Python: a new rate is a new input of the next step's trace and recompiles nothing."""
+"""Learning rate schedules. Schedules compute in Python: a new rate is a new input of the next
+step's trace and recompiles nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ __all__ = [
 
 
 class _LambdaStates(LRScheduler):
-    """Schedules made of callables: of these, only objects with attributes have a state; functions do not."""
+    """Schedules made of callables: of these, only objects with attributes have a state; functions
+    do not."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -62,14 +64,24 @@ class _LambdaStates(LRScheduler):
         pass
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser; of ``lr_lambdas``, the attributes of those that are objects."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
-        state["lr_lambdas"] = [None if isinstance(fn, types.FunctionType) else fn.__dict__.copy() for fn in self.lr_lambdas]
+        """All attributes but the optimiser; of ``lr_lambdas``, the attributes of those that are
+        objects."""
+        state = {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("optimizer", "lr_lambdas")
+        }
+        state["lr_lambdas"] = [
+            None if isinstance(fn, types.FunctionType) else fn.__dict__.copy()
+            for fn in self.lr_lambdas
+        ]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the result of ``state_dict()``."""
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
+        self.__dict__.update(
+            {key: value for key, value in state_dict.items() if key != "lr_lambdas"}
+        )
         for mine, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if saved is not None:
                 mine.__dict__.update(saved)
@@ -80,19 +92,26 @@ class LambdaLR(_LambdaStates):
 
     Args:
         optimizer: whose learning rates are set.
-        lr_lambda: gives the factor of the first learning rate for a step's number; one function, or one for each group.
+        lr_lambda: gives the factor of the first learning rate for a step's number; one function, or
+            one for each group.
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> Rates:
         """See the base class."""
         _warn_get_lr_called_within_step(self)
-        return [base_lr * fn(self.last_epoch) for fn, base_lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+        return [
+            base_lr * fn(self.last_epoch)
+            for fn, base_lr in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
 
 
 class MultiplicativeLR(_LambdaStates):
@@ -100,12 +119,16 @@ class MultiplicativeLR(_LambdaStates):
 
     Args:
         optimizer: whose learning rates are set.
-        lr_lambda: gives the factor of the last learning rate for a step's number; one function, or one for each group.
+        lr_lambda: gives the factor of the last learning rate for a step's number; one function, or
+            one for each group.
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         super().__init__(optimizer, lr_lambda, last_epoch)
 
@@ -119,7 +142,10 @@ class MultiplicativeLR(_LambdaStates):
         _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._current()
-        return [group["lr"] * fn(self.last_epoch) for fn, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)]
+        return [
+            group["lr"] * fn(self.last_epoch)
+            for fn, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)
+        ]
 
 
 class StepLR(LRScheduler):
@@ -132,7 +158,9 @@ class StepLR(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -145,7 +173,9 @@ class StepLR(LRScheduler):
         return self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> Rates:
-        return [base_lr * self.gamma ** (self.last_epoch // self.step_size) for base_lr in self.base_lrs]
+        return [
+            base_lr * self.gamma ** (self.last_epoch // self.step_size) for base_lr in self.base_lrs
+        ]
 
 
 class MultiStepLR(LRScheduler):
@@ -158,7 +188,13 @@ class MultiStepLR(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -185,7 +221,13 @@ class ConstantLR(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -207,7 +249,8 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes linearly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs.
+    """The rate times a factor that goes linearly from ``start_factor`` to ``end_factor`` in
+    ``total_iters`` epochs.
 
     Args:
         optimizer: whose learning rates are set.
@@ -218,10 +261,18 @@ class LinearLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to "
+                "1."
+            )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor = start_factor
@@ -237,11 +288,16 @@ class LinearLR(LRScheduler):
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()
         rise = self.end_factor - self.start_factor
-        return self._scaled(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
+        return self._scaled(
+            1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
+        )
 
     def _get_closed_form_lr(self) -> Rates:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base_lr * (self.start_factor + (self.end_factor - self.start_factor) * done) for base_lr in self.base_lrs]
+        return [
+            base_lr * (self.start_factor + (self.end_factor - self.start_factor) * done)
+            for base_lr in self.base_lrs
+        ]
 
 
 class ExponentialLR(LRScheduler):
@@ -276,7 +332,9 @@ class PolynomialLR(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
@@ -286,7 +344,10 @@ class PolynomialLR(LRScheduler):
         _warn_get_lr_called_within_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()
-        left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
+        left, before = (
+            1.0 - self.last_epoch / self.total_iters,
+            1.0 - (self.last_epoch - 1) / self.total_iters,
+        )
         return self._scaled((left / before) ** self.power)
 
     def _get_closed_form_lr(self) -> Rates:
@@ -295,7 +356,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine wave from the base rate to ``eta_min`` in ``T_max`` epochs (https://arxiv.org/abs/1608.03983, no restarts).
+    """Half a cosine wave from the base rate to ``eta_min`` in ``T_max`` epochs
+    (https://arxiv.org/abs/1608.03983, no restarts).
 
     Args:
         optimizer: whose learning rates are set.
@@ -304,7 +366,9 @@ class CosineAnnealingLR(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -316,11 +380,20 @@ class CosineAnnealingLR(LRScheduler):
             return self._current()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the ratio below would divide by zero
+        # the ratio below would divide by zero
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [g["lr"] + (base - self.eta_min) * rise for base, g in zip(self.base_lrs, self.optimizer.param_groups, strict=True)]
-        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
-        return [ratio * (group["lr"] - self.eta_min) + self.eta_min for group in self.optimizer.param_groups]
+            return [
+                g["lr"] + (base - self.eta_min) * rise
+                for base, g in zip(self.base_lrs, self.optimizer.param_groups, strict=True)
+            ]
+        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
+            1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        )
+        return [
+            ratio * (group["lr"] - self.eta_min) + self.eta_min
+            for group in self.optimizer.param_groups
+        ]
 
     def _get_closed_form_lr(self) -> Rates:
         wave = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
@@ -328,7 +401,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine waves of ``T_0`` epochs, each ``T_mult`` times as long as the one before (https://arxiv.org/abs/1608.03983).
+    """Cosine waves of ``T_0`` epochs, each ``T_mult`` times as long as the one before
+    (https://arxiv.org/abs/1608.03983).
 
     Args:
         optimizer: whose learning rates are set.
@@ -338,13 +412,22 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, float | int):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise ValueError(
+                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
+            )
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -393,13 +476,15 @@ def _check_parts(owner: str, schedulers: Sequence[LRScheduler], optimizer: Optim
             raise TypeError(f"{owner} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
-                f"{owner} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling "
-                f"`step`, but got one at index {i} in the given schedulers sequence."
+                f"{owner} does not support `ReduceLROnPlateau` scheduler as it requires additional "
+                f"kwargs to be specified when calling `step`, but got one at index {i} in the "
+                "given schedulers sequence."
             )
         if optimizer != scheduler.optimizer:
             raise ValueError(
-                f"{owner} expects all schedulers to belong to the same optimizer, but got scheduler {scheduler.__class__.__name__} at "
-                f"index {i} has {scheduler.optimizer}, which is different from {optimizer.__class__.__name__}."
+                f"{owner} expects all schedulers to belong to the same optimizer, but got "
+                f"scheduler {scheduler.__class__.__name__} at index {i} has {scheduler.optimizer}, "
+                f"which is different from {optimizer.__class__.__name__}."
             )
 
 
@@ -410,13 +495,19 @@ class _Composed(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser, with the states of the parts."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        state = {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("optimizer", "_schedulers")
+        }
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the result of ``state_dict()``."""
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+        self.__dict__.update(
+            {key: value for key, value in state_dict.items() if key != "_schedulers"}
+        )
         for mine, saved in zip(self._schedulers, state_dict["_schedulers"]):
             mine.load_state_dict(saved)
 
@@ -431,14 +522,23 @@ class SequentialLR(_Composed):
         last_epoch: the number of the last step that was made; -1 to begin.
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
+    ) -> None:
         if len(schedulers) < 1:
-            raise ValueError(f"{self.__class__.__name__} expects at least one scheduler, but got no scheduler.")
+            raise ValueError(
+                f"{self.__class__.__name__} expects at least one scheduler, but got no scheduler."
+            )
         _check_parts(self.__class__.__name__, schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got "
-                f"number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}"
+                "Sequential Schedulers expects number of schedulers provided to be one more than "
+                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
+                f"and the number of milestones to be equal to {len(milestones)}"
             )
         self._schedulers = schedulers
         self._milestones = milestones
@@ -481,9 +581,14 @@ class ChainedScheduler(_Composed):
         optimizer: the optimizer, if it is not that of the schedulers.
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
         if len(schedulers) < 1:
-            raise ValueError(f"{self.__class__.__name__} expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError(
+                f"{self.__class__.__name__} expects at least one scheduler to be chained, but got "
+                "no scheduler."
+            )
         optimizer = optimizer or schedulers[0].optimizer
         _check_parts(self.__class__.__name__, schedulers, optimizer)
         self._schedulers = schedulers
@@ -506,7 +611,8 @@ class ReduceLROnPlateau(LRScheduler):
         factor: by what the learning rate is multiplied.
         patience: how many steps without improvement are borne.
         threshold: by how much it must improve to count.
-        threshold_mode: ``"rel"`` where that is a share of the best, ``"abs"`` where it is a difference.
+        threshold_mode: ``"rel"`` where that is a share of the best, ``"abs"`` where it is a
+            difference.
         cooldown: how many steps to wait after a reduction.
         min_lr: the smallest learning rate, for all groups or one for each.
         eps: smaller changes of the learning rate are not made.
@@ -578,9 +684,10 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when `ReduceLROnPlateau` was initialized "
-                    f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify the `min_lrs` "
-                    "field to match the length of the `optimizer` param groups."
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from "
+                    f"when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due "
+                    "to a new param group being added to the optimizer. Please modify the "
+                    "`min_lrs` field to match the length of the `optimizer` param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, min_lr in zip(groups, self.min_lrs):
@@ -596,8 +703,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _is_better(self, a: float, best: float) -> bool:
         if self.mode == "min":
-            return a < best * (1.0 - self.threshold) if self.threshold_mode == "rel" else a < best - self.threshold
-        return a > best * (self.threshold + 1.0) if self.threshold_mode == "rel" else a > best + self.threshold
+            return (
+                a < best * (1.0 - self.threshold)
+                if self.threshold_mode == "rel"
+                else a < best - self.threshold
+            )
+        return (
+            a > best * (self.threshold + 1.0)
+            if self.threshold_mode == "rel"
+            else a > best + self.threshold
+        )
 
     def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in {"min", "max"}:
@@ -612,4 +727,6 @@ class ReduceLROnPlateau(LRScheduler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the result of ``state_dict()``."""
         self.__dict__.update(state_dict)
-        self._init_is_better(mode=self.mode, threshold=self.threshold, threshold_mode=self.threshold_mode)
+        self._init_is_better(
+            mode=self.mode, threshold=self.threshold, threshold_mode=self.threshold_mode
+        )

@@ -7,7 +7,18 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    advance,
+    as_real,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["NAdam", "nadam"]
@@ -17,13 +28,15 @@ class NAdam(Optimizer):
     """Adam with Nesterov momentum (https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
         weight_decay: how much of each parameter is taken off it, as a penalty on its square.
         momentum_decay: how fast the momentum grows.
-        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added
+            to their gradients.
         foreach: accepted; one operation for each group takes all parameters either way.
         maximize: whether to climb instead of to descend.
         capturable: accepted; nothing is read on the host either way.
@@ -71,22 +84,37 @@ class NAdam(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False)
+        self._set_group_defaults(
+            maximize=False,
+            foreach=None,
+            capturable=False,
+            differentiable=False,
+            decoupled_weight_decay=False,
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 p_state = self.state.get(p)
                 if p_state and not torch.is_tensor(p_state["mu_product"]):
-                    p_state["mu_product"] = torch.tensor(p_state["mu_product"], dtype=p_state["step"].dtype)
+                    p_state["mu_product"] = torch.tensor(
+                        p_state["mu_product"], dtype=p_state["step"].dtype
+                    )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         step = new_step(group)
-        return {"step": step, "mu_product": torch.ones_like(step), "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
+        return {
+            "step": step,
+            "mu_product": torch.ones_like(step),
+            "exp_avg": zeros(p),
+            "exp_avg_sq": zeros(p),
+        }
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
         whole, buffers = torch._C._fused_nadam, "exp_avg exp_avg_sq mu_product step"
-        return update_lists(self, closure, nadam, whole, buffers, (2, 1, 2, 1, 1), betas=("beta1", "beta2"))
+        return update_lists(
+            self, closure, nadam, whole, buffers, (2, 1, 2, 1, 1), betas=("beta1", "beta2")
+        )
 
 
 def nadam(

@@ -1,4 +1,5 @@
-"""The base of all optimisers: parameter groups, state, state dicts and hooks. Knows the public namespace only."""
+"""The base of all optimisers: parameter groups, state, state dicts and hooks. Knows the public
+namespace only."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ from ._for_others import _view_as_real as _view_as_real
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 StateDict: TypeAlias = dict[str, Any]
-ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
+ParamsT: TypeAlias = (
+    Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
+)
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()
@@ -47,7 +50,11 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks: OrderedDict[int, Callable[..., object]], hook: Callable[..., object], prepend: bool = False) -> RemovableHandle:
+def _register(
+    hooks: OrderedDict[int, Callable[..., object]],
+    hook: Callable[..., object],
+    prepend: bool = False,
+) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -56,7 +63,8 @@ def _register(hooks: OrderedDict[int, Callable[..., object]], hook: Callable[...
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., object]) -> RemovableHandle:
-    """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimiser; it may return new ``(args, kwargs)``."""
+    """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimiser; it may return
+    new ``(args, kwargs)``."""
     return _register(_global_optimizer_pre_hooks, hook)
 
 
@@ -85,7 +93,11 @@ def _run_closure(closure: Callable[[], object] | None) -> object:
 
 def _get_scalar_dtype(is_fused: bool | None = None) -> torch.dtype:
     """The dtype of step counts."""
-    return torch.float64 if torch.get_default_dtype() == torch.float64 and not is_fused else torch.float32
+    return (
+        torch.float64
+        if torch.get_default_dtype() == torch.float64 and not is_fused
+        else torch.float32
+    )
 
 
 def _to_scalar(x: float | torch.Tensor) -> Any:
@@ -105,8 +117,8 @@ class Optimizer:
     """Base class of optimisers.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with a ``"params"`` entry and options of their own; in an order that
-            stays the same from run to run.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with a ``"params"`` entry and options of
+            their own; in an order that stays the same from run to run.
         defaults: options for the groups that do not give them.
     """
 
@@ -116,7 +128,8 @@ class Optimizer:
         self._patch_step_function()
         if isinstance(params, torch.Tensor):
             raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {torch.typename(params)}"
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {torch.typename(params)}"
             )
         self.state: defaultdict[torch.Tensor, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -129,7 +142,14 @@ class Optimizer:
             self.add_param_group(param_group)
 
     def _make_hooks(self) -> None:
-        for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+        for name in (
+            "step_pre",
+            "step_post",
+            "state_dict_pre",
+            "state_dict_post",
+            "load_state_dict_pre",
+            "load_state_dict_post",
+        ):
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -137,7 +157,8 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.pop("_plans", None)  # lists of the fused step: they may hold what was replaced
+        # lists of the fused step: they may hold what was replaced
+        self.__dict__.pop("_plans", None)
         self._make_hooks()
         self._patch_step_function()  # an unpickled optimiser may be the first of its class here
         self.defaults.setdefault("differentiable", False)
@@ -146,29 +167,41 @@ class Optimizer:
         text = f"{self.__class__.__name__} ("
         for i, group in enumerate(self.param_groups):
             text += f"\nParameter Group {i}\n"
-            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            text += "".join(
+                f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"
+            )
         return text + ")"
 
     @staticmethod
-    def _group_tensors_by_device_and_dtype(tensorlistlist: list[list[torch.Tensor | None]], with_indices: bool = False) -> object:
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[torch.Tensor | None]], with_indices: bool = False
+    ) -> object:
         """The tensors of some lists by device and dtype."""
         return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
     @staticmethod
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
-        """``func``, a ``step`` method, with the hooks around it and the recorded trace ended after it."""
+        """``func``, a ``step`` method, with the hooks around it and the recorded trace ended after
+        it."""
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: object) -> torch.Tensor | None:
             self = args[0]
-            for pre_hook in chain(_global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+            for pre_hook in chain(
+                _global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values()
+            ):
                 result = pre_hook(self, args, kwargs)
                 if result is not None:
                     if not (isinstance(result, tuple) and len(result) == 2):
-                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                        raise RuntimeError(
+                            f"{func} must return None or a tuple of (new_args, new_kwargs), but "
+                            f"got {result}."
+                        )
                     args, kwargs = result
             out = func(*args, **kwargs)
-            for post_hook in chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values()):
+            for post_hook in chain(
+                self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values()
+            ):
                 post_hook(self, args, kwargs)
             torch._C._flush_hint()
             return out
@@ -182,31 +215,44 @@ class Optimizer:
             cls.step.hooked = True  # type: ignore[attr-defined]
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``hook(optimizer, args, kwargs)`` before each step; it may return new ``(args, kwargs)``."""
+        """Calls ``hook(optimizer, args, kwargs)`` before each step; it may return new
+        ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer)`` before ``state_dict`` gathers; first of all with ``prepend``."""
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` before ``state_dict`` gathers; first of all with
+        ``prepend``."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., StateDict | None], prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` on the result of ``state_dict``; it may return another one."""
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., StateDict | None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` on the result of ``state_dict``; it may return
+        another one."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., StateDict | None], prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` on a shallow copy of what is loaded; it may return another one."""
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., StateDict | None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` on a shallow copy of what is loaded; it may return
+        another one."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after ``load_state_dict``."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> StateDict:
-        """The state as ``{"state": {index: ...}, "param_groups": [...]}``, parameters replaced by their index over all groups."""
+        """The state as ``{"state": {index: ...}, "param_groups": [...]}``, parameters replaced by
+        their index over all groups."""
         for pre_hook in self._optimizer_state_dict_pre_hooks.values():
             pre_hook(self)
         index_of: dict[int, int] = {}
@@ -218,7 +264,10 @@ class Optimizer:
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [index_of[id(p)] for p in group["params"]]
             packed_groups.append(packed)
-        state = {(index_of[id(k)] if isinstance(k, torch.Tensor) else k): v for k, v in self.state.items()}
+        state = {
+            (index_of[id(k)] if isinstance(k, torch.Tensor) else k): v
+            for k, v in self.state.items()
+        }
         state_dict: StateDict = {"state": state, "param_groups": packed_groups}
         for post_hook in self._optimizer_state_dict_post_hooks.values():
             replaced = post_hook(self, state_dict)
@@ -228,9 +277,14 @@ class Optimizer:
 
     @staticmethod
     def _process_value_according_to_param_policy(
-        param: torch.Tensor, value: torch.Tensor, param_id: int, param_groups: list[dict[Any, Any]], key: Hashable = None
+        param: torch.Tensor,
+        value: torch.Tensor,
+        param_id: int,
+        param_groups: list[dict[Any, Any]],
+        key: Hashable = None,
     ) -> torch.Tensor:
-        """``value`` as the state of ``param``: of its device and, floating-point and no step count, of its dtype."""
+        """``value`` as the state of ``param``: of its device and, floating-point and no step count,
+        of its dtype."""
         if key == "step":
             group = next((g for g in param_groups if param_id in g["params"]), {})
             if group.get("capturable") or group.get("fused"):
@@ -255,14 +309,23 @@ class Optimizer:
         if len(groups) != len(saved_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
         param_of = dict(
-            zip(chain.from_iterable(g["params"] for g in saved_groups), chain.from_iterable(g["params"] for g in groups), strict=True)
+            zip(
+                chain.from_iterable(g["params"] for g in saved_groups),
+                chain.from_iterable(g["params"] for g in groups),
+                strict=True,
+            )
         )
 
         def cast(param: torch.Tensor, value: object, param_id: int, key: Hashable = None) -> Any:
             if isinstance(value, torch.Tensor):
-                return self._process_value_according_to_param_policy(param, value, param_id, state_dict["param_groups"], key)
+                return self._process_value_according_to_param_policy(
+                    param, value, param_id, state_dict["param_groups"], key
+                )
             if isinstance(value, dict):
                 return {k: cast(param, v, param_id, k) for k, v in value.items()}
             if isinstance(value, Iterable) and not isinstance(value, str):
@@ -284,7 +347,8 @@ class Optimizer:
             post_hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters, or fills them with zeros if not ``set_to_none``."""
+        """Forgets the gradients of all parameters, or fills them with zeros if not
+        ``set_to_none``."""
         plain = []
         for group in self.param_groups:
             for p in group["params"]:
@@ -307,7 +371,8 @@ class Optimizer:
             torch._foreach_zero_(plain)
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """Updates the parameters once. ``closure`` evaluates the model anew and returns the loss."""
+        """Updates the parameters once. ``closure`` evaluates the model anew and returns the
+        loss."""
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -315,7 +380,8 @@ class Optimizer:
 
         Raises:
             TypeError: for what is no dict, sets of parameters, and parameters that are no tensors.
-            ValueError: for non-leaf tensors, missing names or required options, and parameters of another group.
+            ValueError: for non-leaf tensors, missing names or required options, and parameters of
+                another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -324,30 +390,42 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but "
-                "the ordering of tensors in sets will change between runs. Please use a list instead."
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
             )
         params = list(params)
         names = [p[0] for p in params if isinstance(p, tuple)]
         param_group["params"] = params = [p[1] if isinstance(p, tuple) else p for p in params]
         if names:
             if len(names) != len(params):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are "
+                    "missing"
+                )
             param_group["param_names"] = names
 
         for param in params:
             if not isinstance(param, torch.Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {torch.typename(param)}")
-            if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{torch.typename(param)}"
+                )
+            if not self.defaults.get("differentiable") and not (
+                param.is_leaf or param.retains_grad
+            ):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
+                )
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
                 stacklevel=outside(),
             )
         taken: set[torch.Tensor] = set()
@@ -356,20 +434,25 @@ class Optimizer:
             if ("param_names" in param_group) != ("param_names" in group):
                 which = "with names" if "param_names" in param_group else "without names"
                 raise ValueError(
-                    f"all optimizer param groups should be with/without names. cannot add param group {which} to the optimizer"
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    f"group {which} to the optimizer"
                 )
         if not taken.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 
-    # What the optimisers of this package share ------------------------------------------------------------------------
+    # What the optimisers of this package share
+    # ------------------------------------------------------------------------
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, Any]:
         """The state of ``p`` before its first step."""
         raise NotImplementedError
 
-    def _collect(self, group: dict[str, Any]) -> tuple[list[torch.Tensor], list[torch.Tensor], list[dict[str, Any]]]:
-        """Parameters that have gradients, the gradients, and the states, made where there are none."""
+    def _collect(
+        self, group: dict[str, Any]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor], list[dict[str, Any]]]:
+        """Parameters that have gradients, the gradients, and the states, made where there are
+        none."""
         params, grads, states = [], [], []
         for p in group["params"]:
             grad = p.grad
@@ -394,11 +477,14 @@ class Optimizer:
     _no_sparse_grads = "{} does not support sparse gradients"
 
     def _set_group_defaults(self, **defaults: object) -> None:
-        """For ``__setstate__``: options that an older state lacks; step counts that were plain numbers become tensors."""
+        """For ``__setstate__``: options that an older state lacks; step counts that were plain
+        numbers become tensors."""
         for group in self.param_groups:
             for name, value in defaults.items():
                 group.setdefault(name, value)
             for p in group["params"]:
                 state = self.state.get(p)
                 if state and "step" in state and not torch.is_tensor(state["step"]):
-                    state["step"] = torch.tensor(float(state["step"]), dtype=_get_scalar_dtype(group.get("fused")))
+                    state["step"] = torch.tensor(
+                        float(state["step"]), dtype=_get_scalar_dtype(group.get("fused"))
+                    )

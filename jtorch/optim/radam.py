@@ -7,7 +7,18 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    advance,
+    as_real,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["RAdam", "radam"]
@@ -17,12 +28,14 @@ class RAdam(Optimizer):
     """Adam with its adaptive rate rectified in the first steps (https://arxiv.org/abs/1908.03265).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
         weight_decay: how much of each parameter is taken off it, as a penalty on its square.
-        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added
+            to their gradients.
         foreach: accepted; one operation for each group takes all parameters either way.
         maximize: whether to climb instead of to descend.
         capturable: accepted; nothing is read on the host either way.
@@ -67,7 +80,13 @@ class RAdam(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, decoupled_weight_decay=False, capturable=False)
+        self._set_group_defaults(
+            foreach=None,
+            maximize=False,
+            differentiable=False,
+            decoupled_weight_decay=False,
+            capturable=False,
+        )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"step": new_step(group), "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
@@ -76,7 +95,15 @@ class RAdam(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
         whole = torch._C._fused_radam
-        return update_lists(self, closure, radam, whole, "exp_avg exp_avg_sq step", (1, 1, 2, 1), betas=("beta1", "beta2"))
+        return update_lists(
+            self,
+            closure,
+            radam,
+            whole,
+            "exp_avg exp_avg_sq step",
+            (1, 1, 2, 1),
+            betas=("beta1", "beta2"),
+        )
 
 
 def radam(
@@ -115,7 +142,8 @@ def radam(
         correction2 = 1 - beta2**step
         rho = rho_inf - 2 * step * beta2**step / correction2
         rectified = rho > 5.0
-        # Where the rate is not rectified its formula is outside of its domain: a value inside is put there before the root.
+        # Where the rate is not rectified its formula is outside of its domain: a value inside is
+        # put there before the root.
         safe = torch.where(rectified, rho, 6.0)
         rect = ((safe - 4) * (safe - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * safe)).sqrt()
         adaptive = (correction2.sqrt() * rect) / (exp_avg_sq.clone().sqrt() + eps)

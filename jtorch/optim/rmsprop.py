@@ -7,17 +7,29 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
+from ._common import (
+    add_scaled_,
+    as_real,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    update_lists,
+    zeros,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(Optimizer):
-    """RMSprop, optionally with momentum and centred by the mean gradient (https://arxiv.org/abs/1308.0850).
+    """RMSprop, optionally with momentum and centred by the mean gradient
+    (https://arxiv.org/abs/1308.0850).
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         alpha: how much of the old average of squares is kept.
         eps: added to the denominator, so that it is never zero.
@@ -70,7 +82,14 @@ class RMSprop(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._set_group_defaults(
+            momentum=0,
+            centered=False,
+            foreach=None,
+            maximize=False,
+            differentiable=False,
+            capturable=False,
+        )
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
         state = {"step": new_step(group), "square_avg": zeros(p)}

@@ -14,12 +14,15 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(Optimizer):
-    """Resilient backpropagation: each element has a step size of its own, and only signs of gradients count.
+    """Resilient backpropagation: each element has a step size of its own, and only signs of
+    gradients count.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
-        etas: by what step sizes are multiplied where the sign of the gradient changes, and where it stays.
+        etas: by what step sizes are multiplied where the sign of the gradient changes, and where it
+            stays.
         step_sizes: the smallest and the largest step.
         capturable: accepted; nothing is read on the host either way.
         foreach: accepted; one operation for each group takes all parameters either way.
@@ -60,12 +63,18 @@ class Rprop(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._set_group_defaults(
+            foreach=None, maximize=False, differentiable=False, capturable=False
+        )
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
         lr = _to_scalar(group["lr"])
         grad: Any = p.grad
-        size = torch.full_like(grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(grad, lr)
+        size = (
+            torch.full_like(grad, complex(lr, lr))
+            if p.dtype.is_complex
+            else torch.full_like(grad, lr)
+        )
         return {"step": new_step(group), "prev": zeros(p), "step_size": size}
 
     @_use_grad_for_differentiable
@@ -73,7 +82,9 @@ class Rprop(Optimizer):
         """Updates the parameters once; see ``Optimizer.step``."""
         whole, buffers = torch._C._fused_rprop, "prev step_size step"
         etas, sizes = ("etaminus", "etaplus"), ("step_size_min", "step_size_max")
-        return update_lists(self, closure, rprop, whole, buffers, (1, 1, 2, 1), etas=etas, step_sizes=sizes)
+        return update_lists(
+            self, closure, rprop, whole, buffers, (1, 1, 2, 1), etas=etas, step_sizes=sizes
+        )
 
 
 def rprop(
@@ -100,10 +111,14 @@ def rprop(
         param, grad, prev, step_size = as_real(param, grad, prevs[i], step_sizes[i])
         agreement = grad * prev.clone()
         one = torch.ones_like(agreement)
-        factor = torch.where(agreement == 0, one, agreement)  # what is left of agreement below is NaN
-        factor = torch.where(agreement > 0, etaplus * one, torch.where(agreement < 0, etaminus * one, factor))
+        # what is left of agreement below is NaN
+        factor = torch.where(agreement == 0, one, agreement)
+        factor = torch.where(
+            agreement > 0, etaplus * one, torch.where(agreement < 0, etaminus * one, factor)
+        )
         step_size.mul_(factor).clamp_(step_size_min, step_size_max)
-        grad = torch.where(agreement < 0, torch.zeros_like(grad), grad)  # after a change of sign the element rests once
+        # after a change of sign the element rests once
+        grad = torch.where(agreement < 0, torch.zeros_like(grad), grad)
         param.sub_(grad.sign() * step_size.clone())
         prev.copy_(grad)
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, changed_in_parts, check_fused, check_lr, check_not_negative, decayed, in_one_way, in_parts, no_amp
+from ._common import (
+    add_scaled_,
+    changed_in_parts,
+    check_fused,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    in_parts,
+    no_amp,
+)
 from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
@@ -16,12 +26,15 @@ __all__ = ["SGD", "sgd"]
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, optionally with momentum, by one recorded operation for each group.
+    """Stochastic gradient descent, optionally with momentum, by one recorded operation for each
+    group.
 
-    ``foreach`` and ``fused`` are accepted: every way is the fused one, except for ``differentiable=True``.
+    ``foreach`` and ``fused`` are accepted: every way is the fused one, except for
+    ``differentiable=True``.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         momentum: how much of the last step is repeated.
         dampening: how much of the gradient does not enter the momentum.
@@ -74,10 +87,13 @@ class SGD(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._set_group_defaults(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
+        self._set_group_defaults(
+            nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False
+        )
 
     def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, object]:
-        return {"momentum_buffer": None} if group["momentum"] != 0 else {}  # filled by the first step
+        # filled by the first step
+        return {"momentum_buffer": None} if group["momentum"] != 0 else {}
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
@@ -150,7 +166,8 @@ def sgd(
     params: list[torch.Tensor],
     d_p_list: list[torch.Tensor],
     momentum_buffer_list: list[torch.Tensor | None],
-    has_sparse_grad: bool = False,  # noqa: ARG001 (sparse and dense gradients take the same operations)
+    # sparse and dense gradients take the same operations
+    has_sparse_grad: bool = False,  # noqa: ARG001
     foreach: bool | None = None,  # noqa: ARG001 (one implementation)
     fused: bool | None = None,  # noqa: ARG001
     grad_scale: torch.Tensor | None = None,
@@ -163,7 +180,8 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """One step of ``SGD`` on lists, by public operations; missing momentum buffers are put into their list."""
+    """One step of ``SGD`` on lists, by public operations; missing momentum buffers are put into
+    their list."""
     no_amp(grad_scale, found_inf)
     lr = _to_scalar(lr)
     for i, (param, g) in enumerate(zip(params, d_p_list)):

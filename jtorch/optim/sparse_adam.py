@@ -15,10 +15,12 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that updates moments and parameters at the entries of sparse gradients only. Parameters are dense.
+    """Adam that updates moments and parameters at the entries of sparse gradients only. Parameters
+    are dense.
 
     Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their
+            own.
         lr: the learning rate, a number or a tensor.
         betas: how much of the old averages of the gradient and of its square is kept.
         eps: added to the denominator, so that it is never zero.
@@ -42,15 +44,26 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        places = [(p, [g, i]) for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"])]
+        places = [
+            (p, [g, i])
+            for g, group in enumerate(self.param_groups)
+            for i, p in enumerate(group["params"])
+        ]
         sparse = [place for p, place in places if p.is_sparse]
         if sparse:
-            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+            raise ValueError(
+                f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
+            )
         is_complex = [place for p, place in places if p.is_complex()]
         if is_complex:
-            raise ValueError(f"Complex params at indices {is_complex}: SparseAdam does not support complex parameters")
+            raise ValueError(
+                f"Complex params at indices {is_complex}: SparseAdam does not support complex "
+                "parameters"
+            )
 
-    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor | int]:
+    def _init_state(
+        self, group: dict[str, object], p: torch.Tensor
+    ) -> dict[str, torch.Tensor | int]:
         return {"step": 0, "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
 
     @torch.no_grad()
@@ -60,7 +73,9 @@ class SparseAdam(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None and not p.grad.is_sparse:
-                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                    raise RuntimeError(
+                        "SparseAdam does not support dense gradients, please consider Adam instead"
+                    )
             params, grads, states = self._collect(group)
             for state in states:
                 state["step"] += 1

@@ -14,14 +14,24 @@ from jtorch.nn import Module
 from .lr_scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
 
-__all__ = ["AveragedModel", "update_bn", "SWALR", "get_ema_multi_avg_fn", "get_swa_multi_avg_fn", "get_ema_avg_fn", "get_swa_avg_fn"]
+__all__ = [
+    "AveragedModel",
+    "update_bn",
+    "SWALR",
+    "get_ema_multi_avg_fn",
+    "get_swa_multi_avg_fn",
+    "get_ema_avg_fn",
+    "get_swa_avg_fn",
+]
 
 Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]
 
 
 def _check_decay(decay: float) -> None:
     if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )
 
 
 def _inexact(t: torch.Tensor) -> bool:
@@ -47,7 +57,9 @@ def get_swa_multi_avg_fn() -> Callable[[Tensors, Tensors, Any], None]:
     """A function that updates equal averages of ``num_averaged`` values by one more."""
 
     @torch.no_grad()
-    def swa_update(averaged_param_list: Tensors, current_param_list: Tensors, num_averaged: torch.Tensor | int) -> None:
+    def swa_update(
+        averaged_param_list: Tensors, current_param_list: Tensors, num_averaged: torch.Tensor | int
+    ) -> None:
         weight = 1 / (num_averaged + 1)
         for average, current in zip(averaged_param_list, current_param_list, strict=True):
             if _inexact(average):
@@ -58,12 +70,18 @@ def get_swa_multi_avg_fn() -> Callable[[Tensors, Tensors, Any], None]:
     return swa_update
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> Callable[[torch.Tensor, torch.Tensor, Any], torch.Tensor]:
+def get_ema_avg_fn(
+    decay: float = 0.999,
+) -> Callable[[torch.Tensor, torch.Tensor, Any], torch.Tensor]:
     """A function that returns ``decay * average + (1 - decay) * current``."""
     _check_decay(decay)
 
     @torch.no_grad()
-    def ema_update(ema_param: torch.Tensor, current_param: torch.Tensor, num_averaged: object) -> torch.Tensor:  # noqa: ARG001
+    def ema_update(
+        ema_param: torch.Tensor,
+        current_param: torch.Tensor,
+        num_averaged: object,  # noqa: ARG001
+    ) -> torch.Tensor:
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
@@ -73,16 +91,20 @@ def get_swa_avg_fn() -> Callable[[torch.Tensor, torch.Tensor, Any], torch.Tensor
     """A function that returns the average with one more value."""
 
     @torch.no_grad()
-    def swa_update(averaged_param: torch.Tensor, current_param: torch.Tensor, num_averaged: torch.Tensor | int) -> torch.Tensor:
+    def swa_update(
+        averaged_param: torch.Tensor, current_param: torch.Tensor, num_averaged: torch.Tensor | int
+    ) -> torch.Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update
 
 
 class AveragedModel(Module):
-    """A copy of ``model`` whose parameters are averages; ``update_parameters(model)`` takes one more set into them.
+    """A copy of ``model`` whose parameters are averages; ``update_parameters(model)`` takes one
+    more set into them.
 
-    Buffers are copied, or averaged too with ``use_buffers``. Without a function of one's own the average is the equal one.
+    Buffers are copied, or averaged too with ``use_buffers``. Without a function of one's own the
+    average is the equal one.
     """
 
     n_averaged: torch.Tensor
@@ -91,7 +113,8 @@ class AveragedModel(Module):
         self,
         model: Module,
         device: int | torch.device | None = None,
-        avg_fn: Callable[[torch.Tensor, torch.Tensor, torch.Tensor | int], torch.Tensor] | None = None,
+        avg_fn: Callable[[torch.Tensor, torch.Tensor, torch.Tensor | int], torch.Tensor]
+        | None = None,
         multi_avg_fn: Callable[[Tensors, Tensors, Any], None] | None = None,
         use_buffers: bool = False,
     ) -> None:
@@ -128,8 +151,11 @@ class AveragedModel(Module):
             elif pairs:
                 update = self.multi_avg_fn or get_swa_multi_avg_fn()
                 groups: dict[Any, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
-                for average, current in pairs:  # functions may take all tensors of a call to be of one kind
-                    averages, currents = groups.setdefault((average.device, average.dtype), ([], []))
+                # functions may take all tensors of a call to be of one kind
+                for average, current in pairs:
+                    averages, currents = groups.setdefault(
+                        (average.device, average.dtype), ([], [])
+                    )
                     averages.append(average)
                     currents.append(current)
                 for (device, _), (averages, currents) in groups.items():
@@ -141,8 +167,11 @@ class AveragedModel(Module):
 
 
 @torch.no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: int | torch.device | None = None) -> None:
-    """Recomputes the running statistics of all batch norms of ``model`` by one pass over ``loader``."""
+def update_bn(
+    loader: Iterable[Any], model: Module, device: int | torch.device | None = None
+) -> None:
+    """Recomputes the running statistics of all batch norms of ``model`` by one pass over
+    ``loader``."""
     momenta = {}
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
@@ -173,10 +202,14 @@ class SWALR(LRScheduler):
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
-        for rate, group in zip(_format_param("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
+        for rate, group in zip(
+            _format_param("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True
+        ):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._set_anneal_func(anneal_strategy)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
@@ -213,7 +246,11 @@ class SWALR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser and the function."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "anneal_func")}
+        return {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("optimizer", "anneal_func")
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the result of ``state_dict()``."""

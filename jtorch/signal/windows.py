@@ -1,4 +1,5 @@
-"""Window functions of a length ``M``, symmetric or, with ``sym=False``, periodic. Constants of their arguments, computed in float64."""
+"""Window functions of a length ``M``, symmetric or, with ``sym=False``, periodic. Constants of
+their arguments, computed in float64."""
 
 from __future__ import annotations
 
@@ -44,7 +45,11 @@ def _check(name: str, M: int, dtype: object, layout: object) -> Any:
 
 
 def _made(
-    M: int, values: Callable[..., object], dtype: torch.dtype | None, device: torch.device | int | str | None, requires_grad: bool
+    M: int,
+    values: Callable[..., object],
+    dtype: torch.dtype | None,
+    device: torch.device | int | str | None,
+    requires_grad: bool,
 ) -> torch.Tensor:
     """The window; of one element it is 1, whatever the formula says."""
     array = np.ones(M) if M <= 1 else np.asarray(values(np.arange(M, dtype=np.float64)))
@@ -92,7 +97,13 @@ def cosine(
 ) -> torch.Tensor:
     """``sin(pi * (n + 1/2) / M)``: half a wave."""
     dtype = _check("cosine", M, dtype, layout)
-    return _made(M, lambda n: np.sin(math.pi * (n + 0.5) / (M if sym else M + 1)), dtype, device, requires_grad)
+    return _made(
+        M,
+        lambda n: np.sin(math.pi * (n + 0.5) / (M if sym else M + 1)),
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
 def gaussian(
@@ -114,7 +125,9 @@ def gaussian(
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     middle = _last(M, sym) / 2
-    return _made(M, lambda n: np.exp(-(((n - middle) / std) ** 2) / 2), dtype, device, requires_grad)
+    return _made(
+        M, lambda n: np.exp(-(((n - middle) / std) ** 2) / 2), dtype, device, requires_grad
+    )
 
 
 def kaiser(
@@ -198,7 +211,15 @@ def general_hamming(
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """``alpha - (1 - alpha) * cos``."""
-    return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M,
+        a=[alpha, 1 - alpha],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def hamming(
@@ -211,7 +232,9 @@ def hamming(
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Hamming window, a raised cosine that ends at 0.08."""
-    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def hann(
@@ -224,7 +247,15 @@ def hann(
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Hann window, a raised cosine that ends at zero."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M,
+        alpha=0.5,
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def blackman(
@@ -237,7 +268,15 @@ def blackman(
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Blackman window: three cosine terms."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M,
+        a=[0.42, 0.5, 0.08],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def nuttall(
@@ -251,4 +290,6 @@ def nuttall(
 ) -> torch.Tensor:
     """Nuttall's minimum four-term Blackman-Harris window."""
     terms = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(M, a=terms, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=terms, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )

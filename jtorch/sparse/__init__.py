@@ -1,4 +1,5 @@
-"""``torch.sparse``: functions of sparse tensors. The tensors themselves are in ``_tensor``, what is done with them in its siblings."""
+"""``torch.sparse``: functions of sparse tensors. The tensors themselves are in ``_tensor``, what is
+done with them in its siblings."""
 
 from __future__ import annotations
 
@@ -9,17 +10,21 @@ from .._src.bind.everything import PUBLIC
 from .._src.facts.errors import not_offered
 from .._src.tensor import legacy_classes as _legacy_classes
 from ..core import Tensor
-from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
+
+# they fill the table
+from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401
 from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._tensor import SparseTensor
 from .semi_structured import SparseSemiStructuredTensor as SparseSemiStructuredTensor
-from .semi_structured import SparseSemiStructuredTensorCUSPARSELT as SparseSemiStructuredTensorCUSPARSELT
+from .semi_structured import (
+    SparseSemiStructuredTensorCUSPARSELT as SparseSemiStructuredTensorCUSPARSELT,
+)
 from .semi_structured import SparseSemiStructuredTensorCUTLASS as SparseSemiStructuredTensorCUTLASS
 from .semi_structured import to_sparse_semi_structured as to_sparse_semi_structured
 
 __all__ = [
-    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve",
-    "sum",
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm",
+    "sampled_addmm", "softmax", "spdiags", "spsolve", "sum",
 ]  # fmt: skip
 
 mm = PUBLIC["sparse.mm"]
@@ -33,7 +38,11 @@ spdiags = PUBLIC["sparse.spdiags"]
 
 def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     """Not offered, as in PyTorch's builds for the CPU."""
-    raise not_offered("sparse.spsolve", "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with to_dense()")
+    raise not_offered(
+        "sparse.spsolve",
+        "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with "
+        "to_dense()",
+    )
 
 
 def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
@@ -49,12 +58,18 @@ def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
     def check(func: Callable[..., object], inputs: object, **kwargs: Any) -> bool:
         kwargs.pop("masked", None)
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        flat: list[Any] = [x._vals.detach().requires_grad_(x.requires_grad) if isinstance(x, SparseTensor) else x for x in given]
+        flat: list[Any] = [
+            x._vals.detach().requires_grad_(x.requires_grad) if isinstance(x, SparseTensor) else x
+            for x in given
+        ]
 
         def rebuilt(*values: Any) -> object:
             from ._tensor import like
 
-            made = [like(x, v) if isinstance(x, SparseTensor) else v for x, v in zip(given, values, strict=True)]
+            made = [
+                like(x, v) if isinstance(x, SparseTensor) else v
+                for x, v in zip(given, values, strict=True)
+            ]
             out = func(*made)
             outs = out if isinstance(out, (tuple, list)) else (out,)
             dense: list[Any] = [o.to_dense() if isinstance(o, SparseTensor) else o for o in outs]

@@ -1,4 +1,5 @@
-"""Checks of indices that cost a look at all of them, made where a program asks for them: ``check_sparse_tensor_invariants``."""
+"""Checks of indices that cost a look at all of them, made where a program asks for them:
+``check_sparse_tensor_invariants``."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def wanted(check: bool | None) -> bool:
 
 
 class check_sparse_tensor_invariants:
-    """A block, or a function decorated, in which constructors check their indices; also as plain functions that switch for good."""
+    """A block, or a function decorated, in which constructors check their indices; also as plain
+    functions that switch for good."""
 
     @staticmethod
     def is_enabled() -> bool:
@@ -48,7 +50,8 @@ class check_sparse_tensor_invariants:
     def __enter__(self) -> None:
         if self.saved is not None:
             raise RuntimeError(
-                "This context manager instance is already activated. Use a different context manager instance for context nesting."
+                "This context manager instance is already activated. Use a different context "
+                "manager instance for context nesting."
             )
         self.saved, _enabled[0] = _enabled[0], self.state
 
@@ -81,17 +84,23 @@ def coo(indices: Tensor, size: tuple[int, ...], coalesced: bool) -> None:
         if low < 0:
             raise RuntimeError(f"found negative index {low} for dim {d}")
         if high >= size[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high}")
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found "
+                f"index {high}"
+            )
     if coalesced and found.shape[1] > 1:
         order = np.lexsort(found[::-1])
         ascending = (order[1:] > order[:-1]).all()
         unique = np.unique(found, axis=1).shape[1] == found.shape[1]
         if not (ascending and unique):
-            raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+            raise RuntimeError(
+                "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+            )
 
 
 def _shapes(t: Tensor, a: str, b: str) -> None:
-    """Checks that the parts of a compressed layout, whose indices are called ``a`` and ``b``, fit each other and the size.
+    """Checks that the parts of a compressed layout, whose indices are called ``a`` and ``b``, fit
+    each other and the size.
 
     Raises:
         RuntimeError: if not.
@@ -100,26 +109,34 @@ def _shapes(t: Tensor, a: str, b: str) -> None:
     if not starts.dim():
         raise RuntimeError(f"{a} must have dimensionality >= 1 but got 0")
     if starts.dim() != others.dim():
-        raise RuntimeError(f"{a} and {b} dimensionalities must be equal but got {starts.dim()} and {others.dim()}, respectively")
+        raise RuntimeError(
+            f"{a} and {b} dimensionalities must be equal but got {starts.dim()} and "
+            f"{others.dim()}, respectively"
+        )
     batch, block = starts.dim() - 1, 2 if t._kind in BLOCKS else 0
     dense = values.dim() - batch - block - 1
     if dense < 0:
         counts = f"(={batch} + {block}) but got {values.dim()}"
-        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities {counts}")
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities {counts}"
+        )
     if len(size) != batch + 2 + dense:
         counts = f"(={batch} + 2 + {dense}) but got {len(size)}"
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities {counts}")
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities {counts}"
+        )
     found = [list(x.shape[:batch]) for x in (starts, others, values)]
     if any(x != list(size[:batch]) for x in found):
         raise RuntimeError(
-            f"all batch dimensions of {a} (={found[0]}), {b} (={found[1]}), and values (={found[2]}) must be equal to tensor batch "
-            f"dimensions (={list(size[:batch])})"
+            f"all batch dimensions of {a} (={found[0]}), {b} (={found[1]}), and values "
+            f"(={found[2]}) must be equal to tensor batch dimensions (={list(size[:batch])})"
         )
     for d in range(block):
         n = values.shape[batch + 1 + d]
         if n == 0 or size[batch + d] % n:
             raise RuntimeError(
-                f"tensor shape[{d}] (={size[batch + d]}) must be divisible with blocksize[{d}] (={n}) as defined by values shape"
+                f"tensor shape[{d}] (={size[batch + d]}) must be divisible with blocksize[{d}] "
+                f"(={n}) as defined by values shape"
             )
 
 
@@ -144,7 +161,9 @@ def _names(kind: object) -> tuple[str, str]:
 def _dtypes(t: Tensor, a: str, b: str) -> None:
     first, second = [i.dtype.scalar_name for i in t._at]
     if first != second:
-        raise RuntimeError(f"{a} and {b} must have the same dtype, bot got {first} and {second}, respectively")
+        raise RuntimeError(
+            f"{a} and {b} must have the same dtype, bot got {first} and {second}, respectively"
+        )
     if first not in ("Int", "Long"):
         raise RuntimeError(f"{a} and {b} dtype must be Int or Long, but got {first}")
 
@@ -167,9 +186,15 @@ def compressed(t: Any) -> None:
     count = t._vals.shape[batch]
     if starts.shape[-1] != n + 1:
         counted = ("row" if by_row else "column") + (" blocks" if t._kind in BLOCKS else "s")
-        raise RuntimeError(f"{a}.shape[-1] must be equal to the number of {counted} + 1 (={n + 1}), but got {starts.shape[-1]}")
+        raise RuntimeError(
+            f"{a}.shape[-1] must be equal to the number of {counted} + 1 (={n + 1}), but got "
+            f"{starts.shape[-1]}"
+        )
     if nnz(t) != count:
-        raise RuntimeError(f"{b}.shape[-1] must be equal to nnz (={count}) as defined by values.shape[{batch}], but got {nnz(t)}")
+        raise RuntimeError(
+            f"{b}.shape[-1] must be equal to nnz (={count}) as defined by values.shape[{batch}], "
+            f"but got {nnz(t)}"
+        )
     dim, other = ("nrows", "ncols") if by_row else ("ncols", "nrows")
     if others.size and ((others < 0) | (others >= m)).any():
         raise RuntimeError(f"`0 <= {b} < {other}` is not satisfied.")
@@ -185,6 +210,6 @@ def compressed(t: Any) -> None:
         for k in range(n):
             if (np.diff(o[s[k] : s[k + 1]]) <= 0).any():
                 raise RuntimeError(
-                    f"`{b}[..., {a}[..., i - 1]:{a}[..., i]] for all i = 1, ..., {dim} are sorted and distinct along the last dimension "
-                    "values` is not satisfied."
+                    f"`{b}[..., {a}[..., i - 1]:{a}[..., i]] for all i = 1, ..., {dim} are sorted "
+                    "and distinct along the last dimension values` is not satisfied."
                 )

@@ -1,4 +1,5 @@
-"""Arithmetic on sparse tensors, element by element: functions that keep zero, sums, products and quotients."""
+"""Arithmetic on sparse tensors, element by element: functions that keep zero, sums, products and
+quotients."""
 
 from __future__ import annotations
 
@@ -27,14 +28,30 @@ from ._make import (
     to_compressed,
     to_dense,
 )
-from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+from ._tensor import (
+    BLOCKED,
+    COMPRESSED,
+    NAMES,
+    SparseTensor,
+    become,
+    coo,
+    could_not_run,
+    host,
+    like,
+    nnz,
+    sparse_dim,
+    sparse_op,
+)
 from ._whole import following, through
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
-#: Functions of one argument with f(0) = 0; those of COO tensors add values of equal indices up first.
-UNARY = """abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p nan_to_num rad2deg relu
-    round sgn sign signbit sin sinh sqrt tan tanh trunc""".split()
+#: Functions of one argument with f(0) = 0; those of COO tensors add values of equal indices up
+#: first.
+UNARY = """abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf
+    isposinf log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt tan tanh
+    trunc""".split()
 #: Those that are linear, and so leave repeated indices alone.
 LINEAR = "neg positive conj conj_physical".split()
 
@@ -48,7 +65,9 @@ def _unary(name: str, adds_up: bool) -> None:
         found = like(input, function(input._vals, *args, **kwargs))
         return found if out is None else become(out, found)
 
-    sparse_op(name)(apply if adds_up else following(PUBLIC.get(name) or getattr(Tensor, name))(apply))
+    sparse_op(name)(
+        apply if adds_up else following(PUBLIC.get(name) or getattr(Tensor, name))(apply)
+    )
     if adds_up and hasattr(Tensor, f"{name}_"):
 
         def written(input: Any, *args: Any, **kwargs: Any) -> SparseTensor:
@@ -83,7 +102,7 @@ def _is_number(x: Tensor | float) -> bool:
     )
 
 
-# ---- sums ------------------------------------------------------------------------------------------------------------------------
+# ---- sums ----------------------------------------------------------------------------------------
 
 
 @sparse_op("add")
@@ -99,16 +118,24 @@ def _add(a: Tensor, b: Any, alpha: Any) -> Any:
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
             if a._kind in COMPRESSED and isinstance(b, Tensor):
-                return _dense_plus(b if alpha == 1 else _scaled(b, alpha, torch.result_type(a, b)), a, 1)
-            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+                return _dense_plus(
+                    b if alpha == 1 else _scaled(b, alpha, torch.result_type(a, b)), a, 1
+                )
+            raise RuntimeError(
+                "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+            )
         if a._kind is not b._kind:
-            raise RuntimeError(f"add: expected both operands of one layout, but got {NAMES[a._kind]} and {NAMES[b._kind]}")
+            raise RuntimeError(
+                f"add: expected both operands of one layout, but got {NAMES[a._kind]} and "
+                f"{NAMES[b._kind]}"
+            )
         return _sparse_sum(a, b, alpha)
     return _dense_plus(a, b, alpha)
 
 
 def _scaled(values: Tensor, alpha: float, dtype: jtorch.dtype) -> Tensor:
-    """``alpha * values`` in the dtype of the sum: unsigned numbers must have a sign before they are multiplied by -1."""
+    """``alpha * values`` in the dtype of the sum: unsigned numbers must have a sign before they are
+    multiplied by -1."""
     if values.dtype is not dtype:
         values = converted(values, dtype)
     return values if type(alpha) is int and alpha == 1 else values * alpha
@@ -118,8 +145,9 @@ def _dense_plus(a: Tensor, s: SparseTensor, alpha: float) -> Tensor:
     shape = list(a.shape) if isinstance(a, Tensor) else []
     if shape != list(s._dims):
         raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same size, but self has size {shape} while other has size {list(s._dims)} "
-            "(FYI: dense-sparse addition does not currently support broadcasting)"
+            f"add: expected 'self' and 'other' to have same size, but self has size {shape} while "
+            f"other has size {list(s._dims)} (FYI: dense-sparse addition does not currently "
+            "support broadcasting)"
         )
     dtype = torch.result_type(a, s._vals)
     own = s.dtype
@@ -127,32 +155,54 @@ def _dense_plus(a: Tensor, s: SparseTensor, alpha: float) -> Tensor:
     def added(s: SparseTensor) -> Tensor:
         if s._kind is not layouts.sparse_coo:
             return a + _scaled(to_dense(s), alpha, dtype)
-        return _C._coo_add(a if a.dtype is dtype else converted(a, dtype), s._at[0], _scaled(s._vals, alpha, dtype))
+        return _C._coo_add(
+            a if a.dtype is dtype else converted(a, dtype), s._at[0], _scaled(s._vals, alpha, dtype)
+        )
 
-    return through(added, s, lambda grad: _scaled(grad, alpha.conjugate() if isinstance(alpha, complex) else alpha, dtype).to(own))
+    return through(
+        added,
+        s,
+        lambda grad: _scaled(
+            grad, alpha.conjugate() if isinstance(alpha, complex) else alpha, dtype
+        ).to(own),
+    )
 
 
 def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: int) -> SparseTensor:
     if a._dims != b._dims:
-        raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(a._dims)} != {list(b._dims)}")
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(a._dims)} != "
+            f"{list(b._dims)}"
+        )
     dtype = torch.result_type(a._vals, b._vals)
     if a._kind in COMPRESSED:
         if _same_positions(a, b):
             return like(a, a._vals + _scaled(b._vals, alpha, dtype))
-        return to_compressed(_sparse_sum(compressed_to_coo(a), compressed_to_coo(b), alpha), a._kind)
+        return to_compressed(
+            _sparse_sum(compressed_to_coo(a), compressed_to_coo(b), alpha), a._kind
+        )
     if nnz(b) == 0:
-        return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)  # type: ignore[return-value]
+        return (
+            a.to(dtype)
+            if a.dtype is not dtype
+            else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)
+        )  # type: ignore[return-value]
     if sparse_dim(a) != sparse_dim(b):
         if nnz(a) == 0:
             return coo(b._at[0], _scaled(b._vals, alpha, dtype), b._dims, b._sorted)
         raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same density, but 'self' has {sparse_dim(a)} sparse dimensions while 'other' has "
-            f"{sparse_dim(b)} sparse dimensions"
+            "add: expected 'self' and 'other' to have same density, but 'self' has "
+            f"{sparse_dim(a)} sparse dimensions while 'other' has {sparse_dim(b)} sparse dimensions"
         )
     both = a._sorted and b._sorted
     if _same_positions(a, b):
         return coo(a._at[0], a._vals + _scaled(b._vals, alpha, dtype), a._dims, both)
-    values = torch.cat([a._vals if a._vals.dtype is dtype else converted(a._vals, dtype), _scaled(b._vals, alpha, dtype)])
+    values = torch.cat(
+        [
+            a._vals if a._vals.dtype is dtype else converted(a._vals, dtype),
+            _scaled(b._vals, alpha, dtype),
+        ]
+    )
     joined = coo(torch.cat([a._at[0], b._at[0]], 1), values, a._dims)
     return coalesce(joined) if both else joined
 
@@ -198,13 +248,14 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _add(other, input, -alpha)
 
 
-# ---- products --------------------------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 
 
 @sparse_op("mul")
 @following(lambda whole, other, **_: whole * other if _is_number(other) else None)
 def mul(input: Tensor, other: Tensor | float, *, out: SparseTensor | None = None) -> SparseTensor:
-    """The product by a number, a dense tensor (at the specified elements), or a sparse tensor (at those of both)."""
+    """The product by a number, a dense tensor (at the specified elements), or a sparse tensor (at
+    those of both)."""
     found = _mul(input, other)
     return found if out is None else become(out, found)
 
@@ -212,7 +263,8 @@ def mul(input: Tensor, other: Tensor | float, *, out: SparseTensor | None = None
 def _mul(a: Any, b: Any) -> SparseTensor:
     if not isinstance(a, SparseTensor):
         a, b = b, a
-    if not a._dims and isinstance(b, Tensor) and not b.dim():  # the dtypes of both count, but values are a row beside a single number
+    # the dtypes of both count, but values are a row beside a single number
+    if not a._dims and isinstance(b, Tensor) and not b.dim():
         dtype = torch.result_type(a, b)
         if isinstance(b, SparseTensor) and a._sorted and not b._sorted:
             a, b = b, a
@@ -236,8 +288,8 @@ def _mul(a: Any, b: Any) -> SparseTensor:
         b = compressed_to_coo(b)
     if a._dims != b._dims or sparse_dim(a) != sparse_dim(b):
         raise RuntimeError(
-            "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape "
-            "of sparse dimensions"
+            "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, "
+            "number of sparse dimensions, and shape of sparse dimensions"
         )
     if a._at[0] is b._at[0] and a._sorted:
         return coo(a._at[0], a._vals * b._vals, a._dims, True)
@@ -246,7 +298,9 @@ def _mul(a: Any, b: Any) -> SparseTensor:
     b = coalesce(b)
     found, places = _look_up(host(a._at[0]), b)
     if found.all():
-        return coo(a._at[0], a._vals * b._vals.index_select(0, index_tensor(places, a)), a._dims, a._sorted)
+        return coo(
+            a._at[0], a._vals * b._vals.index_select(0, index_tensor(places, a)), a._dims, a._sorted
+        )
     mine = index_tensor(np.nonzero(found)[0], a)
     values = a._vals.index_select(0, mine) * b._vals.index_select(0, index_tensor(places[found], a))
     return coo(a._at[0].index_select(1, mine), values, a._dims, a._sorted)
@@ -298,7 +352,9 @@ def _broadcast(s: SparseTensor, shape: tuple[int, ...]) -> SparseTensor:
     s = coalesce(s)
     n, lead = sparse_dim(s), len(shape) - len(s._dims)
     indices, values = host(s._at[0]), s._vals
-    grown = [(d + lead, shape[d + lead]) for d in range(n) if s._dims[d] == 1 and shape[d + lead] != 1]
+    grown = [
+        (d + lead, shape[d + lead]) for d in range(n) if s._dims[d] == 1 and shape[d + lead] != 1
+    ]
     full = np.concatenate([np.zeros((lead, indices.shape[1]), np.int64), indices])
     picks = np.arange(indices.shape[1])
     for d, size in [(d, shape[d]) for d in range(lead)] + grown:
@@ -325,12 +381,17 @@ def mul_(input: Tensor, other: float) -> SparseTensor | Tensor:
 
 
 def _divisor(t: Tensor) -> RuntimeError:
-    return RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(t.shape)} for divisor)")
+    return RuntimeError(
+        "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+        f"{list(t.shape)} for divisor)"
+    )
 
 
 @sparse_op("div")
 @following(lambda whole, other, rounding_mode=None, **_: None if rounding_mode else whole / other)
-def div(input: Any, other: Tensor, *, rounding_mode: str | None = None, out: SparseTensor | None = None) -> SparseTensor:
+def div(
+    input: Any, other: Tensor, *, rounding_mode: str | None = None, out: SparseTensor | None = None
+) -> SparseTensor:
     """The quotient by a number or a 0-dim dense tensor."""
     if not isinstance(input, SparseTensor):
         if other._kind in COMPRESSED:
@@ -351,7 +412,10 @@ def floor_divide(input: object, other: Any, *, out: SparseTensor | None = None) 
     """The quotient by a number, rounded down."""
     if not isinstance(input, SparseTensor) or not _is_number(other):
         shape = list(other.shape) if isinstance(other, Tensor) else []
-        raise RuntimeError(f"Sparse floor division requires a scalar or zero-dim dense tensor divisor (got shape {shape} for divisor)")
+        raise RuntimeError(
+            "Sparse floor division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{shape} for divisor)"
+        )
     found = coalesce(input)
     found = like(found, found._vals // other)
     return found if out is None else become(out, found)
@@ -369,7 +433,9 @@ def pow(input: Any, exponent: Any, *, out: SparseTensor | None = None) -> Sparse
         t = input if isinstance(input, SparseTensor) else exponent
         if t._kind in COMPRESSED:
             raise RuntimeError(f"unsupported tensor layout: {NAMES[t._kind]}")
-        raise could_not_run("pow.Scalar" if not isinstance(input, SparseTensor) else "pow.Tensor_Tensor", t)
+        raise could_not_run(
+            "pow.Scalar" if not isinstance(input, SparseTensor) else "pow.Tensor_Tensor", t
+        )
     if isinstance(exponent, (int, float)) and not isinstance(exponent, bool) and exponent == 0:
         raise RuntimeError("pow: exponent cannot be zero as it would make the result tensor dense")
     c = coalesce(input)
@@ -388,7 +454,7 @@ def _rpow(input: Any, other: object) -> Any:
     raise could_not_run("pow.Scalar", input)
 
 
-# ---- masks -----------------------------------------------------------------------------------------------------------------------
+# ---- masks ---------------------------------------------------------------------------------------
 
 
 @sparse_op("sparse_mask")
@@ -402,7 +468,8 @@ def sparse_mask(input: Tensor, mask: Tensor) -> SparseTensor:
         raise could_not_run("sparse_mask", mask)
     if tuple(input.shape) != tuple(mask._dims):
         raise RuntimeError(
-            f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} but mask has size {list(mask._dims)}"
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} "
+            f"but mask has size {list(mask._dims)}"
         )
     if mask._kind in COMPRESSED:
         dense = to_dense(input) if isinstance(input, SparseTensor) else input
@@ -412,7 +479,9 @@ def sparse_mask(input: Tensor, mask: Tensor) -> SparseTensor:
     c = coalesce(compressed_to_coo(input) if input._kind in COMPRESSED else input)
     found, places = _look_up(host(mask._at[0]), c)
     if not nnz(c):
-        return coo(mask._at[0], torch.zeros_like(mask._vals, dtype=c.dtype), mask._dims, mask._sorted)
+        return coo(
+            mask._at[0], torch.zeros_like(mask._vals, dtype=c.dtype), mask._dims, mask._sorted
+        )
     values = c._vals.index_select(0, index_tensor(places, c))
     keep = torch.tensor(found.reshape(-1, *[1] * (values.dim() - 1)), device=values.device)
     values = torch.where(keep, values, torch.zeros((), dtype=values.dtype, device=values.device))

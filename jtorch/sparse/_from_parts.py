@@ -1,4 +1,5 @@
-"""Sparse tensors from indices and values, or without any: what they must be, and the sizes that follow."""
+"""Sparse tensors from indices and values, or without any: what they must be, and the sizes that
+follow."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from . import _checks
 from ._make import batch_dims, dense_dim
 from ._tensor import BLOCKED, BY_ROW, COMPRESSED, NAMES, SparseTensor, coo, host, make
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
 
 def _index_tensor(data: object, device: jtorch.device) -> Tensor:
@@ -55,7 +57,8 @@ def coo_tensor(
     check: bool | None,
     is_coalesced: bool | None,
 ) -> SparseTensor:
-    """A COO tensor of indices ``(sparse_dim, nnz)`` and values ``(nnz, *dense)``; the size is found from the indices if not given."""
+    """A COO tensor of indices ``(sparse_dim, nnz)`` and values ``(nnz, *dense)``; the size is found
+    from the indices if not given."""
     v = _value_tensor(values, dtype, device)
     if device is None:
         device = v.device
@@ -67,7 +70,10 @@ def coo_tensor(
     s, count = i.shape
     if v.dim() == 0 or v.shape[0] != count:
         given = v.shape[0] if v.dim() else 0
-        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {count}, nnz from values: {given}")
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {count}, nnz from "
+            f"values: {given}"
+        )
     if size is None:
         size = _smallest(i, v)
     else:
@@ -75,16 +81,25 @@ def coo_tensor(
         dense = v.dim() - 1
         if len(size) != s + dense:
             raise RuntimeError(
-                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {s}, dense_dim = {dense}"
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+                f"sparse_dim = {s}, dense_dim = {dense}"
             )
         if tuple(v.shape[1:]) != size[s:]:
-            raise RuntimeError(f"values has incorrect size, expected {[count, *size[s:]]}, got {list(v.shape)}")
+            raise RuntimeError(
+                f"values has incorrect size, expected {[count, *size[s:]]}, got {list(v.shape)}"
+            )
     if any(n < 0 for n in size):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: "
+            f"{list(size)}"
+        )
     if _checks.wanted(check):
         _checks.coo(i, size, bool(is_coalesced))
-    # What the program does to the sizes of its own tensors is not to be seen here. Tracked values go on with their history.
-    i, v = (x.detach() if x is given and not x._rg else x for x, given in ((i, indices), (v, values)))
+    # What the program does to the sizes of its own tensors is not to be seen here. Tracked values
+    # go on with their history.
+    i, v = (
+        x.detach() if x is given and not x._rg else x for x, given in ((i, indices), (v, values))
+    )
     return _finish(coo(i, v, size, bool(is_coalesced)), requires_grad)
 
 
@@ -110,18 +125,24 @@ def compressed_tensor(
     requires_grad: bool,
     check: bool | None,
 ) -> SparseTensor:
-    """A tensor of a compressed layout: where rows (columns) begin, the columns (rows) of the elements, and their values."""
+    """A tensor of a compressed layout: where rows (columns) begin, the columns (rows) of the
+    elements, and their values."""
     if kind not in COMPRESSED:
-        raise RuntimeError(f"{name} expected sparse compressed tensor layout but got {'none' if kind is None else NAMES[kind]}")
+        raise RuntimeError(
+            f"{name} expected sparse compressed tensor layout but got "
+            f"{'none' if kind is None else NAMES[kind]}"
+        )
     v = _value_tensor(values, dtype, device)
     if device is None:
         device = v.device
     starts, others = _index_tensor(first, device), _index_tensor(second, device)
     if starts.dtype is not others.dtype:
-        a, b = ("crow_indices", "col_indices") if kind in BY_ROW else ("ccol_indices", "row_indices")
+        a, b = (
+            ("crow_indices", "col_indices") if kind in BY_ROW else ("ccol_indices", "row_indices")
+        )
         raise RuntimeError(
-            f"{a} and {b} dtype must be Int or Long, and must be equal, but got dtype {starts.dtype.scalar_name} and "
-            f"{others.dtype.scalar_name}"
+            f"{a} and {b} dtype must be Int or Long, and must be equal, but got dtype "
+            f"{starts.dtype.scalar_name} and {others.dtype.scalar_name}"
         )
     if size is None:
         size = _compressed_size(starts, others, v, kind)
@@ -131,21 +152,31 @@ def compressed_tensor(
     return _finish(made, requires_grad)
 
 
-def check_parts(first: Tensor, second: Tensor, values: Tensor, size: tuple[int, ...], kind: dtypes.layout) -> None:
-    """Checks that the parts of a compressed layout fit each other and the size, as ``check_invariants=True`` does.
+def check_parts(
+    first: Tensor, second: Tensor, values: Tensor, size: tuple[int, ...], kind: dtypes.layout
+) -> None:
+    """Checks that the parts of a compressed layout fit each other and the size, as
+    ``check_invariants=True`` does.
 
     Raises:
         RuntimeError: if not, or if the layout is not compressed.
     """
     if kind not in COMPRESSED:
         found = NAMES.get(kind, "Strided")
-        raise RuntimeError(f"validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got {found}")
+        raise RuntimeError(
+            "validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but "
+            f"got {found}"
+        )
     _checks.in_pieces(first, second, kind)
-    made = make(kind, (first.detach(), second.detach()), values.detach(), tuple(int(n) for n in size))
+    made = make(
+        kind, (first.detach(), second.detach()), values.detach(), tuple(int(n) for n in size)
+    )
     _checks.compressed(made)
 
 
-def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: dtypes.layout) -> tuple[int, ...]:
+def _compressed_size(
+    starts: Tensor, others: Tensor, v: Tensor, kind: dtypes.layout
+) -> tuple[int, ...]:
     batch = tuple(starts.shape[:-1])
     rows, cols = max(starts.shape[-1] - 1, 0), int(host(others).max()) + 1 if others.numel() else 0
     at = len(batch) + 1
@@ -156,20 +187,28 @@ def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: dtypes.lay
 
 
 def empty_like(
-    t: SparseTensor, kind: dtypes.layout, dtype: dtypes.dtype, device: jtorch.device, requires_grad: bool = False
+    t: SparseTensor,
+    kind: dtypes.layout,
+    dtype: dtypes.dtype,
+    device: jtorch.device,
+    requires_grad: bool = False,
 ) -> SparseTensor:
     """A sparse tensor of the size of another without specified elements, in the same blocks."""
     if kind is t._kind and kind in COMPRESSED - BLOCKED:
         batch = batch_dims(t)
         starts = torch.zeros_like(t._at[0], device=device)
-        values = torch.zeros((*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device)
+        values = torch.zeros(
+            (*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device
+        )
         return _finish(make(kind, (starts, starts[..., :0]), values, t._dims), requires_grad)
     if kind in BLOCKED and t._kind in BLOCKED:
         batch = batch_dims(t)
         blocks = t._vals.shape[batch + 1 : batch + 3]
         n = t._dims[batch] // blocks[0] if kind in BY_ROW else t._dims[batch + 1] // blocks[1]
         starts = torch.zeros((*t._dims[:batch], n + 1), dtype=dtypes.int64, device=device)
-        values = torch.zeros((*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device)
+        values = torch.zeros(
+            (*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device
+        )
         return _finish(make(kind, (starts, starts[..., :0]), values, t._dims), requires_grad)
     return empty(tuple(t._dims), kind, dtype, device, dense_dim(t), requires_grad)
 
@@ -190,9 +229,15 @@ def empty(
         made = coo(torch.zeros((s, 0), dtype=dtypes.int64, device=device), values, size, True)
         return _finish(made, requires_grad)
     if kind in BLOCKED:
-        raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[kind]}")
+        raise RuntimeError(
+            "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+            f"{NAMES[kind]}"
+        )
     if len(size) < 2:
-        raise RuntimeError(f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}")
+        raise RuntimeError(
+            "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but "
+            f"got size {list(size)}"
+        )
     *batch, rows, cols = size[: len(size) - dense]
     n = rows if kind in BY_ROW else cols
     starts = torch.zeros((*batch, n + 1), dtype=dtypes.int64, device=device)

@@ -1,4 +1,5 @@
-"""Methods and properties of sparse tensors that are no arithmetic: dtype and device, history and gradients, copies, pickling."""
+"""Methods and properties of sparse tensors that are no arithmetic: dtype and device, history and
+gradients, copies, pickling."""
 
 from __future__ import annotations
 
@@ -43,9 +44,10 @@ from ._tensor import (
 from ._text import describe
 from ._whole import following
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
-# ---- dtype and device ------------------------------------------------------------------------------------------------------------
+# ---- dtype and device ----------------------------------------------------------------------------
 
 
 def _moved(t: SparseTensor, values: Tensor) -> SparseTensor:
@@ -78,7 +80,9 @@ def _by_values(name: str) -> None:
     sparse_op(name)(method)
 
 
-for _name in "float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda".split():
+for (
+    _name
+) in "float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda".split():
     _by_values(_name)
 
 
@@ -105,7 +109,7 @@ def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     return _moved(input, input._vals.type(dtype))
 
 
-# ---- history ---------------------------------------------------------------------------------------------------------------------
+# ---- history -------------------------------------------------------------------------------------
 
 
 @sparse_op("detach")
@@ -137,7 +141,8 @@ def _set_requires_grad(t: SparseTensor, value: bool) -> None:
 
 
 def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
-    """The gradient of the whole; where a place is specified more than once, it has the gradient of its element once."""
+    """The gradient of the whole; where a place is specified more than once, it has the gradient of
+    its element once."""
     if values is None:
         return None
     at = t._at
@@ -152,8 +157,15 @@ def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
 def _values_of_gradient(t: SparseTensor, grad: Tensor) -> Tensor:
     """The part of a gradient that meets the specified elements of ``t``."""
     if tuple(grad.shape) != tuple(t._dims):
-        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a shape of {t._dims}.")
-    if isinstance(grad, SparseTensor) and grad._kind is t._kind and all(a is b for a, b in zip(grad._at, t._at, strict=True)):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a "
+            f"shape of {t._dims}."
+        )
+    if (
+        isinstance(grad, SparseTensor)
+        and grad._kind is t._kind
+        and all(a is b for a, b in zip(grad._at, t._at, strict=True))
+    ):
         return grad._vals
     return sparse_mask(grad, t)._vals
 
@@ -173,7 +185,11 @@ SETTERS["requires_grad"] = _set_requires_grad
 
 @sparse_op("backward", "autograd.backward")
 def backward(
-    input: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: object = None
+    input: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: object = None,
 ) -> None:
     """Adds gradients to the leaves that the tensor depends on."""
     if isinstance(input, SparseTensor):
@@ -184,7 +200,9 @@ def backward(
         input, gradient = input._vals, _values_of_gradient(input, gradient)
     elif isinstance(gradient, SparseTensor) and input._node is not None:
         gradient = to_dense(gradient)
-    autograd_engine.backward(input, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    autograd_engine.backward(
+        input, None if gradient is None else (gradient,), retain_graph, create_graph, inputs
+    )
 
 
 @sparse_op("register_hook")
@@ -205,14 +223,25 @@ def retain_grad(input: Tensor) -> None:
 
 
 def _dense_parts(
-    layout: _Layout, roots: tuple[Tensor, ...], targets: tuple[Tensor, ...] | None, given: tuple[Tensor | None, ...]
+    layout: _Layout,
+    roots: tuple[Tensor, ...],
+    targets: tuple[Tensor, ...] | None,
+    given: tuple[Tensor | None, ...],
 ) -> tuple[object, ...]:
-    """Roots, targets and given gradients of a walk with the values of sparse tensors in their place."""
+    """Roots, targets and given gradients of a walk with the values of sparse tensors in their
+    place."""
     grads = []
     for root, g in zip(roots, given, strict=True):
         if isinstance(root, SparseTensor):
-            g = torch.ones_like(root._vals) if g is None and root.numel() == 1 else g if g is None else _values_of_gradient(root, g)
-        elif isinstance(g, SparseTensor) and root._node is not None:  # only leaves take sparse gradients
+            g = (
+                torch.ones_like(root._vals)
+                if g is None and root.numel() == 1
+                else g
+                if g is None
+                else _values_of_gradient(root, g)
+            )
+        # only leaves take sparse gradients
+        elif isinstance(g, SparseTensor) and root._node is not None:
             g = to_dense(g)
         grads.append(g)
     values = [x._vals if isinstance(x, SparseTensor) else x for x in roots]
@@ -221,12 +250,20 @@ def _dense_parts(
 
 
 def _grad(
-    layout: _Layout, outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: tuple[Tensor | None, ...], *options: Any
+    layout: _Layout,
+    outs: tuple[Tensor, ...],
+    targets: tuple[Tensor, ...],
+    given: tuple[Tensor | None, ...],
+    *options: Any,
 ) -> tuple[Any, ...]:
-    """``autograd.grad`` where outputs or inputs are sparse; gradients of sparse inputs are sparse."""
+    """``autograd.grad`` where outputs or inputs are sparse; gradients of sparse inputs are
+    sparse."""
     values, wanted, grads = _dense_parts(layout, outs, targets, given)
     found = autograd_engine.grad(values, wanted, grads, *options)
-    return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
+    return tuple(
+        _as_gradient(t, g) if isinstance(t, SparseTensor) else g
+        for t, g in zip(targets, found, strict=True)
+    )
 
 
 def _laid(layout: _Layout, t: SparseTensor, grad: Tensor | None) -> SparseTensor:
@@ -241,7 +278,9 @@ def _fitted(layout: _Layout, t: SparseTensor, grad: Tensor, wrong: str) -> Tenso
         RuntimeError: that begins with ``wrong``, if the gradient has another sparse layout.
     """
     if isinstance(grad, SparseTensor) and grad._kind is not t._kind:
-        raise RuntimeError(f"{wrong} - expected layout {NAMES[t._kind]} but got {NAMES[grad._kind]}")
+        raise RuntimeError(
+            f"{wrong} - expected layout {NAMES[t._kind]} but got {NAMES[grad._kind]}"
+        )
     return _values_of_gradient(t, grad)
 
 
@@ -255,7 +294,9 @@ def _delegated(name: str) -> None:
     GETTERS[name] = lambda t: getattr(t._vals, name)
 
 
-for _name in "requires_grad is_leaf grad_fn output_nr retains_grad _version _backward_hooks".split():
+for (
+    _name
+) in "requires_grad is_leaf grad_fn output_nr retains_grad _version _backward_hooks".split():
     _delegated(_name)
 
 
@@ -266,7 +307,10 @@ def _data(t: SparseTensor) -> SparseTensor:
 
 def _set_data(t: SparseTensor, value: Any) -> None:
     if not isinstance(value, SparseTensor):
-        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            "incompatible tensor type."
+        )
     t._kind, t._at, t._dims, t._sorted = value._kind, value._at, value._dims, value._sorted
     wanted = t._vals._rg
     t._vals = value._vals.detach()
@@ -284,8 +328,9 @@ GETTERS["is_sparse_csr"] = lambda t: t._kind is layouts.sparse_csr
 @getter("nbytes")
 def _nbytes(t: object) -> Any:
     raise RuntimeError(
-        "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
-        "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
+        "nbytes is not defined for sparse tensors.  If you want the size of the constituent "
+        "tensors, add the nbytes of the indices and values.  If you want the size of the  "
+        "equivalent dense tensor, multiply numel() by element_size()"
     )
 
 
@@ -299,7 +344,7 @@ def _imag(t: SparseTensor) -> SparseTensor:
     return like(t, t._vals.imag)
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
 
 @sparse_op("clone")
@@ -308,9 +353,16 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy with its own memory."""
     if memory_format not in (None, layouts.preserve_format):
         raise RuntimeError(
-            f"unsupported memory format option {'Contiguous' if memory_format is layouts.contiguous_format else 'ChannelsLast'}"
+            "unsupported memory format option "
+            f"{'Contiguous' if memory_format is layouts.contiguous_format else 'ChannelsLast'}"
         )
-    return make(input._kind, tuple(i.clone() for i in input._at), input._vals.clone(), input._dims, input._sorted)
+    return make(
+        input._kind,
+        tuple(i.clone() for i in input._at),
+        input._vals.clone(),
+        input._dims,
+        input._sorted,
+    )
 
 
 @sparse_op("copy_")
@@ -326,43 +378,60 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     if not (isinstance(input, SparseTensor) and isinstance(src, SparseTensor)):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
-            f"{input.type()} and src type = {src.type() if isinstance(src, Tensor) else type(src).__name__}"
+            f"{input.type()} and src type = "
+            f"{src.type() if isinstance(src, Tensor) else type(src).__name__}"
         )
     if src is input:
         return input
     may_resize(input, src._dims, sparse_dim(src), dense_dim(src))
     values = src._vals.to(device=input.device, dtype=input.dtype)
-    copied = make(src._kind, tuple(i.to(input.device).clone() for i in src._at), values.clone(), src._dims, src._sorted)
+    copied = make(
+        src._kind,
+        tuple(i.to(input.device).clone() for i in src._at),
+        values.clone(),
+        src._dims,
+        src._sorted,
+    )
     return become(input, copied)
 
 
 def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> SparseTensor:
     if own not in COMPRESSED:
-        raise RuntimeError(f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {NAMES[own]}")
+        raise RuntimeError(
+            f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {NAMES[own]}"
+        )
     if own is not other:
         raise RuntimeError(
-            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
-            f"{NAMES[own]} and src layout is {NAMES[other]}"
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not "
+            f"supported. self layout is {NAMES[own]} and src layout is {NAMES[other]}"
         )
     if nnz(input) != nnz(src):
-        raise RuntimeError("torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.")
+        raise RuntimeError(
+            "torch.copy_: only sparse compressed tensors with the same number of specified "
+            "elements are supported."
+        )
     sides = [[tuple(t._dims)[k + batch_dims(t)] for k in (0, 1)] for t in (input, src)]
-    for k in (0, 1) if own in BY_ROW else (1, 0):  # PyTorch looks at the first only: elements could lie outside then
+    # PyTorch looks at the first only: elements could lie outside then
+    for k in (0, 1) if own in BY_ROW else (1, 0):
         a, b = sides[0][k], sides[1][k]
         if a < b or (a != b and k == (own not in BY_ROW)):
             raise RuntimeError(
-                f"torch.copy_: expected shapes of self and src to match along dimension {k + batch_dims(input)} for {NAMES[own]} layout "
-                f"but the corresponding dimensions of self and src are {a} and {b}, respectively."
+                "torch.copy_: expected shapes of self and src to match along dimension "
+                f"{k + batch_dims(input)} for {NAMES[own]} layout but the corresponding dimensions "
+                f"of self and src are {a} and {b}, respectively."
             )
     if own in BLOCKED:
         blocks = [list(t._vals.shape[-2 - dense_dim(t) :][:2]) for t in (input, src)]
         if blocks[0] != blocks[1]:
             raise RuntimeError(
-                "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block sizes "
-                f"are {blocks[0]} and {blocks[1]}, respectively."
+                "torch.copy_: copy of sparse compressed tensors having different block sizes is "
+                f"not supported. self and src block sizes are {blocks[0]} and {blocks[1]}, "
+                "respectively."
             )
     values = src._vals.to(device=input.device, dtype=input.dtype).expand(input._vals.shape)
-    at = tuple(i.to(input.device).expand(j.shape).clone() for i, j in zip(src._at, input._at, strict=True))
+    at = tuple(
+        i.to(input.device).expand(j.shape).clone() for i, j in zip(src._at, input._at, strict=True)
+    )
     return become(input, make(own, at, values.clone(), input._dims))
 
 
@@ -392,8 +461,8 @@ def _same_layout(input: Tensor, layout: Any) -> None:
     """Raises RuntimeError where a tensor like one of a compressed layout is to have another."""
     if layout not in (None, input._kind):
         raise RuntimeError(
-            f"empty_like with different sparse layout is not supported (self is {NAMES[input._kind]} but you requested "
-            f"{NAMES.get(layout, 'Strided')})"
+            "empty_like with different sparse layout is not supported (self is "
+            f"{NAMES[input._kind]} but you requested {NAMES.get(layout, 'Strided')})"
         )
 
 
@@ -412,47 +481,66 @@ def _check_format(input: Tensor, memory_format: object) -> None:
 
 @sparse_op("empty_like")
 def empty_like_(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: object = None,
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: object = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor with the same size; of a compressed layout, with the same positions and any numbers, else without elements."""
+    """A tensor with the same size; of a compressed layout, with the same positions and any numbers,
+    else without elements."""
     dtype, device = dtype or input.dtype, device or input.device
     if input._kind in COMPRESSED:
         _same_layout(input, layout)
         _check_format(input, memory_format)
-        return _alike(input, torch.empty_like(input._vals, dtype=dtype, device=device, requires_grad=requires_grad))
+        return _alike(
+            input,
+            torch.empty_like(input._vals, dtype=dtype, device=device, requires_grad=requires_grad),
+        )
     if layout is layouts.strided:
-        return torch.empty(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
+        return torch.empty(
+            tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad
+        )
     _check_format(input, memory_format)
     return empty_like(input, layout or input._kind, dtype, device, requires_grad)
 
 
 def _alike(t: SparseTensor, values: Tensor) -> SparseTensor:
     """A tensor with copies of the positions of ``t`` and other values."""
-    return make(t._kind, tuple(i.to(values.device).clone() for i in t._at), values, t._dims, t._sorted)
+    return make(
+        t._kind, tuple(i.to(values.device).clone() for i in t._at), values, t._dims, t._sorted
+    )
 
 
 @sparse_op("zeros_like")
 def zeros_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: object = None,
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: object = None,
 ) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
     dtype, device = dtype or input.dtype, device or input.device
     if layout is layouts.strided:
         if input._kind in COMPRESSED:
             _same_layout(input, layout)
-        return torch.zeros(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
+        return torch.zeros(
+            tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad
+        )
     if input._kind is layouts.sparse_coo:
         _check_format(input, memory_format)
     return empty_like(input, layout or input._kind, dtype, device, requires_grad)
 
 
 def _filled_like(name: str) -> None:
-    refused = {"ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_"}[name]
+    refused = {
+        "ones_like": "fill_.Scalar",
+        "full_like": "fill_.Scalar",
+        "rand_like": "uniform_",
+        "randn_like": "normal_",
+    }[name]
 
     def filled(input: SparseTensor, *args: Any, layout: object = None, **kwargs: Any) -> Tensor:
-        options = {"dtype": input.dtype, "device": input.device, **{k: v for k, v in kwargs.items() if v is not None}}
+        options = {
+            "dtype": input.dtype,
+            "device": input.device,
+            **{k: v for k, v in kwargs.items() if v is not None},
+        }
         memory_format = options.pop("memory_format", None)
         if input._kind in COMPRESSED:
             _same_layout(input, layout)
@@ -473,13 +561,26 @@ for _name in ("ones_like", "full_like", "rand_like", "randn_like"):
 
 @sparse_op("new_zeros", "new_empty")
 def new_zeros(
-    input: Any, *size: Any, dtype: Any = None, layout: object = None, device: Any = None, requires_grad: bool = False, **_: Any
+    input: Any,
+    *size: Any,
+    dtype: Any = None,
+    layout: object = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **_: Any,
 ) -> Any:
     """A tensor of another size in the same layout without specified elements."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     if layout is layouts.strided:
-        return torch.zeros(shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
-    return empty(shape, layout or input._kind, dtype or input.dtype, device or input.device, 0, requires_grad)
+        return torch.zeros(
+            shape,
+            dtype=dtype or input.dtype,
+            device=device or input.device,
+            requires_grad=requires_grad,
+        )
+    return empty(
+        shape, layout or input._kind, dtype or input.dtype, device or input.device, 0, requires_grad
+    )
 
 
 @sparse_op("new")
@@ -490,15 +591,22 @@ def new(input: Any, *args: Any, device: object = None) -> Any:
         return torch.sparse_coo_tensor(*args, dtype=dtype, device=device)
     sizes = args[0] if len(args) == 1 and isinstance(args[0], torch.Size) else args
     if all(type(n) is int for n in sizes):
-        return torch.zeros(tuple(sizes) or (0,), dtype=dtype, device=device, layout=layouts.sparse_coo)
+        return torch.zeros(
+            tuple(sizes) or (0,), dtype=dtype, device=device, layout=layouts.sparse_coo
+        )
     if len(args) == 1 and isinstance(args[0], (list, tuple)):
         raise TypeError(
-            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "
-            "convert it to sparse via to_sparse."
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() "
+            "or construct a strided tensor and convert it to sparse via to_sparse."
         )
-    given = ", ".join("torch.storage.TypedStorage" if isinstance(x, torch.TypedStorage) else type(x).__name__ for x in args)
+    given = ", ".join(
+        "torch.storage.TypedStorage" if isinstance(x, torch.TypedStorage) else type(x).__name__
+        for x in args
+    )
     raise TypeError(
-        f"new() received an invalid combination of arguments - got ({given}), but expected one of:\n * (*, torch.device device = None)\n"
+        f"new() received an invalid combination of arguments - got ({given}), but expected one "
+        "of:\n"
+        " * (*, torch.device device = None)\n"
         " * (Tensor indices, Tensor values, *, torch.device device = None)\n"
         " * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)\n"
         " * (tuple of ints size, *, torch.device device = None)\n"
@@ -511,7 +619,7 @@ def new_tensor(input: Any, data: object, **options: Any) -> Any:
     return input._vals.new_tensor(data, **options)
 
 
-# ---- what has no meaning ---------------------------------------------------------------------------------------------------------
+# ---- what has no meaning -------------------------------------------------------------------------
 
 
 def _raising(name: str, error: Callable[[Any], Exception]) -> None:
@@ -566,7 +674,12 @@ def _from_item(name: str, kind: Callable[[Any], Any]) -> None:
     sparse_op(name)(convert)
 
 
-for _name, _kind in {"__float__": float, "__int__": int, "__complex__": complex, "__index__": int}.items():
+for _name, _kind in {
+    "__float__": float,
+    "__int__": int,
+    "__complex__": complex,
+    "__index__": int,
+}.items():
     _from_item(_name, _kind)
 
 
@@ -579,21 +692,28 @@ def _bool(input: Tensor) -> bool:
 
 
 def _no_numpy(t: Tensor) -> Exception:
-    return TypeError(f"can't convert {NAMES[t._kind]} layout tensor to numpy. Use Tensor.to_dense() first.")
+    return TypeError(
+        f"can't convert {NAMES[t._kind]} layout tensor to numpy. Use Tensor.to_dense() first."
+    )
 
 
 for _name in ("numpy", "__array__"):
     _raising(_name, _no_numpy)
 for _name in ("data_ptr", "tolist"):
-    _raising(_name, lambda t: RuntimeError("Cannot access data pointer of Tensor that doesn't have storage"))
+    _raising(
+        _name,
+        lambda t: RuntimeError("Cannot access data pointer of Tensor that doesn't have storage"),
+    )
 for _name in ("storage", "untyped_storage", "_typed_storage", "is_shared", "share_memory_"):
     _raising(
         _name,
-        lambda t: NotImplementedError(f"Cannot access storage of Sparse{'Csr' if t._kind in COMPRESSED else ''}TensorImpl"),
+        lambda t: NotImplementedError(
+            f"Cannot access storage of Sparse{'Csr' if t._kind in COMPRESSED else ''}TensorImpl"
+        ),
     )
 
 
-# ---- copies, pickling, text ------------------------------------------------------------------------------------------------------
+# ---- copies, pickling, text ----------------------------------------------------------------------
 
 
 @sparse_op("__deepcopy__")
@@ -602,7 +722,9 @@ def __deepcopy__(self: Tensor, memo: Any) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
     values = copy_module.deepcopy(self._vals, memo)
-    made = memo[id(self)] = make(self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted)
+    made = memo[id(self)] = make(
+        self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted
+    )
     for k, v in attributes_of(self).items():
         made.__dict__[k] = copy_module.deepcopy(v, memo)
     return made
@@ -629,7 +751,10 @@ def rebuild(layout: jtorch.layout, data: tuple[object, ...]) -> SparseTensor:
 
 
 def _rebuild_leaf(
-    layout: jtorch.layout, data: tuple[jtorch.Size | Tensor | bool, ...], attributes: dict[str, object], requires_grad: bool = False
+    layout: jtorch.layout,
+    data: tuple[jtorch.Size | Tensor | bool, ...],
+    attributes: dict[str, object],
+    requires_grad: bool = False,
 ) -> SparseTensor:
     made = rebuild(layout, data)
     if requires_grad:
@@ -642,7 +767,11 @@ def _rebuild_leaf(
 def __reduce_ex__(self: Any, protocol: int) -> tuple[object, ...]:
     """Pickles layout and parts; only parameters require grad afterwards, as in PyTorch."""
     attributes = attributes_of(self)
-    return _rebuild_leaf, (*parts_for_saving(self), attributes, "_is_param" in attributes and self.requires_grad)
+    return _rebuild_leaf, (
+        *parts_for_saving(self),
+        attributes,
+        "_is_param" in attributes and self.requires_grad,
+    )
 
 
 def _copied(t: SparseTensor) -> SparseTensor:
@@ -666,7 +795,7 @@ def __format__(self: object, format_spec: str) -> str:
     return object.__format__(self, format_spec)
 
 
-# ---- indexing --------------------------------------------------------------------------------------------------------------------
+# ---- indexing ------------------------------------------------------------------------------------
 
 
 def _item(layout: _Layout, t: SparseTensor, index: object) -> Tensor:
@@ -682,7 +811,7 @@ _Layout.item = _item
 _Layout.set_item = _set_item
 
 
-# ---- as a tree of arrays ---------------------------------------------------------------------------------------------------------
+# ---- as a tree of arrays -------------------------------------------------------------------------
 
 
 def _flatten(t: SparseTensor) -> tuple[tuple[Any, ...], Any]:
@@ -693,7 +822,13 @@ def _unflatten(aux: Any, children: Any) -> SparseTensor:
     kind, size, coalesced = aux
     values, *indices = children
     made = object.__new__(SparseTensor)
-    made._kind, made._at, made._vals, made._dims, made._sorted = kind, tuple(indices), values, size, coalesced
+    made._kind, made._at, made._vals, made._dims, made._sorted = (
+        kind,
+        tuple(indices),
+        values,
+        size,
+        coalesced,
+    )
     return made
 
 

@@ -21,10 +21,24 @@ from ._make import (
     to_dense,
 )
 from ._shape import transpose
-from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+from ._tensor import (
+    BLOCKED,
+    COMPRESSED,
+    NAMES,
+    SparseTensor,
+    become,
+    coo,
+    could_not_run,
+    host,
+    like,
+    nnz,
+    sparse_dim,
+    sparse_op,
+)
 from ._whole import bare, through
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
 
 def _pairs(s: SparseTensor) -> tuple[Tensor, Tensor]:
@@ -36,7 +50,9 @@ def _pairs(s: SparseTensor) -> tuple[Tensor, Tensor]:
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
+        raise RuntimeError(
+            f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}"
+        )
 
 
 def _matrix(name: str, t: Any, which: str = "self") -> None:
@@ -50,8 +66,13 @@ def times_dense(s: SparseTensor, d: Tensor) -> Tensor:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if s._dims[1] != d.shape[0]:
         if s._kind in COMPRESSED:
-            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({s._dims[0]}x{s._dims[1]} and {d.shape[0]}x{d.shape[1]})")
-        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {s._dims[1]}, got {d.shape[0]}")
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied ({s._dims[0]}x{s._dims[1]} and "
+                f"{d.shape[0]}x{d.shape[1]})"
+            )
+        raise RuntimeError(
+            f"addmm: Argument #3 (dense): Expected dim 0 size {s._dims[1]}, got {d.shape[0]}"
+        )
     _same_dtype(s, d)
     return through(lambda s: _times_dense(s, d), s, lambda grad, d: grad @ d.mH, d)
 
@@ -60,7 +81,10 @@ def _times_dense(s: SparseTensor, d: Tensor) -> Tensor:
     if s._kind in BLOCKED:
         return to_dense(s) @ d
     if s._kind is layouts.sparse_coo and s._vals.dim() > 1:
-        raise RuntimeError(f"addmm: expected 2 sparse dims and 0 dense dims, got {sparse_dim(s)} and {s._vals.dim() - 1}")
+        raise RuntimeError(
+            f"addmm: expected 2 sparse dims and 0 dense dims, got {sparse_dim(s)} and "
+            f"{s._vals.dim() - 1}"
+        )
     rows, columns = _pairs(s)
     return _C._spmm(rows, columns, s._vals, d, s._dims[0])
 
@@ -68,7 +92,10 @@ def _times_dense(s: SparseTensor, d: Tensor) -> Tensor:
 def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The sparse product of two sparse matrices."""
     if a._dims[1] != b._dims[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a._dims[0]}x{a._dims[1]} and {b._dims[0]}x{b._dims[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a._dims[0]}x{a._dims[1]} and "
+            f"{b._dims[0]}x{b._dims[1]})"
+        )
     _same_dtype(a, b)
     x = coalesce(compressed_to_coo(a) if a._kind in COMPRESSED else a)
     y = coalesce(compressed_to_coo(b) if b._kind in COMPRESSED else b)
@@ -78,7 +105,9 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     left = np.repeat(np.arange(xi.shape[1]), counts)
     offsets = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
     right = np.repeat(starts[xi[1]], counts) + offsets
-    values = x._vals.index_select(0, index_tensor(left, a)) * y._vals.index_select(0, index_tensor(right, a))
+    values = x._vals.index_select(0, index_tensor(left, a)) * y._vals.index_select(
+        0, index_tensor(right, a)
+    )
     indices = np.stack([xi[0][left], yi[1][right]]) if len(left) else np.zeros((2, 0), np.int64)
     found = coalesce(coo(index_tensor(indices, a), values, (a._dims[0], b._dims[1])))
     found._sorted = True
@@ -92,10 +121,15 @@ def sparse_mm(input: object, mat2: object) -> Any:
 
 
 @sparse_op("mm")
-def mm(input: Tensor, mat2: Tensor, out_dtype: object = None, *, out: object = None) -> SparseTensor | Tensor:
+def mm(
+    input: Tensor, mat2: Tensor, out_dtype: object = None, *, out: object = None
+) -> SparseTensor | Tensor:
     """The matrix product; sparse if both operands are."""
     if out is not None or out_dtype is not None:
-        raise could_not_run("mm.out" if out is not None else "mm.dtype", input if isinstance(input, SparseTensor) else mat2)
+        raise could_not_run(
+            "mm.out" if out is not None else "mm.dtype",
+            input if isinstance(input, SparseTensor) else mat2,
+        )
     if input.dim() != 2:
         raise RuntimeError("self must be a matrix" if input.dim() != 2 else "mat2 must be a matrix")
     if isinstance(input, SparseTensor):
@@ -104,7 +138,8 @@ def mm(input: Tensor, mat2: Tensor, out_dtype: object = None, *, out: object = N
         return times_dense(input, mat2)
     if input.shape[1] != mat2._dims[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2._dims[0]}x{mat2._dims[1]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and "
+            f"{mat2._dims[0]}x{mat2._dims[1]})"
         )
     return times_dense(transpose(mat2, 0, 1), input.t()).t()
 
@@ -141,7 +176,11 @@ def matmul(input: Tensor, other: Tensor, *, out: object = None) -> Tensor:
         raise could_not_run("dot", input if isinstance(input, SparseTensor) else other)
     sparse = input if isinstance(input, SparseTensor) else other
     if isinstance(input, SparseTensor) and a == 2 and b > 2 and not isinstance(other, SparseTensor):
-        raise RuntimeError("reshape is not implemented for sparse tensors") if a > 2 else could_not_run("expand", sparse)
+        raise (
+            RuntimeError("reshape is not implemented for sparse tensors")
+            if a > 2
+            else could_not_run("expand", sparse)
+        )
     raise could_not_run("expand", sparse)
 
 
@@ -151,7 +190,9 @@ def bmm(input: Tensor, mat2: Tensor, *, out: object = None) -> Tensor:
     if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor) or out is not None:
         raise could_not_run("bmm", input if isinstance(input, SparseTensor) else mat2)
     if mat2.dim() != 3 or input.dim() != 3:
-        raise RuntimeError("bmm_sparse: Tensor 'mat2' must have 3 dims, but has " + str(mat2.dim()) + " dims")
+        raise RuntimeError(
+            "bmm_sparse: Tensor 'mat2' must have 3 dims, but has " + str(mat2.dim()) + " dims"
+        )
     n, k, m = input._dims
     if mat2.shape[0] != n or mat2.shape[1] != m:
         raise RuntimeError(
@@ -164,31 +205,40 @@ def bmm(input: Tensor, mat2: Tensor, *, out: object = None) -> Tensor:
         if s._kind in COMPRESSED:
             s = compressed_to_coo(s)
         batch, rows, columns = s._at[0]
-        found = _C._spmm(batch * k + rows, batch * m + columns, s._vals, mat2.reshape(n * m, -1), n * k)
+        found = _C._spmm(
+            batch * k + rows, batch * m + columns, s._vals, mat2.reshape(n * m, -1), n * k
+        )
         return found.reshape(n, k, mat2.shape[2])
 
     return through(product, input, lambda grad, mat2: grad @ mat2.mH, mat2)
 
 
 @sparse_op("_sparse_addmm")
-def sparse_addmm(input: object, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1) -> Any:
+def sparse_addmm(
+    input: object, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1
+) -> Any:
     """``addmm``, with derivatives of the specified elements only."""
     return addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
 
 
 @sparse_op("addmm")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None) -> Tensor:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     sparse = next(t for t in (input, mat1, mat2) if isinstance(t, SparseTensor))
     if out is not None:
         raise could_not_run("addmm.out", sparse)
     product = mm(mat1, mat2)
     if isinstance(input, SparseTensor) and not isinstance(product, SparseTensor):
-        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {NAMES[input._kind]}")
+        raise RuntimeError(
+            "addmm_sparse_dense: expected strided result tensor, got tensor with layout "
+            f"{NAMES[input._kind]}"
+        )
     if isinstance(product, SparseTensor) and not isinstance(input, SparseTensor):
         raise RuntimeError(
-            "addmm: computation on CPU is not implemented for Strided + Sparse @ Sparse without MKL. PyTorch built with MKL has better "
-            "support for addmm with sparse CPU tensors."
+            "addmm: computation on CPU is not implemented for Strided + Sparse @ Sparse without "
+            "MKL. PyTorch built with MKL has better support for addmm with sparse CPU tensors."
         )
     return (input if beta == 1 and type(beta) is int else input * beta) + (
         product if alpha == 1 and type(alpha) is int else product * alpha
@@ -203,7 +253,9 @@ def addmm_(input: Any, mat1: object, mat2: object, *, beta: object = 1, alpha: o
 
 
 @sparse_op("addmv")
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, out: object = None) -> Any:
+def addmv(
+    input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, out: object = None
+) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
     if out is not None or not isinstance(mat, SparseTensor) or mat._kind not in COMPRESSED:
         raise could_not_run("addmv", mat if isinstance(mat, SparseTensor) else vec)
@@ -213,7 +265,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, o
 @sparse_op("nn.functional.linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` with a sparse input or weight."""
-    found = matmul(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t())
+    found = matmul(
+        input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t()
+    )
     return found if bias is None else found + bias
 
 
@@ -221,20 +275,38 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix."""
     if not isinstance(input, SparseTensor):
-        raise RuntimeError("sspaddmm: expected 'mat1' to have sparse layout, got 'mat1' with layout Strided")
-    return sspaddmm(coo(input._at[0][:, :0], input._vals[:0], (input._dims[0], mat.shape[1]), True), input, mat)
+        raise RuntimeError(
+            "sspaddmm: expected 'mat1' to have sparse layout, got 'mat1' with layout Strided"
+        )
+    return sspaddmm(
+        coo(input._at[0][:, :0], input._vals[:0], (input._dims[0], mat.shape[1]), True), input, mat
+    )
 
 
 @sparse_op("sspaddmm")
-def sspaddmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None) -> SparseTensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix, whose rows are full where ``mat1`` has any element."""
+def sspaddmm(
+    input: SparseTensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: int = 1,
+    alpha: int = 1,
+    out: object = None,
+) -> SparseTensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix, whose rows are full where
+    ``mat1`` has any element."""
     if out is not None:
         raise could_not_run("sspaddmm.out", mat1)
     for name, given in (("input", input), ("mat1", mat1)):
         if not isinstance(given, SparseTensor):
-            raise RuntimeError(f"sspaddmm: expected '{name}' to have sparse layout, got '{name}' with layout Strided")
+            raise RuntimeError(
+                f"sspaddmm: expected '{name}' to have sparse layout, got '{name}' with layout "
+                "Strided"
+            )
     if tuple(input._dims) != (mat1._dims[0], mat2.shape[1]):
-        raise RuntimeError(f"sspaddmm: Argument #1: Expected dim 0 size {mat1._dims[0]}, got {input._dims[0]}")
+        raise RuntimeError(
+            f"sspaddmm: Argument #1: Expected dim 0 size {mat1._dims[0]}, got {input._dims[0]}"
+        )
     product = hspmm(mat1, mat2)
     rows, m = host(product._at[0])[0], mat2.shape[1]
     indices = np.stack([np.repeat(rows, m), np.tile(np.arange(m), len(rows))])
@@ -242,7 +314,11 @@ def sspaddmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, 
     if not nnz(input):
         return added
     first = input if type(beta) is int and beta == 1 else like(input, input._vals * beta)
-    return coo(torch.cat([first._at[0], added._at[0]], 1), torch.cat([first._vals, added._vals]), input._dims)
+    return coo(
+        torch.cat([first._at[0], added._at[0]], 1),
+        torch.cat([first._vals, added._vals]),
+        input._dims,
+    )
 
 
 @sparse_op("hspmm")
@@ -251,7 +327,9 @@ def hspmm(input: Tensor, mat2: Tensor, *, out: object = None) -> SparseTensor:
     if not isinstance(input, SparseTensor) or out is not None:
         raise could_not_run("hspmm", input)
     if input._dims[1] != mat2.shape[0]:
-        raise RuntimeError(f"hspmm: Argument #3: Expected dim 0 size {input._dims[1]}, got {mat2.shape[0]}")
+        raise RuntimeError(
+            f"hspmm: Argument #3: Expected dim 0 size {input._dims[1]}, got {mat2.shape[0]}"
+        )
     c = coalesce(input)
     indices = host(c._at[0])
     rows, places = np.unique(indices[0], return_inverse=True)
@@ -260,22 +338,27 @@ def hspmm(input: Tensor, mat2: Tensor, *, out: object = None) -> SparseTensor:
 
 
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: int, alpha: int) -> SparseTensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies."""
+    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input``
+    specifies."""
     if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
         kind = NAMES[input._kind] if isinstance(input, SparseTensor) else "Strided"
-        raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {kind}")
+        raise RuntimeError(
+            f"sampled_addmm: Expected self to have sparse csr layout, but got {kind}"
+        )
     for name, m in (("mat1", mat1), ("mat2", mat2)):
         if isinstance(m, SparseTensor):
-            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {NAMES[m._kind]}")
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} to have strided layout, but got {NAMES[m._kind]}"
+            )
         if m.dtype is not input.dtype:
             raise RuntimeError(
-                f"sampled_addmm: Expected {name} and {'self' if name == 'mat1' else 'mat1'} to have the same dtype, but got "
-                f"{m.dtype.scalar_name} and {input.dtype.scalar_name}"
+                f"sampled_addmm: Expected {name} and {'self' if name == 'mat1' else 'mat1'} to "
+                f"have the same dtype, but got {m.dtype.scalar_name} and {input.dtype.scalar_name}"
             )
     if mat1.shape[-1] != mat2.shape[-2]:
         raise RuntimeError(
-            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({mat1.shape[-2]}x{mat1.shape[-1]} and "
-            f"{mat2.shape[-2]}x{mat2.shape[-1]})"
+            "sampled_addmm: mat1 and mat2 shapes cannot be multiplied "
+            f"({mat1.shape[-2]}x{mat1.shape[-1]} and {mat2.shape[-2]}x{mat2.shape[-1]})"
         )
     for d, n in ((-2, mat1.shape[-2]), (-1, mat2.shape[-1])):
         if input._dims[d] != n:
@@ -292,11 +375,14 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: int, alpha: i
 
 
 def mm_reduce(input: Any, mat2: Any, reduce: str) -> Tensor:
-    """The product with sums replaced by means, maxima or minima over the specified elements of a row."""
+    """The product with sums replaced by means, maxima or minima over the specified elements of a
+    row."""
     if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
         raise could_not_run("_sparse_mm_reduce_impl", input)
     if reduce not in ("sum", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     input = bare(input)
     rows, columns = rows_and_columns(input)
     n = input._dims[0]
@@ -308,4 +394,6 @@ def mm_reduce(input: Any, mat2: Any, reduce: str) -> Tensor:
         return total / counts.to(total.dtype).unsqueeze(1)
     terms = input._vals.unsqueeze(1) * mat2.index_select(0, columns)
     spread = rows.unsqueeze(1).expand(terms.shape)
-    return terms.new_zeros((n, mat2.shape[1])).scatter_reduce(0, spread, terms, reduce, include_self=False)
+    return terms.new_zeros((n, mat2.shape[1])).scatter_reduce(
+        0, spread, terms, reduce, include_self=False
+    )

@@ -12,10 +12,22 @@ from .._src.bind.everything import _C
 from .._src.facts import layouts
 from .._src.facts.errors import canonical_dim, canonical_dims
 from ._make import coalesce, compressed_to_coo, index_tensor, linear, to_compressed
-from ._tensor import COMPRESSED, SparseTensor, coo, could_not_run, expected, host, like, nnz, sparse_dim, sparse_op
+from ._tensor import (
+    COMPRESSED,
+    SparseTensor,
+    coo,
+    could_not_run,
+    expected,
+    host,
+    like,
+    nnz,
+    sparse_dim,
+    sparse_op,
+)
 from ._whole import through
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
 
 def _dims(dim: int, ndim: int) -> tuple[int, ...]:
@@ -26,14 +38,21 @@ def _dims(dim: int, ndim: int) -> tuple[int, ...]:
 
 @sparse_op("sum")
 def sum(
-    input: SparseTensor, dim: int | None = None, keepdim: bool = False, *, dtype: jtorch.dtype | None = None, out: object = None
+    input: SparseTensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: jtorch.dtype | None = None,
+    out: object = None,
 ) -> Any:
     """The sum of all elements (dense), or over dimensions (sparse if sparse dimensions remain)."""
     if out is not None:
         raise could_not_run("sum.IntList_out", input)
     if dim is None or not (isinstance(dim, int) or len(dim) or input._kind in COMPRESSED):
         size, own = tuple(input._dims), input.dtype
-        return through(lambda s: s._vals.sum(dtype=dtype), input, lambda grad: grad.to(own).expand(size))
+        return through(
+            lambda s: s._vals.sum(dtype=dtype), input, lambda grad: grad.to(own).expand(size)
+        )
     if input._kind in COMPRESSED:
         return _compressed_sum(input, dim, keepdim, dtype)
     found = sparse_sum(input, dim, dtype)
@@ -97,14 +116,20 @@ def sparse_sum_keeping(made: jtorch.Tensor, d: int, dtype: object) -> jtorch.Ten
 
 @sparse_op("norm", "native_norm", "functional.norm")
 def norm(
-    input: jtorch.Tensor, p: str = "fro", dim: Any = None, keepdim: bool = False, out: object = None, dtype: object = None
+    input: jtorch.Tensor,
+    p: str = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: object = None,
+    dtype: object = None,
 ) -> jtorch.Tensor:
     """The norm of all elements."""
     if input._kind in COMPRESSED:
         raise could_not_run("norm.ScalarOpt_dim", input)
     if dim is not None and len(_dims(dim, len(input._dims))) != len(input._dims):
         raise RuntimeError(
-            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input"
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or "
+            "contain all dimensions of the input"
         )
     if keepdim:
         raise RuntimeError("norm_sparse currently does not support keepdim=True")

@@ -30,7 +30,8 @@ from ._tensor import (
 )
 from ._whole import following
 
-torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+# to a type checker, the Tensor of the stubs is another class than that of the core
+torch: Any = jtorch
 
 _FLIPPED = {
     layouts.sparse_csr: layouts.sparse_csc, layouts.sparse_csc: layouts.sparse_csr,
@@ -51,8 +52,8 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
             if a == b:
                 return input
             raise RuntimeError(
-                f"transpose(): can only transpose the sparse dimensions of a tensor with layout {NAMES[input._kind]}, but got {dim0} and "
-                f"{dim1}"
+                "transpose(): can only transpose the sparse dimensions of a tensor with layout "
+                f"{NAMES[input._kind]}, but got {dim0} and {dim1}"
             )
         values = input._vals
         if input._kind in BLOCKED:
@@ -60,7 +61,10 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
         return make(_FLIPPED[input._kind], input._at, values, size)
     s = sparse_dim(input)
     if a >= s or b >= s:
-        raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {s}, d0: {a}, d1: {b}")
+        raise RuntimeError(
+            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {s}, d0: {a}, "
+            f"d1: {b}"
+        )
     if a == b:
         return input
     order = list(range(s))
@@ -77,7 +81,8 @@ def t(input: SparseTensor) -> Tensor:
     """The transposed matrix."""
     if len(input._dims) > 2 or (input._kind is layouts.sparse_coo and sparse_dim(input) > 2):
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {len(input._dims)} sparse and 0 dense dimensions"
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{len(input._dims)} sparse and 0 dense dimensions"
         )
     return transpose(input, 0, 1) if len(input._dims) == 2 else input
 
@@ -105,12 +110,19 @@ def _mH(input: object) -> Any:
 @sparse_op("permute")
 def permute(input: SparseTensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Dimensions in another order, sparse and dense ones among themselves."""
-    dims = tuple(kwargs["dims"]) if "dims" in kwargs else tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    dims = (
+        tuple(kwargs["dims"])
+        if "dims" in kwargs
+        else tuple(dims[0])
+        if len(dims) == 1 and isinstance(dims[0], (tuple, list))
+        else dims
+    )
     n = len(input._dims)
     if len(dims) != n:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
-            f"i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {n} is not equal to "
+            f"len(dims) = {len(dims)}"
         )
     order = [canonical(d, input) for d in dims]
     if len(set(order)) != n:
@@ -124,14 +136,19 @@ def permute(input: SparseTensor, *dims: Any, **kwargs: Any) -> Tensor:
     s = sparse_dim(input)
     if any((d < s) is not (k < s) for k, d in enumerate(order)):
         raise RuntimeError(
-            "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed."
-            "Only transpositions within sparse and dense dimensions are supported."
+            "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+            "allowed.Only transpositions within sparse and dense dimensions are supported."
         )
     if order == list(range(n)):
         return coo(input._at[0], input._vals, input._dims, input._sorted)
     values = input._vals.permute(0, *[d - s + 1 for d in order[s:]]) if s < n else input._vals
     same = order[:s] == list(range(s))
-    return coo(input._at[0] if same else _reordered(input, order[:s]), values, [input._dims[d] for d in order], same and input._sorted)
+    return coo(
+        input._at[0] if same else _reordered(input, order[:s]),
+        values,
+        [input._dims[d] for d in order],
+        same and input._sorted,
+    )
 
 
 @sparse_op("unsqueeze")
@@ -146,7 +163,11 @@ def unsqueeze(input: SparseTensor, dim: int) -> Any:
     s = sparse_dim(input)
     if d > s:
         return coo(input._at[0], input._vals.unsqueeze(d - s + 1), size, input._sorted)
-    row = torch.zeros_like(input._at[0][:1]) if s else torch.zeros((1, nnz(input)), dtype=torch.int64, device=input.device)
+    row = (
+        torch.zeros_like(input._at[0][:1])
+        if s
+        else torch.zeros((1, nnz(input)), dtype=torch.int64, device=input.device)
+    )
     return coo(torch.cat([input._at[0][:d], row, input._at[0][d:]]), input._vals, size)
 
 
@@ -159,7 +180,10 @@ def select(input: Any, dim: int, index: int) -> Tensor:
     d = canonical(dim, input)
     size = input._dims[d]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input._dims)} at dimension {d}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input._dims)} at "
+            f"dimension {d}"
+        )
     index = int(index) % size
     rest = [*input._dims[:d], *input._dims[d + 1 :]]
     if input._kind in COMPRESSED:
@@ -179,7 +203,9 @@ def select(input: Any, dim: int, index: int) -> Tensor:
     if s == 1:
         return values.sum(0, dtype=input.dtype) if input.dtype is not torch.bool else values.any(0)
     rows = index_tensor(np.array([k for k in range(s) if k != d]), input)
-    return coo(input._at[0].index_select(0, rows).index_select(1, chosen), values, rest, input._sorted)
+    return coo(
+        input._at[0].index_select(0, rows).index_select(1, chosen), values, rest, input._sorted
+    )
 
 
 @sparse_op("index_select")
@@ -195,7 +221,10 @@ def index_select(input: Any, dim: int, index: Tensor) -> SparseTensor:
     wanted = host(index).astype(np.int64)
     size = input._dims[d]
     for i in wanted[(wanted < -size) | (wanted >= size)]:
-        raise IndexError(f"index_select(): index contains {i} that is out of range for tensor of size {list(input._dims)} at dimension {d}")
+        raise IndexError(
+            f"index_select(): index contains {i} that is out of range for tensor of size "
+            f"{list(input._dims)} at dimension {d}"
+        )
     wanted = wanted % max(size, 1)
     shape = [*input._dims]
     shape[d] = len(wanted)
@@ -205,7 +234,10 @@ def index_select(input: Any, dim: int, index: Tensor) -> SparseTensor:
         return coo(input._at[0], values, shape, input._sorted)
     have = host(input._at[0])[d]
     order = np.argsort(have, kind="stable")
-    low, high = np.searchsorted(have[order], wanted, "left"), np.searchsorted(have[order], wanted, "right")
+    low, high = (
+        np.searchsorted(have[order], wanted, "left"),
+        np.searchsorted(have[order], wanted, "right"),
+    )
     counts = high - low
     picked = order[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
     chosen = index_tensor(picked, input)
@@ -220,13 +252,18 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> SparseTensor:
     if input._kind in COMPRESSED:
         raise could_not_run("narrow_copy", input)
     if not 0 <= dim < len(input._dims):
-        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {len(input._dims)}.")
+        raise RuntimeError(
+            f"Dimension {dim} out of range. Expecting 0 <= dim < {len(input._dims)}."
+        )
     d = dim
     size = input._dims[d]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if start + length > size:
-        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
+        raise RuntimeError(
+            "Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
+            f"{size})."
+        )
     shape = [*input._dims]
     shape[d] = length
     s = sparse_dim(input)
@@ -236,7 +273,12 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> SparseTensor:
     keep = np.nonzero((indices[d] >= start) & (indices[d] < start + length))[0]
     indices = indices[:, keep].copy()
     indices[d] -= start
-    return coo(index_tensor(indices, input), input._vals.index_select(0, index_tensor(keep, input)), shape, input._sorted)
+    return coo(
+        index_tensor(indices, input),
+        input._vals.index_select(0, index_tensor(keep, input)),
+        shape,
+        input._sorted,
+    )
 
 
 @sparse_op("cat")
@@ -244,21 +286,26 @@ def cat(tensors: Any, dim: int = 0, *, out: object = None) -> SparseTensor:
     """Sparse tensors one after the other along a dimension."""
     for i, x in enumerate(tensors):
         if not isinstance(x, SparseTensor):
-            raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {i}.")
+            raise RuntimeError(
+                f"Concatenating sparse tensors, but a dense tensor was found at position {i}."
+            )
     first = tensors[0]
     if first._kind in COMPRESSED or out is not None:
         raise could_not_run("cat", first)
     d, s = canonical(dim, first), sparse_dim(first)
     for i, x in enumerate(tensors):
-        if x.dim() != first.dim() or any(m != n for k, (m, n) in enumerate(zip(x._dims, first._dims, strict=False)) if k != d):
+        if x.dim() != first.dim() or any(
+            m != n for k, (m, n) in enumerate(zip(x._dims, first._dims, strict=False)) if k != d
+        ):
             raise RuntimeError(
-                "All tensors must have the same shape: "
-                f"{list(first._dims)} (except in the concatenating dimension), but found shape: {list(x._dims)}at position {i}"
+                f"All tensors must have the same shape: {list(first._dims)} (except in the "
+                f"concatenating dimension), but found shape: {list(x._dims)}at position {i}"
             )
         if sparse_dim(x) != s:
             raise RuntimeError(
-                f"All tensors must have the same sparse_dim and dense_dim: {s}, {len(first._dims) - s}, but tensor at position {i} has "
-                f"{sparse_dim(x)}, {len(x._dims) - sparse_dim(x)}."
+                f"All tensors must have the same sparse_dim and dense_dim: {s}, "
+                f"{len(first._dims) - s}, but tensor at position {i} has {sparse_dim(x)}, "
+                f"{len(x._dims) - sparse_dim(x)}."
             )
     size = [*first._dims]
     size[d] = sum(x._dims[d] for x in tensors)
@@ -274,7 +321,10 @@ def cat(tensors: Any, dim: int = 0, *, out: object = None) -> SparseTensor:
         else:
             shape = [*x._vals.shape]
             at = d - s + 1
-            blank = [x._vals.new_zeros([*shape[:at], n, *shape[at + 1 :]]) for n in (before, size[d] - before - x._dims[d])]
+            blank = [
+                x._vals.new_zeros([*shape[:at], n, *shape[at + 1 :]])
+                for n in (before, size[d] - before - x._dims[d])
+            ]
             blocks.append(torch.cat([blank[0], x._vals, blank[1]], at))
         parts.append(indices)
         before += x._dims[d]
@@ -291,7 +341,8 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: object = None) -> Tensor:
     for i, x in enumerate(tensors):
         if tuple(x.shape) != tuple(tensors[0].shape):
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and {list(x.shape)} at entry {i}"
+                f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
+                f"entry 0 and {list(x.shape)} at entry {i}"
             )
     return cat([x.unsqueeze(d) if isinstance(x, SparseTensor) else x for x in tensors], d, out=out)
 
@@ -320,7 +371,9 @@ def item_at(input: Tensor, index: object) -> Tensor:
     parts = list(index) if isinstance(index, tuple) else [index]
     if Ellipsis in [p for p in parts if not isinstance(p, Tensor)]:
         at = next(k for k, p in enumerate(parts) if p is Ellipsis)
-        parts[at : at + 1] = [slice(None)] * (len(input._dims) - len(parts) + 1 + sum(p is None for p in parts))
+        parts[at : at + 1] = [slice(None)] * (
+            len(input._dims) - len(parts) + 1 + sum(p is None for p in parts)
+        )
     found, d = input, 0
     for p in parts:
         if isinstance(p, (bool, Tensor, list, np.ndarray)):
@@ -347,7 +400,9 @@ def item_at(input: Tensor, index: object) -> Tensor:
                 raise IndexError(f"too many indices for tensor of dimension {len(input._dims)}")
             size = found.shape[d]
             if not -size <= number < size:
-                raise IndexError(f"index {number} is out of bounds for dimension {d} with size {size}")
+                raise IndexError(
+                    f"index {number} is out of bounds for dimension {d} with size {size}"
+                )
             found = found.select(d, number)
     return found
 

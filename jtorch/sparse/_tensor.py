@@ -1,8 +1,10 @@
-"""Sparse tensors: a subclass of Tensor that holds positions and values, and the table of what is done with them.
+"""Sparse tensors: a subclass of Tensor that holds positions and values, and the table of what is
+done with them.
 
-Public functions come here after the override protocol has found nobody to ask (``dispatch.LAYOUTS``). An op without an entry runs as for
-dense tensors: composed functions then find the entries of their parts, and a kernel that wants the elements gets torch's error.
-Gradients are those of the values, which are an ordinary tensor.
+Public functions come here after the override protocol has found nobody to ask
+(``dispatch.LAYOUTS``). An op without an entry runs as for dense tensors: composed functions then
+find the entries of their parts, and a kernel that wants the elements gets torch's error. Gradients
+are those of the values, which are an ordinary tensor.
 """
 
 from __future__ import annotations
@@ -29,12 +31,15 @@ _new = object.__new__
 
 #: The word for each layout in torch's messages, and the backend that kernels are looked for in.
 NAMES = {
-    layouts.strided: "Strided", layouts.sparse_coo: "Sparse", layouts.sparse_csr: "SparseCsr", layouts.sparse_csc: "SparseCsc",
-    layouts.sparse_bsr: "SparseBsr", layouts.sparse_bsc: "SparseBsc",
+    layouts.strided: "Strided", layouts.sparse_coo: "Sparse", layouts.sparse_csr: "SparseCsr",
+    layouts.sparse_csc: "SparseCsc", layouts.sparse_bsr: "SparseBsr",
+    layouts.sparse_bsc: "SparseBsc",
 }  # fmt: skip
 #: Layouts whose rows (rather than columns) are compressed, and those of blocks.
 BY_ROW = frozenset((layouts.sparse_csr, layouts.sparse_bsr))
-COMPRESSED = frozenset((layouts.sparse_csr, layouts.sparse_csc, layouts.sparse_bsr, layouts.sparse_bsc))
+COMPRESSED = frozenset(
+    (layouts.sparse_csr, layouts.sparse_csc, layouts.sparse_bsr, layouts.sparse_bsc)
+)
 BLOCKED = frozenset((layouts.sparse_bsr, layouts.sparse_bsc))
 
 
@@ -43,10 +48,12 @@ class SparseTensor(Tensor):
 
     Attributes:
         _kind: the layout.
-        _at: for COO ``(indices,)`` of shape ``(sparse_dim, nnz)``, else the compressed and the plain indices.
+        _at: for COO ``(indices,)`` of shape ``(sparse_dim, nnz)``, else the compressed and the
+            plain indices.
         _vals: the values, an ordinary tensor; the history of the whole is its history.
         _sorted: for COO, whether indices are sorted and unique.
-        _whole: the dense tensor that it was made of, for derivatives of all elements (see ``_whole.py``), if there is one.
+        _whole: the dense tensor that it was made of, for derivatives of all elements (see
+            ``_whole.py``), if there is one.
     """
 
     __torch_function__ = disabled_torch_function_impl
@@ -120,11 +127,20 @@ class SparseValue(Laid):
         if op.path == "_C._accumulate":
             a, b = (v.tensor if isinstance(v, Laid) else from_value(v) for v in ins)
             with unrecorded():
-                found = TABLE["add"](b, a) if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor) else TABLE["add"](a, b)
+                found = (
+                    TABLE["add"](b, a)
+                    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor)
+                    else TABLE["add"](a, b)
+                )
             return found._v or found._read()
-        if call.name.endswith("_backward"):  # only leaves take sparse gradients: on the way they are dense
+        # only leaves take sparse gradients: on the way they are dense
+        if call.name.endswith("_backward"):
             dense = (TABLE["to_dense"](v.tensor) if isinstance(v, Laid) else None for v in ins)
-            return record(call, [v if d is None else d._v or d._read() for d, v in zip(dense, ins, strict=True)], numbers)
+            return record(
+                call,
+                [v if d is None else d._v or d._read() for d, v in zip(dense, ins, strict=True)],
+                numbers,
+            )
         raise could_not_run(_calling.name or op.aten or op.name, self.tensor)
 
     def unreadable(self, what: str = "item") -> Exception:
@@ -133,7 +149,11 @@ class SparseValue(Laid):
 
 
 def make(
-    kind: Any, indices: tuple[Tensor, ...], values: Tensor, size: tuple[int, ...] | list[int] | Size, coalesced: bool = False
+    kind: Any,
+    indices: tuple[Tensor, ...],
+    values: Tensor,
+    size: tuple[int, ...] | list[int] | Size,
+    coalesced: bool = False,
 ) -> SparseTensor:
     """A sparse tensor of its parts, unchecked."""
     made = _new(SparseTensor)
@@ -143,7 +163,12 @@ def make(
     return made
 
 
-def coo(indices: Tensor, values: Tensor, size: tuple[int, ...] | list[int] | Size, coalesced: bool = False) -> SparseTensor:
+def coo(
+    indices: Tensor,
+    values: Tensor,
+    size: tuple[int, ...] | list[int] | Size,
+    coalesced: bool = False,
+) -> SparseTensor:
     """A COO tensor of its parts, unchecked."""
     return make(layouts.sparse_coo, (indices,), values, size, coalesced)
 
@@ -160,13 +185,22 @@ def become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
         RuntimeError: if ``t`` is a leaf that requires grad, or the dtype does not fit.
     """
     if t._rg and t._node is None and MODE.enabled:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
     values = other._vals
     if values.dtype is not t.dtype:
         check_cast(values.dtype, t.dtype)
         values = converted(values, t.dtype)
     version = t._vals._version
-    t._kind, t._at, t._vals, t._dims, t._sorted, t._whole = other._kind, other._at, values, other._dims, other._sorted, other._whole
+    t._kind, t._at, t._vals, t._dims, t._sorted, t._whole = (
+        other._kind,
+        other._at,
+        values,
+        other._dims,
+        other._sorted,
+        other._whole,
+    )
     if values._version <= version and values._node is None and values._al is None:
         values._ver = version + 1
     return t
@@ -187,7 +221,7 @@ def sparse_dim(t: SparseTensor) -> int:
     return t._at[0]._aval.shape[0] if t._kind is layouts.sparse_coo else 2
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 class _Calling(threading.local):
@@ -219,22 +253,27 @@ def could_not_run(name: str, t: Any) -> NotImplementedError:
 
 
 def expected(name: str, what: str, t: object) -> RuntimeError:
-    """torch's error for a function of another layout: ``coalesce expected sparse coordinate tensor layout but got Strided``."""
+    """torch's error for a function of another layout: ``coalesce expected sparse coordinate tensor
+    layout but got Strided``."""
     kind = t._kind if isinstance(t, SparseTensor) else layouts.strided
     return RuntimeError(f"{name} expected {what} layout but got {NAMES[kind]}")
 
 
-# ---- the table -------------------------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 
-#: What is done in place of an op: by the last part of its public name, or the whole path below ``torch`` outside ``torch`` and ``Tensor``.
+#: What is done in place of an op: by the last part of its public name, or the whole path below
+#: ``torch`` outside ``torch`` and ``Tensor``.
 TABLE: dict[str, Callable[..., Any]] = {}
 #: Operators by the function that they are.
 OPERATORS = {
-    "__radd__": "add", "__rmul__": "mul", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
-    "__truediv__": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg",
-    "__ifloordiv__": "floor_divide_", "__floordiv__": "floor_divide", "__pow__": "pow", "__neg__": "neg", "__abs__": "abs", "__eq__": "eq",
-    "__matmul__": "matmul", "absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc",
-    "concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "swapdims": "transpose", "adjoint": "mT", "spmm": "mm",
+    "__radd__": "add", "__rmul__": "mul", "__iadd__": "add_", "__isub__": "sub_",
+    "__imul__": "mul_", "__itruediv__": "div_", "__truediv__": "div", "true_divide": "div",
+    "divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg",
+    "__ifloordiv__": "floor_divide_", "__floordiv__": "floor_divide", "__pow__": "pow",
+    "__neg__": "neg", "__abs__": "abs", "__eq__": "eq", "__matmul__": "matmul", "absolute": "abs",
+    "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc",
+    "concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "swapdims": "transpose",
+    "adjoint": "mT", "spmm": "mm",
 }  # fmt: skip
 
 
@@ -261,7 +300,12 @@ def _key(func: Callable[..., object]) -> tuple[str, str]:
         name = last if path in (last, f"Tensor.{last}") else path
         if path.startswith("special."):
             name = last
-        name = OPERATORS.get(name, OPERATORS.get(name[:-1], name[:-1]) + "_" if name[-1:] == "_" and name[:2] != "__" else name)
+        name = OPERATORS.get(
+            name,
+            OPERATORS.get(name[:-1], name[:-1]) + "_"
+            if name[-1:] == "_" and name[:2] != "__"
+            else name,
+        )
         found = _keys[func] = (name, path)
     return found
 
@@ -269,7 +313,9 @@ def _key(func: Callable[..., object]) -> tuple[str, str]:
 class _Layout:
     """What ``dispatch.LAYOUTS`` holds for sparse tensors."""
 
-    def call(self, caller: Any, operand: SparseTensor, args: tuple[object, ...], kwargs: dict[str, float]) -> Any:
+    def call(
+        self, caller: Any, operand: SparseTensor, args: tuple[object, ...], kwargs: dict[str, float]
+    ) -> Any:
         """A public function called with a sparse operand."""
         name, path = _key(caller.func)
         if caller.layout.alias_of:
@@ -278,7 +324,12 @@ class _Layout:
         if body is not None:
             with calling(_aten(path, name, args)):
                 return body(*args, **kwargs)
-        if name[-1:] == "_" and name[-2:] != "__" and name[:-1] in TABLE and isinstance(args[0], SparseTensor):
+        if (
+            name[-1:] == "_"
+            and name[-2:] != "__"
+            and name[:-1] in TABLE
+            and isinstance(args[0], SparseTensor)
+        ):
             with calling(_aten(path, name, args)):
                 return become(args[0], TABLE[name[:-1]](*args, **kwargs))
         if operand._kind in COMPRESSED:
@@ -309,7 +360,12 @@ class _Layout:
 def _aten(path: str, name: str, args: tuple[object, ...]) -> str:
     """The ATen overload that an error names."""
     plain = path.removeprefix("Tensor.")
-    bound = BOUND.get(path) or BOUND.get(plain) or BOUND.get(plain.rstrip("_")) or (BOUND.get(name) if plain in OPERATORS else None)
+    bound = (
+        BOUND.get(path)
+        or BOUND.get(plain)
+        or BOUND.get(plain.rstrip("_"))
+        or (BOUND.get(name) if plain in OPERATORS else None)
+    )
     if bound is None or not bound.op.aten:
         return _OVERLOADS.get(name, name)
     aten = bound.op.aten
@@ -323,8 +379,9 @@ def _aten(path: str, name: str, args: tuple[object, ...]) -> str:
 
 #: Overloads that errors name where no declaration tells them.
 _OVERLOADS = {
-    "__getitem__": "as_strided", "__setitem__": "copy_", "fill_": "fill_.Scalar", "squeeze": "as_strided", "narrow": "as_strided",
-    "mean": "mean.dim", "view_as": "view", "sort": "sort.stable", "softmax": "_softmax", "log_softmax": "_log_softmax",
+    "__getitem__": "as_strided", "__setitem__": "copy_", "fill_": "fill_.Scalar",
+    "squeeze": "as_strided", "narrow": "as_strided", "mean": "mean.dim", "view_as": "view",
+    "sort": "sort.stable", "softmax": "_softmax", "log_softmax": "_log_softmax",
 }  # fmt: skip
 
 GETTERS: dict[str, Callable[[Any], Any]] = {}

@@ -30,13 +30,22 @@ def describe(t: SparseTensor, contents: object = None) -> str:
     if is_coo:
         labels = ["indices"]
     else:
-        labels = ["crow_indices", "col_indices"] if t._kind in BY_ROW else ["ccol_indices", "row_indices"]
+        labels = (
+            ["crow_indices", "col_indices"]
+            if t._kind in BY_ROW
+            else ["ccol_indices", "row_indices"]
+        )
     parts = [_part(label, i, indent) for label, i in zip(labels, t._at, strict=True)]
     parts.append(_part("values", t._vals.detach(), indent))
     body = (",\n" + " " * indent).join(parts) if contents is None else str(contents)
     suffixes = [] if t.device.type == "cpu" else [f"device='{t.device}'"]
     suffixes += [f"size={tuple(t._dims)}", f"nnz={nnz(t)}"]
-    if t.dtype not in (dtypes.get_default_dtype(), dtypes.default_complex(), dtypes.int64, dtypes.bool_):
+    if t.dtype not in (
+        dtypes.get_default_dtype(),
+        dtypes.default_complex(),
+        dtypes.int64,
+        dtypes.bool_,
+    ):
         suffixes.append(f"dtype={t.dtype}")
     suffixes.append(f"layout={t._kind}")
     made_by = _grad_fn_name(t)

@@ -1,4 +1,5 @@
-"""Two-in-four sparsity: the classes that packages subclass and compare with. XLA has no kernels for it, so that none is ever made."""
+"""Two-in-four sparsity: the classes that packages subclass and compare with. XLA has no kernels for
+it, so that none is ever made."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from .._src.refusals.reasons import TWO_IN_FOUR
 from ..core import Tensor
 
 __all__ = [
-    "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS",
-    "to_sparse_semi_structured",
+    "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
+    "SparseSemiStructuredTensorCUTLASS", "to_sparse_semi_structured",
 ]  # fmt: skip
 
 
 class SparseSemiStructuredTensor(Tensor):
-    """A matrix of which two in four neighbours are zero. Not offered: it can be subclassed and compared with."""
+    """A matrix of which two in four neighbours are zero. Not offered: it can be subclassed and
+    compared with."""
 
     BACKEND: str
     _DEFAULT_ALG_ID = 0
@@ -41,7 +43,9 @@ class SparseSemiStructuredTensorCUSPARSELT(SparseSemiStructuredTensor):
     BACKEND = "cusparselt"
 
 
-def to_sparse_semi_structured(original_tensor: Tensor, transposed: bool = False) -> SparseSemiStructuredTensor:
+def to_sparse_semi_structured(
+    original_tensor: Tensor, transposed: bool = False
+) -> SparseSemiStructuredTensor:
     """Not offered."""
     del original_tensor, transposed
     raise not_offered("torch.sparse.to_sparse_semi_structured", TWO_IN_FOUR)

@@ -12,8 +12,11 @@ from .tensor_comparison import TOLERANCES
 _DTYPE_PRECISIONS = dict(TOLERANCES)
 
 
-def default_tolerances(*inputs: object, dtype_precisions: dict[torch.dtype, tuple[float, float]] | None = None) -> tuple[float, float]:
-    """The largest relative and absolute tolerance of the dtypes of ``inputs``, which are tensors or dtypes; 0 for integers and bool.
+def default_tolerances(
+    *inputs: object, dtype_precisions: dict[torch.dtype, tuple[float, float]] | None = None
+) -> tuple[float, float]:
+    """The largest relative and absolute tolerance of the dtypes of ``inputs``, which are tensors or
+    dtypes; 0 for integers and bool.
 
     Raises:
         TypeError: for another input.
@@ -34,7 +37,9 @@ def default_tolerances(*inputs: object, dtype_precisions: dict[torch.dtype, tupl
     return max(relative), max(absolute)
 
 
-def get_tolerances(*inputs: object, rtol: float | None, atol: float | None, id: tuple[object, ...] = ()) -> tuple[float, float]:
+def get_tolerances(
+    *inputs: object, rtol: float | None, atol: float | None, id: tuple[object, ...] = ()
+) -> tuple[float, float]:
     """``rtol`` and ``atol`` if both are given, the default ones of ``inputs`` if neither is.
 
     Raises:
@@ -42,7 +47,10 @@ def get_tolerances(*inputs: object, rtol: float | None, atol: float | None, id: 
     """
     del id  # where in the compared containers the inputs are: only PyTorch's own errors tell
     if (rtol is None) ^ (atol is None):
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
+        raise ValueError(
+            "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+            f"{'rtol' if rtol is None else 'atol'}."
+        )
     return default_tolerances(*inputs) if rtol is None or atol is None else (rtol, atol)
 
 

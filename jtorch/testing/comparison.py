@@ -32,36 +32,63 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """Asserts that ``|actual - expected| <= atol + rtol * |expected|`` everywhere, in tensors, numbers, sequences and mappings.
+    """Asserts that ``|actual - expected| <= atol + rtol * |expected|`` everywhere, in tensors,
+    numbers, sequences and mappings.
 
     Tolerances default to those of the dtype; attributes are compared first, as asked for.
 
     Raises:
-        AssertionError: if something differs. ``msg`` replaces the words for elements and attributes, or makes others of them; whether
-            lengths and keys agree is looked at first.
+        AssertionError: if something differs. ``msg`` replaces the words for elements and
+            attributes, or makes others of them; whether lengths and keys agree is looked at first.
         TypeError: if the two cannot be compared.
         ValueError: if only one of ``rtol`` and ``atol`` is given.
     """
     if (rtol is None) ^ (atol is None):
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
-    checks = Checks(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
+        raise ValueError(
+            "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+            f"{'rtol' if rtol is None else 'atol'}."
+        )
+    checks = Checks(
+        allow_subclasses,
+        rtol,
+        atol,
+        equal_nan,
+        check_device,
+        check_dtype,
+        check_layout,
+        check_stride,
+    )
     for compare, a, e, place in list(checks.pairs(actual, expected, ())):
         try:
             compare(a, e)
         except Differs as found:
             text = f"{found}{_where(place)}"
-            raise AssertionError(text if msg is None else msg if isinstance(msg, str) else msg(text)) from None
+            raise AssertionError(
+                text if msg is None else msg if isinstance(msg, str) else msg(text)
+            ) from None
 
 
 def _where(place: tuple[object, ...]) -> str:
-    return "" if not place else "\n\nThe failure occurred for item " + "".join(f"[{p!r}]" for p in place)
+    return (
+        ""
+        if not place
+        else "\n\nThe failure occurred for item " + "".join(f"[{p!r}]" for p in place)
+    )
 
 
 class Checks:
     """The options of one comparison."""
 
     def __init__(
-        self, subclasses: bool, rtol: Any, atol: Any, equal_nan: bool, device: bool, dtype: bool, layout: bool, stride: bool
+        self,
+        subclasses: bool,
+        rtol: Any,
+        atol: Any,
+        equal_nan: bool,
+        device: bool,
+        dtype: bool,
+        layout: bool,
+        stride: bool,
     ) -> None:
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
         self.device, self.dtype, self.layout, self.stride = device, dtype, layout, stride
@@ -69,7 +96,8 @@ class Checks:
     def pairs(
         self, actual: Any, expected: Any, place: tuple[Any, ...]
     ) -> Iterator[tuple[Callable[[Any, Any], None], Any, Any, tuple[Any, ...]]]:
-        """What is to be compared of two objects found at ``place``: how, with what, and where it was found.
+        """What is to be compared of two objects found at ``place``: how, with what, and where it
+        was found.
 
         Raises:
             AssertionError: if their lengths or keys differ.
@@ -77,7 +105,10 @@ class Checks:
         """
         if _is_sequence(actual) and _is_sequence(expected):
             if len(actual) != len(expected):
-                raise AssertionError(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}{_where(place)}")
+                raise AssertionError(
+                    f"The length of the sequences mismatch: {len(actual)} != "
+                    f"{len(expected)}{_where(place)}"
+                )
             for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
                 yield from self.pairs(a, e, (*place, i))
         elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
@@ -90,10 +121,16 @@ class Checks:
             yield _booleans, actual, expected, place
         elif isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
             yield self._numbers, actual, expected, place
-        elif self._may_be_tensors(actual, expected) and (tensors := _as_tensors(actual, expected)) is not None:
+        elif (
+            self._may_be_tensors(actual, expected)
+            and (tensors := _as_tensors(actual, expected)) is not None
+        ):
             yield self._tensors, tensors[0], tensors[1], place
         else:
-            raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.{_where(place)}")
+            raise TypeError(
+                f"No comparison pair was able to handle inputs of type {type(actual)} and "
+                f"{type(expected)}.{_where(place)}"
+            )
 
     def _tensors(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
         tensor_comparison.compare(actual, expected, self)
@@ -104,7 +141,10 @@ class Checks:
         extra = sorted(set(actual) - set(expected), key=str)
         if missing or extra:
             text = "The keys of the mappings do not match:"
-            text += f"\nMissing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {extra}"
+            text += (
+                f"\nMissing keys in the actual mapping: {missing}\n"
+                f"Additional keys in the actual mapping: {extra}"
+            )
             raise AssertionError(text + _where(place))
 
     def _may_be_tensors(self, actual: Any, expected: torch.Tensor) -> bool:
@@ -127,7 +167,11 @@ class Checks:
         difference = abs(actual - expected)
         if actual == expected:
             return
-        if cmath.isfinite(actual) and cmath.isfinite(expected) and difference <= atol + rtol * abs(expected):
+        if (
+            cmath.isfinite(actual)
+            and cmath.isfinite(expected)
+            and difference <= atol + rtol * abs(expected)
+        ):
             return
         if self.equal_nan and cmath.isnan(actual) and cmath.isnan(expected):
             return
@@ -157,7 +201,13 @@ def _booleans(actual: object, expected: object) -> None:
 
 
 def _number_dtype(x: int) -> torch.dtype:
-    return torch.float64 if isinstance(x, float) else torch.complex128 if isinstance(x, complex) else torch.int64
+    return (
+        torch.float64
+        if isinstance(x, float)
+        else torch.complex128
+        if isinstance(x, complex)
+        else torch.int64
+    )
 
 
 #: The tolerances that ``assert_allclose`` had, relative and absolute, by dtype.
@@ -165,7 +215,12 @@ _OLDER = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float6
 
 
 def assert_allclose(
-    actual: object, expected: object, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+    actual: object,
+    expected: object,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
 ) -> None:
     """``assert_close`` with older tolerances; dtypes and strides may differ.
 
@@ -173,15 +228,28 @@ def assert_allclose(
         AssertionError: if the values are not close.
     """
     warnings.warn(
-        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
-        "`torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
-        "https://github.com/pytorch/pytorch/issues/61844.",
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "
+        "upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.",
         FutureWarning,
         stacklevel=2,
     )
     actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)
-    expected = expected if isinstance(expected, torch.Tensor) else torch.tensor(expected, dtype=actual.dtype)
+    expected = (
+        expected
+        if isinstance(expected, torch.Tensor)
+        else torch.tensor(expected, dtype=actual.dtype)
+    )
     if rtol is None and atol is None:
         found = [_OLDER.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
         rtol, atol = max(r for r, _ in found), max(a for _, a in found)
-    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, check_stride=False, msg=msg or None)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        check_stride=False,
+        msg=msg or None,
+    )

@@ -20,7 +20,8 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    """A tensor of uniform random values in ``[low, high)``, as far as the dtype reaches: by default in [-9, 9].
+    """A tensor of uniform random values in ``[low, high)``, as far as the dtype reaches: by default
+    in [-9, 9].
 
     Args:
         noncontiguous: not contiguous, if it has more than one element.
@@ -32,10 +33,14 @@ def make_tensor(
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if noncontiguous and memory_format is not None:
         raise ValueError(
-            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}"
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"{noncontiguous=} and {memory_format=}"
         )
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"{dtype=}"
+        )
     low, high = _bounds(dtype, low, high)
     padded = noncontiguous and math.prod(sizes) > 1
     found = _values((*sizes[:-1], 2 * sizes[-1]) if padded else sizes, dtype, low, high).to(device)
@@ -44,7 +49,9 @@ def make_tensor(
     elif memory_format is not None:
         found = found.clone(memory_format=memory_format)
     if exclude_zero:
-        found[found == 0] = torch.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
+        found[found == 0] = (
+            torch.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
+        )
     if _has_gradients(dtype):
         found.requires_grad = requires_grad
     return found
@@ -68,8 +75,8 @@ def _bounds(dtype: torch.dtype, low: Any, high: Any) -> tuple[Any, Any]:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and _has_gradients(dtype):
         warnings.warn(
-            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will be removed "
-            "in 2.3. Use `torch.full(...)` instead.",
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
+            "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
             stacklevel=3,
         )
@@ -77,10 +84,15 @@ def _bounds(dtype: torch.dtype, low: Any, high: Any) -> tuple[Any, Any]:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= most:
         raise ValueError(
-            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{least}, {most})"
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
+            f"only supports [{least}, {most})"
         )
     low, high = min(max(low, least), most), min(max(high, least), most)
-    return (low, high) if dtype.is_floating_point or dtype.is_complex else (math.ceil(low), math.ceil(high))
+    return (
+        (low, high)
+        if dtype.is_floating_point or dtype.is_complex
+        else (math.ceil(low), math.ceil(high))
+    )
 
 
 def _values(sizes: tuple[int, ...], dtype: torch.dtype, low: Any, high: Any) -> Any:

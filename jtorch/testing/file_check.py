@@ -7,7 +7,8 @@ from typing import Any
 
 
 class FileCheck:
-    """Checks to be made of a text, each looked for behind what the one before found; ``run`` makes them.
+    """Checks to be made of a text, each looked for behind what the one before found; ``run`` makes
+    them.
 
     Raises:
         RuntimeError: from ``run``, if a check fails or there are none.
@@ -15,7 +16,7 @@ class FileCheck:
     Example:
         >>> import jtorch as torch
         >>> torch.testing.FileCheck().check("one").check_next("two").check_not("four").run("one\\ntwo\\nthree")
-    """
+    """  # noqa: E501
 
     def __init__(self) -> None:
         self._checks: list[tuple[str, str, int, bool]] = []
@@ -46,7 +47,8 @@ class FileCheck:
         return self._add("CHECK-COUNT-EXACTLY" if exactly else "CHECK-COUNT", text, count, exactly)
 
     def check_dag(self, text: str, /) -> FileCheck:
-        """The text comes, in any order with those of such checks right before and after this one."""
+        """The text comes, in any order with those of such checks right before and after this
+        one."""
         return self._add("CHECK-DAG", text)
 
     def check_source_highlighted(self, text: str, /) -> FileCheck:
@@ -58,13 +60,16 @@ class FileCheck:
         return self._add("CHECK-REGEX", pattern)
 
     def run(self, text: str, test_file: str | None = None, /) -> None:
-        """Makes the checks on a text; with two arguments, those that comments of the first ask for (``# CHECK: ...``), on the second."""
+        """Makes the checks on a text; with two arguments, those that comments of the first ask for
+        (``# CHECK: ...``), on the second."""
         if test_file is not None:
             self._parse(text)
             text = str(test_file)
         self._ran = True
         if not self._checks:
-            raise RuntimeError("No checks have been added to this instance ofFilecheck! Check for bad input.")
+            raise RuntimeError(
+                "No checks have been added to this instance ofFilecheck! Check for bad input."
+            )
         at, i = 0, 0
         refused: list[tuple[str, str]] = []
         while i < len(self._checks):
@@ -99,7 +104,11 @@ class FileCheck:
         if kind == "CHECK-REGEX":
             match = re.compile(what).search(text, start)
             if match is None:
-                raise RuntimeError(f'Expected to find regex "{what}" but did not find it\nSearched string:\nFrom CHECK-REGEX: {what}\n')
+                raise RuntimeError(
+                    f'Expected to find regex "{what}" but did not find it\n'
+                    "Searched string:\n"
+                    f"From CHECK-REGEX: {what}\n"
+                )
             return match.start(), match.end()
         if kind == "CHECK-SOURCE-HIGHLIGHTED":
             return self._highlighted(text, what, start)
@@ -109,7 +118,13 @@ class FileCheck:
         if kind == "CHECK-NEXT":
             line_end = text.find("\n", start)
             if not 0 <= line_end < place:
-                raise RuntimeError(_complaint(f'Expected to find "\\n" but did not find it\nSearched string:\n{text}', label, what))
+                raise RuntimeError(
+                    _complaint(
+                        f'Expected to find "\\n" but did not find it\nSearched string:\n{text}',
+                        label,
+                        what,
+                    )
+                )
             self._absent(text, "\n", line_end + 1, place, label, what)
         return place, end
 
@@ -120,8 +135,15 @@ class FileCheck:
         below = text[line_end + 1 :].partition("\n")[0] if line_end >= 0 else ""
         column = place - line_start
         marked = below[column : column + len(what)]
-        if marked != "~" * len(what) or below[column - 1 : column] == "~" or below[column + len(what) : column + len(what) + 1] == "~":
-            raise RuntimeError(f'Expected to find "{what}"highlighted but it is not.\n{_shown(text, place, place + 1)}')
+        if (
+            marked != "~" * len(what)
+            or below[column - 1 : column] == "~"
+            or below[column + len(what) : column + len(what) + 1] == "~"
+        ):
+            raise RuntimeError(
+                f'Expected to find "{what}"highlighted but it is not.\n'
+                f"{_shown(text, place, place + 1)}"
+            )
         return place, end + 1 + len(below)
 
     @staticmethod
@@ -129,7 +151,13 @@ class FileCheck:
         place = text.find(what, start)
         if place < 0:
             shown = _shown(text, start, start + len(what))
-            raise RuntimeError(_complaint(f'Expected to find "{what}" but did not find it\nSearched string:\n{shown}', label, what))
+            raise RuntimeError(
+                _complaint(
+                    f'Expected to find "{what}" but did not find it\nSearched string:\n{shown}',
+                    label,
+                    what,
+                )
+            )
         return place, place + len(what)
 
     @staticmethod
@@ -138,7 +166,9 @@ class FileCheck:
         if place >= 0:
             quoted = what.replace("\n", "\\n")
             shown = _shown(text, place, place + len(what)) if what != "\n" else text
-            raise RuntimeError(_complaint(f'Expected to not find "{quoted}" but found it\n{shown}', label, source))
+            raise RuntimeError(
+                _complaint(f'Expected to not find "{quoted}" but found it\n{shown}', label, source)
+            )
 
     def _parse(self, source: str) -> None:
         """Adds the checks of the comments of a program."""
@@ -155,7 +185,11 @@ class FileCheck:
 
     def __str__(self) -> str:
         ran = "" if self._ran else "You have not run this instance of FileCheck!\n"
-        return ran + "FileCheck checks:" + "".join(f"\n\t{kind}: {what}" for kind, what, *_ in self._checks)
+        return (
+            ran
+            + "FileCheck checks:"
+            + "".join(f"\n\t{kind}: {what}" for kind, what, *_ in self._checks)
+        )
 
     __repr__: Any = __str__
 

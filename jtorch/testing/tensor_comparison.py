@@ -1,4 +1,5 @@
-"""What ``assert_close`` compares of two tensors: attributes, then the elements, or the indices and values of sparse layouts."""
+"""What ``assert_close`` compares of two tensors: attributes, then the elements, or the indices and
+values of sparse layouts."""
 
 from __future__ import annotations
 
@@ -10,13 +11,15 @@ from jtorch.autograd.jacobians import keeps_elsewhere
 
 #: Relative and absolute tolerances.
 TOLERANCES = {
-    torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
-    torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
+    torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7), torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 #: The names of the two tensors of indices that compressed layouts have.
 _COMPRESSED = {
-    torch.sparse_csr: ("CSR", "crow_indices", "col_indices"), torch.sparse_bsr: ("BSR", "crow_indices", "col_indices"),
-    torch.sparse_csc: ("CSC", "ccol_indices", "row_indices"), torch.sparse_bsc: ("BSC", "ccol_indices", "row_indices"),
+    torch.sparse_csr: ("CSR", "crow_indices", "col_indices"),
+    torch.sparse_bsr: ("BSR", "crow_indices", "col_indices"),
+    torch.sparse_csc: ("CSC", "ccol_indices", "row_indices"),
+    torch.sparse_bsc: ("BSC", "ccol_indices", "row_indices"),
 }  # fmt: skip
 _LAYOUTS = {torch.strided, torch.jagged, torch.sparse_coo, *_COMPRESSED}
 
@@ -35,12 +38,24 @@ def compare(actual: Any, expected: Any, options: Any) -> None:
     for t in (actual, expected):
         if t.layout not in _LAYOUTS:
             raise ValueError(f"Unsupported tensor layout {t.layout}")
-    asked = {"shape": True, "layout": options.layout, "device": options.device, "dtype": options.dtype}
+    asked = {
+        "shape": True,
+        "layout": options.layout,
+        "device": options.device,
+        "dtype": options.dtype,
+    }
     for name, wanted in asked.items():
         if wanted and (a := getattr(actual, name)) != (e := getattr(expected, name)):
             raise Differs(f"The values for attribute '{name}' do not match: {a} != {e}.")
-    if options.stride and actual.layout is expected.layout is torch.strided and actual.stride() != expected.stride():
-        raise Differs(f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}.")
+    if (
+        options.stride
+        and actual.layout is expected.layout is torch.strided
+        and actual.stride() != expected.stride()
+    ):
+        raise Differs(
+            f"The values for attribute 'stride()' do not match: {actual.stride()} != "
+            f"{expected.stride()}."
+        )
     if "meta" in (actual.device.type, expected.device.type):
         return
     tolerances = options.tolerances(actual.dtype, expected.dtype)
@@ -58,19 +73,24 @@ def _made_alike(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Ten
         common = torch.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(common), expected.to(common)
     if actual.layout is not expected.layout:
-        actual, expected = (t if t.layout is torch.strided else t.to_dense() for t in (actual, expected))
+        actual, expected = (
+            t if t.layout is torch.strided else t.to_dense() for t in (actual, expected)
+        )
     return actual, expected
 
 
 def _parts(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[Any, Any, str, bool]]:
-    """The tensors with the elements to compare, what they are called, and whether they have to be equal."""
+    """The tensors with the elements to compare, what they are called, and whether they have to be
+    equal."""
     if actual.layout is torch.strided:
         yield _as_plain(actual), _as_plain(expected), "Tensor-likes", False
     elif actual.layout is torch.jagged:
         yield actual.values(), expected.values(), "Tensor-likes", False
     elif actual.layout is torch.sparse_coo:
         if (a := actual.sparse_dim()) != (e := expected.sparse_dim()):
-            raise Differs(f"The number of sparse dimensions in sparse COO tensors does not match: {a} != {e}")
+            raise Differs(
+                f"The number of sparse dimensions in sparse COO tensors does not match: {a} != {e}"
+            )
         _same_count(actual, expected, "COO")
         yield actual._indices(), expected._indices(), "Sparse COO indices", True
         yield actual._values(), expected._values(), "Sparse COO values", False
@@ -78,21 +98,39 @@ def _parts(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[Any, 
         name, *indices = _COMPRESSED[actual.layout]
         _same_count(actual, expected, name)
         for which in indices:
-            yield getattr(actual, which)(), getattr(expected, which)(), f"Sparse {name} {which}", True
+            yield (
+                getattr(actual, which)(),
+                getattr(expected, which)(),
+                f"Sparse {name} {which}",
+                True,
+            )
         yield actual.values(), expected.values(), f"Sparse {name} values", False
 
 
 def _same_count(actual: torch.Tensor, expected: torch.Tensor, name: str) -> None:
     if (a := actual._nnz()) != (e := expected._nnz()):
-        raise Differs(f"The number of specified values in sparse {name} tensors does not match: {a} != {e}")
+        raise Differs(
+            f"The number of specified values in sparse {name} tensors does not match: {a} != {e}"
+        )
 
 
 def _as_plain(t: torch.Tensor) -> torch.Tensor:
     """What a class keeps elsewhere is read element by element."""
-    return torch.tensor([e.item() for e in t.reshape(-1).unbind()], dtype=t.dtype).reshape(t.shape) if keeps_elsewhere(t) else t
+    return (
+        torch.tensor([e.item() for e in t.reshape(-1).unbind()], dtype=t.dtype).reshape(t.shape)
+        if keeps_elsewhere(t)
+        else t
+    )
 
 
-def _compare_values(actual: torch.Tensor, expected: torch.Tensor, what: str, rtol: float, atol: float, equal_nan: bool) -> None:
+def _compare_values(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    what: str,
+    rtol: float,
+    atol: float,
+    equal_nan: bool,
+) -> None:
     if actual.dtype.is_floating_point and actual.dtype.itemsize == 1:
         _compare_bits(actual, expected, what, rtol, atol)
         return
@@ -101,21 +139,27 @@ def _compare_values(actual: torch.Tensor, expected: torch.Tensor, what: str, rto
         return
     if not close.shape:
         raise Differs(numbers_in_words(actual.item(), expected.item(), rtol, atol))
-    a, e = (t if t.is_floating_point() or t.is_complex() else t.to(torch.int64) for t in (actual, expected))
+    a, e = (
+        t if t.is_floating_point() or t.is_complex() else t.to(torch.int64)
+        for t in (actual, expected)
+    )
     absolute = (a - e).abs().masked_fill(close, 0)
     relative = ((a - e).abs() / e.abs()).masked_fill(close, 0)
     exact = rtol == 0 and atol == 0
     raise Differs(
         f"{what} are not {'equal' if exact else 'close'}!\n\n{_count(close)}\n"
-        f"{_greatest('absolute', absolute, exact, atol)}\n{_greatest('relative', relative, exact, rtol)}"
+        f"{_greatest('absolute', absolute, exact, atol)}\n"
+        f"{_greatest('relative', relative, exact, rtol)}"
     )
 
 
-def _compare_bits(actual: torch.Tensor, expected: torch.Tensor, what: str, rtol: float, atol: float) -> None:
+def _compare_bits(
+    actual: torch.Tensor, expected: torch.Tensor, what: str, rtol: float, atol: float
+) -> None:
     if rtol or atol:
         raise Differs(
-            f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low dimensional floats. "
-            "Please use rtol=0.0 and atol=0.0."
+            f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low "
+            "dimensional floats. Please use rtol=0.0 and atol=0.0."
         )
     same = actual.view(torch.uint8) == expected.view(torch.uint8)
     if same.all():
@@ -123,7 +167,11 @@ def _compare_bits(actual: torch.Tensor, expected: torch.Tensor, what: str, rtol:
     if not same.shape:
         raise Differs(numbers_in_words(actual.item(), expected.item(), rtol, atol))
     first = _place(int((~same).flatten().to(torch.uint8).argmax()), same.shape)
-    raise Differs(f"{what} are not 'equal'!\n\n{_count(same)}\nThe first mismatched element is at index {first}.")
+    raise Differs(
+        f"{what} are not 'equal'!\n"
+        f"\n{_count(same)}\n"
+        f"The first mismatched element is at index {first}."
+    )
 
 
 def _count(close: torch.Tensor) -> str:
@@ -135,7 +183,10 @@ def _greatest(name: str, differences: torch.Tensor, exact: bool, allowed: float)
     flat = differences.flatten()
     i = int(flat.argmax())
     where = _place(i, differences.shape)
-    return f"Greatest {name} difference: {flat[i].item()} at index {where}{'' if exact else f' (up to {allowed} allowed)'}"
+    return (
+        f"Greatest {name} difference: {flat[i].item()} at index "
+        f"{where}{'' if exact else f' (up to {allowed} allowed)'}"
+    )
 
 
 def _place(i: int, shape: torch.Size) -> tuple[int, ...]:
@@ -152,7 +203,8 @@ def numbers_in_words(actual: object, expected: Any, rtol: float, atol: float) ->
     difference = abs(actual - expected)
     relative = float("inf") if expected == 0 else difference / abs(expected)
     return (
-        f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {expected} but got {actual}.\n"
+        f"Scalars are not {'equal' if exact else 'close'}!\n"
+        f"\nExpected {expected} but got {actual}.\n"
         f"Absolute difference: {difference}{'' if exact else f' (up to {atol} allowed)'}\n"
         f"Relative difference: {relative}{'' if exact else f' (up to {rtol} allowed)'}"
     )

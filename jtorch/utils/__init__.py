@@ -22,9 +22,11 @@ def set_module(obj: object, mod: str) -> None:
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:
-    """Exchanges the contents of two tensors (data, class, attributes), which stay the objects they are.
+    """Exchanges the contents of two tensors (data, class, attributes), which stay the objects they
+    are.
 
-    Differs from torch: a graph recorded before keeps adding to the ``grad`` of the objects it was recorded with.
+    Differs from torch: a graph recorded before keeps adding to the ``grad`` of the objects it was
+    recorded with.
 
     Raises:
         RuntimeError: if one of them has weak references, or their classes have different slots.
@@ -44,7 +46,9 @@ def _exchange(t1: Tensor, t2: Tensor) -> None:
     slots = set(copyreg._slotnames(type(t1)))
     if slots != set(copyreg._slotnames(type(t2))):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
-    first, second = ({slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2))
+    first, second = (
+        {slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2)
+    )
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     mine, its = everything(t1), everything(t2)
     take_over(t1, its)
@@ -60,6 +64,7 @@ def _exchange(t1: Tensor, t2: Tensor) -> None:
 def __getattr__(name: str) -> Any:
     try:
         return importlib.import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:  # also of a package that a module needs: asking whether there is such an attribute is no import
+    # also of a package that a module needs: asking whether there is such an attribute is no import
+    except ModuleNotFoundError as error:
         why = None if error.name == f"{__name__}.{name}" else error
     raise AttributeError(f"module 'torch.utils' has no attribute '{name}'") from why

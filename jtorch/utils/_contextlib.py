@@ -11,22 +11,26 @@ from typing import Any
 
 
 def context_decorator(ctx: object, func: Callable[..., object]) -> object:
-    """``func`` run in a new context for each call; ``ctx`` is a context manager, or makes one. A generator runs in it between its yields.
+    """``func`` run in a new context for each call; ``ctx`` is a context manager, or makes one. A
+    generator runs in it between its yields.
 
     Raises:
         RuntimeError: for a class, where it is not clear whether its methods are meant.
     """
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(
-            f"Passed in {ctx} is both callable and also a valid context manager (has __enter__), making it ambiguous which interface to "
-            "use.  If you intended to pass a context manager factory, rewrite your call as context_decorator(lambda: ctx()); if you "
-            "intended to pass a context manager directly, rewrite your call as context_decorator(lambda: ctx)"
+            f"Passed in {ctx} is both callable and also a valid context manager (has __enter__), "
+            "making it ambiguous which interface to use.  If you intended to pass a context "
+            "manager factory, rewrite your call as context_decorator(lambda: ctx()); if you "
+            "intended to pass a context manager directly, rewrite your call as "
+            "context_decorator(lambda: ctx)"
         )
     make: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
     if inspect.isclass(func):
         raise RuntimeError(
-            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context manager "
-            "applied; additionally, decorating a class at definition-site will prevent use of the identifier as a conventional type.  To "
+            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all "
+            "methods should have the context manager applied; additionally, decorating a class at "
+            "definition-site will prevent use of the identifier as a conventional type.  To "
             "specify which methods to decorate, decorate each of them individually."
         )
     if inspect.isgeneratorfunction(func):
@@ -41,7 +45,8 @@ def context_decorator(ctx: object, func: Callable[..., object]) -> object:
 
 
 def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., Any]:
-    """A generator function that is in the context while its own code runs, and outside of it while its caller's does."""
+    """A generator function that is in the context while its own code runs, and outside of it while
+    its caller's does."""
 
     @functools.wraps(func)
     def generating(*args: Any, **kwargs: Any) -> Iterator[object]:
@@ -75,17 +80,21 @@ def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) ->
 
 
 class _DecoratorContextManager:
-    """Base of context managers whose instances decorate functions, each call in a ``clone`` of the manager."""
+    """Base of context managers whose instances decorate functions, each call in a ``clone`` of the
+    manager."""
 
     def __call__(self, orig_func: Any) -> Any:
         if inspect.isclass(orig_func):
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
-                "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
                 FutureWarning,
                 stacklevel=2,
             )
-            func: Any = lambda *args, **kwargs: orig_func(*args, **kwargs)  # noqa: E731, PLW0108 (no class)
+            # no class
+            func: Any = lambda *args, **kwargs: orig_func(*args, **kwargs)  # noqa: E731, PLW0108
         else:
             func = orig_func
         return context_decorator(self.clone, func)

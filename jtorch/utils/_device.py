@@ -16,7 +16,8 @@ def _device_constructors() -> set[object]:
 
 
 def device_decorator(device: Any, func: Callable[..., object]) -> Callable[..., Any]:
-    """``func`` with a device as the default; ``device`` may be a function that gives such a context."""
+    """``func`` with a device as the default; ``device`` may be a function that gives such a
+    context."""
 
     @functools.wraps(func)
     def decorated(*args: object, **kwargs: object) -> object:

@@ -1,4 +1,5 @@
-"""What authors of modes use: a test for modes that are all one, and a block without handlers of operators."""
+"""What authors of modes use: a test for modes that are all one, and a block without handlers of
+operators."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import jtorch as torch
 
-from .._src.aten import lowering as _lowering  # noqa: F401  (makes public functions look for modes and wrappers)
+# makes public functions look for modes and wrappers
+from .._src.aten import lowering as _lowering  # noqa: F401
 from .._src.aten.state import STATE as _state
 from .._src.aten.state import push as _push
 from .._src.aten.state import remove as _remove
@@ -29,9 +30,11 @@ __all__ = [
 
 
 class TorchDispatchMode:
-    """A block in which all operators of the thread, factories too, go to ``__torch_dispatch__`` of the mode.
+    """A block in which all operators of the thread, factories too, go to ``__torch_dispatch__`` of
+    the mode.
 
-    While the handler runs the mode is off, so that its own operators go to the next mode further out; ``with self:`` puts it on again.
+    While the handler runs the mode is off, so that its own operators go to the next mode further
+    out; ``with self:`` puts it on again.
 
     Examples:
         >>> import jtorch as torch
@@ -50,9 +53,17 @@ class TorchDispatchMode:
 
     def __init__(self, _dispatch_key: object = None) -> None:
         if _dispatch_key is not None:
-            raise torch.errors.not_offered("TorchDispatchMode(_dispatch_key=...)", "there are no dispatch keys here")
+            raise torch.errors.not_offered(
+                "TorchDispatchMode(_dispatch_key=...)", "there are no dispatch keys here"
+            )
 
-    def __torch_dispatch__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
@@ -65,7 +76,10 @@ class TorchDispatchMode:
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
         """Only constructs the mode: an old spelling."""
-        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
         return cls(*args, **kwargs)
 
     @classmethod
@@ -77,7 +91,13 @@ class TorchDispatchMode:
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that just calls the operator."""
 
-    def __torch_dispatch__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -97,8 +117,13 @@ def _len_torch_dispatch_stack() -> int:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether this thread is inside a dispatch mode, or inside one that does not say that it belongs to a compiler."""
-    return bool(_state.modes) if include_infra_modes else any(not mode.is_infra_mode() for mode in _state.modes)
+    """Whether this thread is inside a dispatch mode, or inside one that does not say that it
+    belongs to a compiler."""
+    return (
+        bool(_state.modes)
+        if include_infra_modes
+        else any(not mode.is_infra_mode() for mode in _state.modes)
+    )
 
 
 is_in_any_mode_without_ignore_compile_internals = is_in_torch_dispatch_mode
@@ -139,45 +164,66 @@ def _disable_current_modes() -> Iterator[list[object]]:
             _push(mode)
 
 
-# ---- classes that say what they hold ---------------------------------------------------------------------------------------------
+# ---- classes that say what they hold -------------------------------------------------------------
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether ``t`` is a tensor of a class that says what tensors it holds: ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
-    return isinstance(t, torch.Tensor) and type(t) is not torch.Tensor and is_traceable_wrapper_subclass_type(type(t))
+    """Whether ``t`` is a tensor of a class that says what tensors it holds: ``__tensor_flatten__``
+    and ``__tensor_unflatten__``."""
+    return (
+        isinstance(t, torch.Tensor)
+        and type(t) is not torch.Tensor
+        and is_traceable_wrapper_subclass_type(type(t))
+    )
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
     """Whether a class says what tensors its instances hold."""
-    return issubclass(t, torch.Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    return (
+        issubclass(t, torch.Tensor)
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
 
 
-def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None) -> Any:
-    """A tensor of the same class around what ``callback(attribute, inner tensor)`` gives for each tensor that ``t`` holds.
+def transform_subclass(
+    t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
+) -> Any:
+    """A tensor of the same class around what ``callback(attribute, inner tensor)`` gives for each
+    tensor that ``t`` holds.
 
     Raises:
-        RuntimeError: if the result has not the size and stride asked for (by default those of ``t``).
+        RuntimeError: if the result has not the size and stride asked for (by default those of
+            ``t``).
     """
     size = t.size() if outer_size is None else outer_size
     stride = t.stride() if outer_stride is None else outer_stride
     names, context = t.__tensor_flatten__()
-    made = type(t).__tensor_unflatten__({name: callback(name, getattr(t, name)) for name in names}, context, size, stride)
+    made = type(t).__tensor_unflatten__(
+        {name: callback(name, getattr(t, name)) for name in names}, context, size, stride
+    )
     if tuple(made.shape) != tuple(size):
         raise RuntimeError(
-            f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size}, but got: {made.shape}"
+            f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to "
+            f"{size}, but got: {made.shape}"
         )
     if tuple(made.stride()) != tuple(stride):
         raise RuntimeError(
-            f"Expected return value from {type(t)}__tensor_unflatten__() to have stride equal to {stride}, but got: {made.stride()}"
+            f"Expected return value from {type(t)}__tensor_unflatten__() to have stride equal to "
+            f"{stride}, but got: {made.stride()}"
         )
     return made
 
 
-def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: torch.Tensor) -> object:
-    """What a handler should return: the very argument that an in-place or ``out=`` operator changed, else ``out``.
+def return_and_correct_aliasing(
+    func: Any, args: Sequence[Any], kwargs: Any, out: torch.Tensor
+) -> object:
+    """What a handler should return: the very argument that an in-place or ``out=`` operator
+    changed, else ``out``.
 
-    Wrappers that a view operator gave have the storage of the wrapper that they are views of. A wrapper whose size or strides an operator
-    changes in place (``transpose_``) is given the new ones.
+    Wrappers that a view operator gave have the storage of the wrapper that they are views of. A
+    wrapper whose size or strides an operator changes in place (``transpose_``) is given the new
+    ones.
     """
     schema = func._schema
     if schema.is_view:

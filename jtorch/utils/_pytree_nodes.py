@@ -1,4 +1,5 @@
-"""Which types are containers, and how each is taken apart and put together: the registry of ``torch.utils._pytree``.
+"""Which types are containers, and how each is taken apart and put together: the registry of
+``torch.utils._pytree``.
 
 Leaves are whatever is no registered container. Knows no tensors.
 """
@@ -53,7 +54,7 @@ SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[Any]] = {}
 CONSTANT_NODES: set[type] = set()
 
 
-# ---- keys --------------------------------------------------------------------------------------------------------------------------------
+# ---- keys ----------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     return obj
 
 
-# ---- registering -------------------------------------------------------------------------------------------------------------------------
+# ---- registering ---------------------------------------------------------------------------------
 
 
 def register_pytree_node(
@@ -152,12 +153,20 @@ def _private_register_pytree_node(
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
 ) -> None:
     if cls in SUPPORTED_NODES:
-        warnings.warn(f"{cls} is already registered as pytree node. Overwriting the previous registration.", stacklevel=2)
+        warnings.warn(
+            f"{cls} is already registered as pytree node. Overwriting the previous registration.",
+            stacklevel=2,
+        )
     if (to_dumpable_context is None) != (from_dumpable_context is None):
-        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or "
+            "registered."
+        )
     name = NO_SERIALIZED_TYPE_NAME_FOUND if serialized_type_name is None else serialized_type_name
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-    SUPPORTED_SERIALIZED_TYPES[cls] = _Serialized(cls, name, to_dumpable_context, from_dumpable_context)
+    SUPPORTED_SERIALIZED_TYPES[cls] = _Serialized(
+        cls, name, to_dumpable_context, from_dumpable_context
+    )
     SERIALIZED_TYPE_TO_PYTHON_TYPE[name] = cls
 
 
@@ -175,13 +184,15 @@ def _register_pytree_node(
 ) -> None:
     """``register_pytree_node`` under its old name."""
     warnings.warn(
-        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+        "`torch.utils._pytree.register_pytree_node` instead.",
         FutureWarning,
         stacklevel=2,
     )
     if to_str_fn is not None or maybe_from_str_fn is not None:
         warnings.warn(
-            "`to_str_fn` and `maybe_from_str_fn` is deprecated. Please use `to_dumpable_context` and `from_dumpable_context` instead.",
+            "`to_str_fn` and `maybe_from_str_fn` is deprecated. Please use `to_dumpable_context` "
+            "and `from_dumpable_context` instead.",
             FutureWarning,
             stacklevel=2,
         )
@@ -199,7 +210,9 @@ def _register_pytree_node(
 def _deregister_pytree_node(cls: type[Any]) -> None:
     """Makes a class a leaf again."""
     del SUPPORTED_NODES[cls]
-    SERIALIZED_TYPE_TO_PYTHON_TYPE.pop(SUPPORTED_SERIALIZED_TYPES.pop(cls).serialized_type_name, None)
+    SERIALIZED_TYPE_TO_PYTHON_TYPE.pop(
+        SUPPORTED_SERIALIZED_TYPES.pop(cls).serialized_type_name, None
+    )
 
 
 def register_dataclass(
@@ -212,7 +225,10 @@ def register_dataclass(
     """Makes a dataclass a container of its fields; fields that are None are no children."""
     if not dataclasses.is_dataclass(cls):
         if field_names is None:
-            raise ValueError(f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a dataclass.")
+            raise ValueError(
+                "field_names must be specified with a list of all fields used to initialize "
+                f"{cls}, as it is not a dataclass."
+            )
     else:
         own = {f.name for f in dataclasses.fields(cls) if f.init} - set(drop_field_names or ())
         if field_names is None:
@@ -221,12 +237,14 @@ def register_dataclass(
             message = "field_names does not include all dataclass fields.\n"
             if missing := own - set(field_names):
                 message += (
-                    f"Missing fields in `field_names`: {missing}. If you want to include these fields in the pytree, please add them to "
-                    "`field_names`, otherwise please add them to `drop_field_names`.\n"
+                    f"Missing fields in `field_names`: {missing}. If you want to include these "
+                    "fields in the pytree, please add them to `field_names`, otherwise please add "
+                    "them to `drop_field_names`.\n"
                 )
             if unexpected := set(field_names) - own:
                 message += (
-                    f"Unexpected fields in `field_names`: {unexpected}. Please remove these fields, or add them to `drop_field_names`.\n"
+                    f"Unexpected fields in `field_names`: {unexpected}. Please remove these "
+                    "fields, or add them to `drop_field_names`.\n"
                 )
             raise ValueError(message)
     names = field_names
@@ -244,7 +262,11 @@ def register_dataclass(
         return [(GetAttrKey(n), v) for n, v in zip(context[0], values)], context
 
     _private_register_pytree_node(
-        cls, flatten, unflatten, serialized_type_name=serialized_type_name, flatten_with_keys_fn=flatten_with_keys
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
     )
 
 
@@ -256,10 +278,18 @@ class ConstantNode:
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Makes a class a container without children: its objects are part of the structure and compare as such."""
+    """Makes a class a container without children: its objects are part of the structure and compare
+    as such."""
     for name in ("__eq__", "__hash__"):
-        if (getattr(cls, name) is object.__eq__) if name == "__eq__" else getattr(cls, name) is None:
-            raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{name}` implementation.")
+        if (
+            (getattr(cls, name) is object.__eq__)
+            if name == "__eq__"
+            else getattr(cls, name) is None
+        ):
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{name}` "
+                "implementation."
+            )
     _private_register_pytree_node(
         cls,
         lambda x: ([], ConstantNode(x)),
@@ -274,7 +304,7 @@ def is_constant_class(cls: type[Any]) -> bool:
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
-# ---- the standard containers -------------------------------------------------------------------------------------------------------------
+# ---- the standard containers ---------------------------------------------------------------------
 
 
 def is_namedtuple_class(cls: type) -> bool:
@@ -304,7 +334,10 @@ def is_structseq_class(cls: type) -> bool:
     return (
         isinstance(cls, type)
         and cls.__bases__ == (tuple,)
-        and all(isinstance(getattr(cls, n, None), int) for n in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+        and all(
+            isinstance(getattr(cls, n, None), int)
+            for n in ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+        )
         and not cls.__flags__ & (1 << 10)  # Py_TPFLAGS_BASETYPE
     )
 
@@ -376,26 +409,35 @@ def _defaultdict_from(values: Iterable[Any], context: Context) -> Any:
 
 def _dump_defaultdict(context: Any) -> DumpableContext:
     factory, keys = context
-    return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
+    return {
+        "default_factory_module": factory.__module__,
+        "default_factory_name": factory.__qualname__,
+        "dict_context": keys,
+    }
 
 
 def _load_defaultdict(dumped: DumpableContext) -> Context:
-    factory = getattr(importlib.import_module(dumped["default_factory_module"]), dumped["default_factory_name"])
+    factory = getattr(
+        importlib.import_module(dumped["default_factory_module"]), dumped["default_factory_name"]
+    )
     return [factory, dumped["dict_context"]]
 
 
 def _dump_namedtuple(context: Any) -> DumpableContext:
     if context not in SUPPORTED_SERIALIZED_TYPES:
         raise NotImplementedError(
-            f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. "
-            "Please register using `_register_namedtuple`."
+            f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a "
+            "serializated_type_name. Please register using `_register_namedtuple`."
         )
     return SUPPORTED_SERIALIZED_TYPES[context].serialized_type_name
 
 
 def _load_namedtuple(dumped: Any) -> Context:
     if dumped not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
-        raise NotImplementedError(f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a serializated name.")
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a "
+            "serializated name."
+        )
     return SERIALIZED_TYPE_TO_PYTHON_TYPE[dumped]
 
 
@@ -406,7 +448,15 @@ def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
 
 
 def _register_standard() -> None:
-    def register(cls: type, flatten: FlattenFn, unflatten: UnflattenFn, name: str, keys: Any, dump: Any = None, load: Any = None) -> None:
+    def register(
+        cls: type,
+        flatten: FlattenFn,
+        unflatten: UnflattenFn,
+        name: str,
+        keys: Any,
+        dump: Any = None,
+        load: Any = None,
+    ) -> None:
         _private_register_pytree_node(
             cls,
             flatten,
@@ -429,7 +479,13 @@ def _register_standard() -> None:
         _dump_namedtuple,
         _load_namedtuple,
     )
-    register(OrderedDict, _dict_flatten, lambda v, c: OrderedDict(zip(c, v)), "collections.OrderedDict", _mapping_keys)
+    register(
+        OrderedDict,
+        _dict_flatten,
+        lambda v, c: OrderedDict(zip(c, v)),
+        "collections.OrderedDict",
+        _mapping_keys,
+    )
     register(
         defaultdict,
         lambda d: (list(d.values()), [d.default_factory, list(d.keys())]),
@@ -440,13 +496,21 @@ def _register_standard() -> None:
         _load_defaultdict,
     )
     register(Size, lambda d: (list(d), None), lambda v, _: Size(v), "torch.Size", _sequence_keys)
-    register(deque, lambda d: (list(d), d.maxlen), lambda v, c: deque(v, maxlen=c), "collections.deque", _sequence_keys)
+    register(
+        deque,
+        lambda d: (list(d), d.maxlen),
+        lambda v, c: deque(v, maxlen=c),
+        "collections.deque",
+        _sequence_keys,
+    )
 
 
 _register_standard()
 
 STANDARD_DICT_TYPES: frozenset[type] = frozenset({dict, OrderedDict, defaultdict})
-BUILTIN_TYPES: frozenset[Any] = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
+BUILTIN_TYPES: frozenset[Any] = frozenset(
+    {tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque}
+)
 
 
 def _get_node_type(tree: Any) -> Any:
@@ -454,7 +518,8 @@ def _get_node_type(tree: Any) -> Any:
     if kind not in SUPPORTED_NODES and isinstance(tree, tuple):
         if is_namedtuple_class(kind):
             return namedtuple
-        if isinstance(tree, _Result):  # the classes of what functions return are made when a function first returns it
+        # the classes of what functions return are made when a function first returns it
+        if isinstance(tree, _Result):
             _private_register_pytree_node(
                 kind,
                 lambda d: (list(d), None),
@@ -466,7 +531,8 @@ def _get_node_type(tree: Any) -> Any:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether nothing is inside: no registered container, or one that ``is_leaf`` says to leave whole."""
+    """Whether nothing is inside: no registered container, or one that ``is_leaf`` says to leave
+    whole."""
     if is_leaf is not None and is_leaf(tree):
         return True
     return _get_node_type(tree) not in SUPPORTED_NODES

@@ -1,7 +1,7 @@
 """The two contexts of selective checkpointing, as dispatch modes.
 
-The first sees each operator and keeps the results that it is told to; the second gives these in place of computing them, by operator and by
-how often it has been called.
+The first sees each operator and keeps the results that it is told to; the second gives these in
+place of computing them, by operator and by how often it has been called.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ Storage = dict[Any, dict[int, Any]]
 IGNORED = frozenset(
     """
     aten.detach.default aten.dim.default aten.is_contiguous.default aten.is_contiguous.memory_format
-    aten.is_non_overlapping_and_dense.default aten.is_strides_like_format.default aten.numel.default aten.size.default
-    aten.storage_offset.default aten.stride.default aten.sym_numel.default aten.sym_size.default aten.sym_storage_offset.default
-    aten.sym_stride.default prim.device.default
+    aten.is_non_overlapping_and_dense.default aten.is_strides_like_format.default aten.numel.default
+    aten.size.default aten.storage_offset.default aten.stride.default aten.sym_numel.default
+    aten.sym_size.default aten.sym_storage_offset.default aten.sym_stride.default
+    prim.device.default
     """.split()
 )
 _MISMATCH = (
-    "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed between "
-    "forward and backward."
+    "This can happen if the operations in the checkpointed region are nondeterministic or depend "
+    "on global state that changed between forward and backward."
 )
 _MUTATED = "Tensor cached during selective activation checkpoint has been mutated"
-#: Stand for results: one that is computed again, one that has been given, and one that lies in an operand, which keeping would not write.
+#: Stand for results: one that is computed again, one that has been given, and one that lies in an
+#: operand, which keeping would not write.
 _RECOMPUTED, _GIVEN, _WRITTEN = object(), object(), object()
 
 
@@ -50,14 +52,17 @@ class _Kept:
 
 
 class CachingMode(TorchDispatchMode):
-    """The first computation: keeps the results of which ``kept(result, operator, args, kwargs)`` is true."""
+    """The first computation: keeps the results of which ``kept(result, operator, args, kwargs)`` is
+    true."""
 
     def __init__(self, kept: Callable[..., bool], storage: Storage) -> None:
         super().__init__()
         self.kept, self.storage = kept, storage
         self.calls: Counter[Any] = Counter()
 
-    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Runs the operator, and keeps its result or the fact that it is to be computed again."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
@@ -67,7 +72,9 @@ class CachingMode(TorchDispatchMode):
         index = self.calls[func]
         self.calls[func] += 1
         if kept:
-            self.storage[func][index] = _WRITTEN if func._schema.is_mutable else tree_map(_Kept, out)
+            self.storage[func][index] = (
+                _WRITTEN if func._schema.is_mutable else tree_map(_Kept, out)
+            )
         else:
             self.storage[func][index] = _RECOMPUTED
         return out
@@ -92,14 +99,19 @@ class CachedMode(TorchDispatchMode):
         index = self.calls[func]
         self.calls[func] += 1
         if func not in self.storage:
-            raise RuntimeError(f"{func} encountered during backward but not found in storage. {_MISMATCH}")
+            raise RuntimeError(
+                f"{func} encountered during backward but not found in storage. {_MISMATCH}"
+            )
         results = self.storage[func]
         if index not in results:
-            raise RuntimeError(f"{func} invocation index {index} encountered during backward but not found in storage. {_MISMATCH}")
+            raise RuntimeError(
+                f"{func} invocation index {index} encountered during backward but not found in "
+                f"storage. {_MISMATCH}"
+            )
         if results[index] is _GIVEN:
             raise RuntimeError(
-                "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective "
-                "activation checkpoint."
+                "Trying to backward an extra time. You are only allowed to backward once on any "
+                "region computed under selective activation checkpoint."
             )
         if results[index] is _WRITTEN and not self.allow_cache_entry_mutation:
             raise RuntimeError(_MUTATED)
@@ -113,7 +125,9 @@ class CachedMode(TorchDispatchMode):
 class Passing(TorchDispatchMode):
     """Has functions computed as operators, as under any mode."""
 
-    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Runs the operator."""
         return func(*args, **(kwargs or {}))
 

@@ -1,4 +1,5 @@
-"""``python -m jtorch.utils.collect_env``: the versions and the machine, as reports of errors want them."""
+"""``python -m jtorch.utils.collect_env``: the versions and the machine, as reports of errors want
+them."""
 
 from __future__ import annotations
 
@@ -46,14 +47,22 @@ _Run = Callable[[Any], tuple[int, str, str]]
 
 
 def run(command: str | list[str]) -> tuple[int, str, str]:
-    """The exit status of a command, and what it wrote to the two streams; a string is for the shell.
+    """The exit status of a command, and what it wrote to the two streams; a string is for the
+    shell.
 
     Example:
         >>> from jtorch.utils.collect_env import run
         >>> run("echo here")
         (0, 'here', '')
     """
-    done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command,
+        shell=isinstance(command, str),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 
@@ -149,8 +158,13 @@ def get_os(run_lambda: _Run) -> str:
         version = get_mac_version(run_lambda)
         return system if version is None else f"macOS {version} ({platform.machine()})"
     if system == "linux":
-        return f"{get_lsb_version(run_lambda) or check_release_file(run_lambda) or system} ({platform.machine()})"
-    return f"{platform.platform()} ({platform.machine()})" if system in ("win32", "cygwin") else system
+        return (
+            f"{get_lsb_version(run_lambda) or check_release_file(run_lambda) or system} "
+            f"({platform.machine()})"
+        )
+    return (
+        f"{platform.platform()} ({platform.machine()})" if system in ("win32", "cygwin") else system
+    )
 
 
 def get_libc_version() -> str:
@@ -182,7 +196,10 @@ def get_cpu_info(run_lambda: _Run | None = None) -> str:  # noqa: ARG001 (read f
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            name = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), name)
+            name = next(
+                (line.partition(":")[2].strip() for line in file if line.startswith("model name")),
+                name,
+            )
     except OSError:  # another system than Linux
         pass
     return f"{name}, {os.cpu_count()} cores"
@@ -190,7 +207,11 @@ def get_cpu_info(run_lambda: _Run | None = None) -> str:  # noqa: ARG001 (read f
 
 def get_pip_packages() -> list[str]:
     """The installed packages that computation rests on, as ``name==version``."""
-    return [f"{name}=={version}" for name in _PACKAGES if (version := _version_of(name)) != "not installed"]
+    return [
+        f"{name}=={version}"
+        for name in _PACKAGES
+        if (version := _version_of(name)) != "not installed"
+    ]
 
 
 def get_env_info() -> SystemEnv:
@@ -213,9 +234,10 @@ def get_env_info() -> SystemEnv:
 
 
 _TITLES = {
-    "torch_version": "PyTorch namespace of jtorch", "jax_version": "JAX", "jaxlib_version": "jaxlib", "execution": "Execution",
-    "default_device": "Default device", "devices": "Devices", "python_version": "Python", "python_platform": "Platform", "cpu_info": "CPU",
-    "xla_flags": "XLA_FLAGS", "pip_packages": "Packages",
+    "torch_version": "PyTorch namespace of jtorch", "jax_version": "JAX",
+    "jaxlib_version": "jaxlib", "execution": "Execution", "default_device": "Default device",
+    "devices": "Devices", "python_version": "Python", "python_platform": "Platform",
+    "cpu_info": "CPU", "xla_flags": "XLA_FLAGS", "pip_packages": "Packages",
 }  # fmt: skip
 
 
@@ -230,7 +252,10 @@ def pretty_str(envinfo: SystemEnv) -> str:
     lines = []
     for field, title in _TITLES.items():
         value: Any = getattr(envinfo, field)
-        lines.append(f"{title}: " + ("".join(f"\n  {x}" for x in value) if isinstance(value, list) else value))
+        lines.append(
+            f"{title}: "
+            + ("".join(f"\n  {x}" for x in value) if isinstance(value, list) else value)
+        )
     return "\n".join(lines)
 
 

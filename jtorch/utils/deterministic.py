@@ -11,7 +11,8 @@ import jtorch as torch
 class _Deterministic(ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether memory that nobody wrote (``torch.empty``) is filled while deterministic algorithms are asked for."""
+        """Whether memory that nobody wrote (``torch.empty``) is filled while deterministic
+        algorithms are asked for."""
         return torch._C._get_deterministic_fill_uninitialized_memory()
 
     @fill_uninitialized_memory.setter

@@ -14,7 +14,12 @@ class FileBaton:
     With ``warn_after_seconds``, waiting for longer than that is warned of.
     """
 
-    def __init__(self, lock_file_path: str, wait_seconds: float = 0.1, warn_after_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        lock_file_path: str,
+        wait_seconds: float = 0.1,
+        warn_after_seconds: float | None = None,
+    ) -> None:
         self.lock_file_path = lock_file_path
         self.wait_seconds = wait_seconds
         self.warn_after_seconds = warn_after_seconds
@@ -33,8 +38,16 @@ class FileBaton:
         began, warned = time.monotonic(), False
         while os.path.exists(self.lock_file_path):
             time.sleep(self.wait_seconds)
-            if self.warn_after_seconds is not None and not warned and time.monotonic() - began > self.warn_after_seconds:
-                warnings.warn(f'Waited on lock file "{self.lock_file_path}" for {self.warn_after_seconds} seconds.', stacklevel=2)
+            if (
+                self.warn_after_seconds is not None
+                and not warned
+                and time.monotonic() - began > self.warn_after_seconds
+            ):
+                warnings.warn(
+                    f'Waited on lock file "{self.lock_file_path}" for {self.warn_after_seconds} '
+                    "seconds.",
+                    stacklevel=2,
+                )
                 warned = True
 
     def release(self) -> None:

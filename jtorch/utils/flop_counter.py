@@ -30,7 +30,8 @@ def get_shape(value: Any) -> torch.Size:
 
 
 def shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
-    """A formula of tensors, from one of shapes: it gets these in place of tensors, and the result's as ``out_shape``."""
+    """A formula of tensors, from one of shapes: it gets these in place of tensors, and the result's
+    as ``out_shape``."""
 
     def of_tensors(*args: object, out_val: object = None, **kwargs: object) -> int:
         args, kwargs, out_shape = tree_map(get_shape, (args, kwargs, out_val))
@@ -40,12 +41,15 @@ def shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
     return of_tensors
 
 
-def register_flop_formula(targets: object, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def register_flop_formula(
+    targets: object, get_raw: bool = False
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Says that the decorated function counts the operations of one or several operators.
 
     Args:
         targets: ``torch.ops.namespace.name``, or a list of such.
-        get_raw: the function wants the tensors, and the result as ``out_val``; otherwise it gets their shapes, and ``out_shape``.
+        get_raw: the function wants the tensors, and the result as ``out_val``; otherwise it gets
+            their shapes, and ``out_shape``.
 
     Raises:
         ValueError: for what is no operator.
@@ -57,8 +61,9 @@ def register_flop_formula(targets: object, get_raw: bool = False) -> Callable[[C
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
             if not isinstance(target, OpOverloadPacket):
                 raise ValueError(
-                    "register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. torch.ops.mylib.foo), JitFunction, "
-                    f"or HigherOrderOperator, got {target} which is of type {type(target)}"
+                    "register_flop_formula(targets): expected each target to be OpOverloadPacket "
+                    "(i.e. torch.ops.mylib.foo), JitFunction, or HigherOrderOperator, got "
+                    f"{target} which is of type {type(target)}"
                 )
             if target in flop_registry:
                 raise RuntimeError(f"duplicate registrations for {target}")
@@ -69,13 +74,17 @@ def register_flop_formula(targets: object, get_raw: bool = False) -> Callable[[C
 
 
 @register_flop_formula(aten.mm)
-def mm_flop(a_shape: Any, b_shape: Any, *args: object, out_shape: object = None, **kwargs: object) -> int:
+def mm_flop(
+    a_shape: Any, b_shape: Any, *args: object, out_shape: object = None, **kwargs: object
+) -> int:
     """Of a matrix product: a multiplication and an addition for each row, column and summand."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
 
 @register_flop_formula(aten.addmm)
-def addmm_flop(self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: object) -> int:
+def addmm_flop(
+    self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: object
+) -> int:
     """Of a matrix product that is added to something."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
@@ -87,13 +96,21 @@ def bmm_flop(a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: obj
 
 
 @register_flop_formula(aten.baddbmm)
-def baddbmm_flop(self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: Any) -> int:
+def baddbmm_flop(
+    self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: Any
+) -> int:
     """Of a batch of matrix products that is added to something."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
 
-def conv_flop_count(x_shape: Sequence[int], w_shape: Sequence[int], out_shape: Sequence[int], transposed: bool = False) -> int:
-    """Of a convolution: the filter at each place of the result, of the input for a transposed one; padding counts, a bias does not."""
+def conv_flop_count(
+    x_shape: Sequence[int],
+    w_shape: Sequence[int],
+    out_shape: Sequence[int],
+    transposed: bool = False,
+) -> int:
+    """Of a convolution: the filter at each place of the result, of the input for a transposed one;
+    padding counts, a bias does not."""
     places = math.prod((x_shape if transposed else out_shape)[2:])
     return 2 * x_shape[0] * places * math.prod(w_shape)
 
@@ -129,7 +146,8 @@ def conv_backward_flop(
     output_mask: Sequence[bool],
     out_shape: Any,
 ) -> int:
-    """Of the two convolutions that give the gradients of the input and of the weight, as far as they are wanted."""
+    """Of the two convolutions that give the gradients of the input and of the weight, as far as
+    they are wanted."""
 
     def swapped(shape: Any) -> tuple[int, ...]:
         return (shape[1], shape[0], *shape[2:])
@@ -149,24 +167,45 @@ def sdpa_flop_count(query_shape: Any, key_shape: Any, value_shape: Any) -> int:
 
 
 @register_flop_formula(aten._scaled_dot_product_flash_attention_for_cpu)
-def sdpa_flop(query_shape: object, key_shape: object, value_shape: object, *args: Any, out_shape: object = None, **kwargs: Any) -> int:
+def sdpa_flop(
+    query_shape: object,
+    key_shape: object,
+    value_shape: object,
+    *args: Any,
+    out_shape: object = None,
+    **kwargs: Any,
+) -> int:
     """Of attention."""
     return sdpa_flop_count(query_shape, key_shape, value_shape)
 
 
 @register_flop_formula(aten._scaled_dot_product_flash_attention_for_cpu_backward)
 def sdpa_backward_flop(
-    grad_out_shape: object, query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: object = None, **kwargs: Any
+    grad_out_shape: object,
+    query_shape: Any,
+    key_shape: Any,
+    value_shape: Any,
+    *args: Any,
+    out_shape: object = None,
+    **kwargs: Any,
 ) -> int:
-    """Of attention's gradients: the weights once more, and two products for each of the two of the forward pass."""
-    return 2 * math.prod(query_shape[:-1]) * key_shape[-2] * (3 * query_shape[-1] + 2 * value_shape[-1])
+    """Of attention's gradients: the weights once more, and two products for each of the two of the
+    forward pass."""
+    return (
+        2
+        * math.prod(query_shape[:-1])
+        * key_shape[-2]
+        * (3 * query_shape[-1] + 2 * value_shape[-1])
+    )
 
 
 def _attention(query: Any, key: Any, value: Any, *args: object, **kwargs: object) -> int:
     return sdpa_flop_count(query.shape, key.shape, value.shape)
 
 
-def _attention_backward(grads: object, query: Any, key: Any, value: Any, *args: object, **kwargs: object) -> int:
+def _attention_backward(
+    grads: object, query: Any, key: Any, value: Any, *args: object, **kwargs: object
+) -> int:
     return 2 * sdpa_flop_count(query.shape, key.shape, value.shape)
 
 
@@ -178,19 +217,25 @@ _SUFFIXES = ["", "K", "M", "B", "T"]
 
 
 def _unit(number: int) -> int:
-    """Which thousand a number is written in: the one that leaves two to four digits before the point."""
+    """Which thousand a number is written in: the one that leaves two to four digits before the
+    point."""
     return max(0, min(len(_SUFFIXES) - 1, (len(str(number)) - 2) // 3))
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    widths = [max(widths[0], len("Module") + 2), max(widths[1], len("FLOP") + 2), max(widths[2], len("% Total") + 2)]
+    widths = [
+        max(widths[0], len("Module") + 2),
+        max(widths[1], len("FLOP") + 2),
+        max(widths[2], len("% Total") + 2),
+    ]
     lines = [("Module", "FLOP", "% Total"), tuple("-" * w for w in widths), *rows]
     return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in lines)
 
 
 class FlopCounterMode:
-    """A block whose floating-point operations are counted, for each operator, and for each module that ran it.
+    """A block whose floating-point operations are counted, for each operator, and for each module
+    that ran it.
 
     Args:
         depth: how deep the table goes into modules.
@@ -207,16 +252,27 @@ class FlopCounterMode:
         48
     """
 
-    def __init__(self, mods: object = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None) -> None:
+    def __init__(
+        self,
+        mods: object = None,
+        depth: int = 2,
+        display: bool = True,
+        custom_mapping: dict[Any, Any] | None = None,
+    ) -> None:
         if mods is not None:
             import warnings
 
-            warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
+            warnings.warn(
+                "mods argument is not needed anymore, you can stop passing it", stacklevel=2
+            )
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth, self.display = depth, display
         self.flop_registry = {
             **flop_registry,
-            **{k: f if getattr(f, "_get_raw", False) else shape_wrapper(f) for k, f in (custom_mapping or {}).items()},
+            **{
+                k: f if getattr(f, "_get_raw", False) else shape_wrapper(f)
+                for k, f in (custom_mapping or {}).items()
+            },
         }
         self.mod_tracker = ModuleTracker()
         self.mode: _Mode | None = None
@@ -241,7 +297,10 @@ class FlopCounterMode:
 
         def rows_of(module: str) -> list[tuple[str, str, str]]:
             counts = self.flop_counts[module]
-            return [row(module, sum(counts.values())), *(row(f"- {op}", n) for op, n in counts.items())]
+            return [
+                row(module, sum(counts.values())),
+                *(row(f"- {op}", n) for op, n in counts.items()),
+            ]
 
         rows: list[tuple[str, str, str]] = []
         subsumed = False
@@ -282,7 +341,9 @@ class _Mode(TorchDispatchMode):
         super().__init__()
         self.counter = counter
 
-    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Any = (), kwargs: Any = None
+    ) -> Any:
         out = func(*args, **(kwargs or {}))
         self.counter._count(func._overloadpacket, out, args, kwargs or {})
         return out

@@ -12,9 +12,11 @@ __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 
 class RemovableHandle:
-    """What registering a hook returns: ``remove()`` takes it out again, as does leaving a ``with`` block.
+    """What registering a hook returns: ``remove()`` takes it out again, as does leaving a ``with``
+    block.
 
-    The dictionaries are referred to weakly; ``extra_dict`` names more that hold something under the same id.
+    The dictionaries are referred to weakly; ``extra_dict`` names more that hold something under the
+    same id.
     """
 
     id: int
@@ -24,7 +26,13 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
-        extras = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
+        extras = (
+            []
+            if extra_dict is None
+            else extra_dict
+            if isinstance(extra_dict, list)
+            else [extra_dict]
+        )
         self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extras)
 
     def remove(self) -> None:
@@ -43,7 +51,9 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(hooks)
         self.id = state[1]
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in state[2:])
+        self.extra_dict_ref = tuple(
+            weakref.ref(OrderedDict() if d is None else d) for d in state[2:]
+        )
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -65,8 +75,9 @@ def warn_if_has_hooks(tensor: object) -> None:
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
-                "@torch.utils.hooks.unserializable_hook to suppress this warning",
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
                 stacklevel=2,
             )
 

@@ -16,9 +16,11 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """A block in which ``parents`` holds the names of the modules that run, and of those whose backward pass does.
+    """A block in which ``parents`` holds the names of the modules that run, and of those whose
+    backward pass does.
 
-    A module that nothing runs is called after its class, one inside of it by its place there: ``"Net.layers.0"``.
+    A module that nothing runs is called after its class, one inside of it by its place there:
+    ``"Net.layers.0"``.
     """
 
     def __init__(self) -> None:
@@ -44,12 +46,16 @@ class ModuleTracker:
         self.parents.add(name)
         tensors = [x for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.requires_grad]
         if tensors:  # their gradients are the last that the module's backward pass computes
-            self._handles.append(register_multi_grad_hook(tensors, lambda _: self.parents.discard(name)))
+            self._handles.append(
+                register_multi_grad_hook(tensors, lambda _: self.parents.discard(name))
+            )
 
     def _forward_ends(self, module: object, args: object, output: object) -> None:
         name = self._name(module)
         self.parents.discard(name)
-        tensors = [x for x in tree_leaves(output) if isinstance(x, torch.Tensor) and x.requires_grad]
+        tensors = [
+            x for x in tree_leaves(output) if isinstance(x, torch.Tensor) and x.requires_grad
+        ]
 
         def backward_begins(_: object) -> None:
             if not self.is_bw:

@@ -1,4 +1,5 @@
-"""Weak references and dictionaries that compare by identity: tensors, whose ``==`` is elementwise, can be their keys."""
+"""Weak references and dictionaries that compare by identity: tensors, whose ``==`` is elementwise,
+can be their keys."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class WeakIdRef(weakref.ref):
         a, b = self(), other() if isinstance(other, weakref.ref) else None
         return self is other if a is None or b is None else a is b
 
-    def __ne__(self, other: object) -> bool:  # a weak reference's own would compare what they refer to
+    # a weak reference's own would compare what they refer to
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
 
@@ -61,7 +63,8 @@ def _pairs(given: Any) -> Any:
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dictionary whose keys are compared by identity and held weakly: an entry goes with its key."""
+    """A dictionary whose keys are compared by identity and held weakly: an entry goes with its
+    key."""
 
     def __init__(self, dict: object = None, ref_type: Any = WeakIdRef) -> None:
         self.data: Any = {}
@@ -130,7 +133,11 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
 
     def copy(self) -> WeakIdKeyDictionary:
         """Another dictionary of the same keys and values."""
-        new = type(self)() if type(self) is not WeakIdKeyDictionary else WeakIdKeyDictionary(ref_type=self.ref_type)
+        new = (
+            type(self)()
+            if type(self) is not WeakIdKeyDictionary
+            else WeakIdKeyDictionary(ref_type=self.ref_type)
+        )
         for key, value in self.items():
             new[key] = value
         return new

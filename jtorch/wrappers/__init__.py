@@ -7,10 +7,11 @@ from typing import Any
 
 #: Where each type lives; modules load when they are first touched.
 _TYPES = {
-    "TensorLike": "tensor_like", "MetadataTensor": "metadata", "MetadataError": "metadata", "CompactTensor": "compact",
-    "ScalarTensor": "compact", "ScalarTensorWithFallback": "compact", "DiagonalTensor": "compact", "DiagonalTensorWithFallback": "compact",
-    "UnitTensor": "units", "UnitError": "units", "MaskedTensor": "masked", "NestedTensor": "nested", "LoggingTensor": "logging",
-    "Int8Tensor": "quantized", "UInt4Tensor": "quantized",
+    "TensorLike": "tensor_like", "MetadataTensor": "metadata", "MetadataError": "metadata",
+    "CompactTensor": "compact", "ScalarTensor": "compact", "ScalarTensorWithFallback": "compact",
+    "DiagonalTensor": "compact", "DiagonalTensorWithFallback": "compact", "UnitTensor": "units",
+    "UnitError": "units", "MaskedTensor": "masked", "NestedTensor": "nested",
+    "LoggingTensor": "logging", "Int8Tensor": "quantized", "UInt4Tensor": "quantized",
     "LoggingTensorMode": "logging", "capture_logs": "logging", "log_input": "logging",
 }  # fmt: skip
 

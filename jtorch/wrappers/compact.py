@@ -1,7 +1,8 @@
-"""``ScalarTensor`` and ``DiagonalTensor``: matrices that are stored as one number, or as their diagonal.
+"""``ScalarTensor`` and ``DiagonalTensor``: matrices that are stored as one number, or as their
+diagonal.
 
-Both come in the two forms in which such a type can treat functions it has no formula for: refusing them, so that no large matrix arises by
-mistake, and falling back to a dense tensor.
+Both come in the two forms in which such a type can treat functions it has no formula for: refusing
+them, so that no large matrix arises by mistake, and falling back to a dense tensor.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ Tensor: Any = torch.Tensor
 
 
 class CompactTensor(TensorLike):
-    """Base of types with a table of formulas, one for each function they know; ``dense()`` gives the ordinary tensor.
+    """Base of types with a table of formulas, one for each function they know; ``dense()`` gives
+    the ordinary tensor.
 
-    A subclass has the formulas of its bases and may have others, or decline by returning NotImplemented. ``falls_back`` decides about
-    functions without a formula: run on dense tensors, or declined.
+    A subclass has the formulas of its bases and may have others, or decline by returning
+    NotImplemented. ``falls_back`` decides about functions without a formula: run on dense tensors,
+    or declined.
     """
 
     formulas: ClassVar[dict[Any, Callable[..., Any]]] = {}
@@ -37,7 +40,11 @@ class CompactTensor(TensorLike):
         """Decorator: enters a formula for functions (properties stand for their getters)."""
 
         def enter(formula: Callable[..., object]) -> Callable[..., Any]:
-            cls.formulas.update(dict.fromkeys([f.__get__ if isinstance(f, property) else f for f in functions], formula))
+            cls.formulas.update(
+                dict.fromkeys(
+                    [f.__get__ if isinstance(f, property) else f for f in functions], formula
+                )
+            )
             return formula
 
         return enter
@@ -82,7 +89,7 @@ def _dense(x: Any) -> Any:
     return x
 
 
-# ---- multiples of the identity ---------------------------------------------------------------------------------------------------
+# ---- multiples of the identity -------------------------------------------------------------------
 
 
 class ScalarTensor(CompactTensor):
@@ -105,7 +112,7 @@ class ScalarTensor(CompactTensor):
         ...
         TypeError: Multiple dispatch failed for 'torch.exp'; all __torch_function__ handlers returned NotImplemented:
         ...
-    """
+    """  # noqa: E501
 
     def __init__(self, N: int, value: Any) -> None:
         self.N = int(N)
@@ -125,7 +132,7 @@ class ScalarTensorWithFallback(ScalarTensor):
     falls_back = True
 
 
-# ---- diagonal matrices -----------------------------------------------------------------------------------------------------------
+# ---- diagonal matrices ---------------------------------------------------------------------------
 
 
 class DiagonalTensor(CompactTensor):
@@ -151,7 +158,9 @@ class DiagonalTensor(CompactTensor):
             diagonal = value * torch.ones(int(diagonal), dtype=_dtype(value))
         self.entries: torch.Tensor = torch.as_tensor(diagonal)
         if self.entries.dim() != 1:
-            raise ValueError(f"the diagonal must be a vector, not of shape {tuple(self.entries.shape)}")
+            raise ValueError(
+                f"the diagonal must be a vector, not of shape {tuple(self.entries.shape)}"
+            )
 
     @property
     def N(self) -> int:
@@ -173,11 +182,16 @@ class DiagonalTensorWithFallback(DiagonalTensor):
 
 
 def _dtype(value: object) -> Any:
-    return value.dtype if isinstance(value, torch.Tensor) else torch.result_type(torch.ones((), dtype=torch.float32), value)
+    return (
+        value.dtype
+        if isinstance(value, torch.Tensor)
+        else torch.result_type(torch.ones((), dtype=torch.float32), value)
+    )
 
 
-# ---- formulas --------------------------------------------------------------------------------------------------------------------
-# Written once for both types: ``_entries`` is the number, or the vector, and ``_like`` makes a matrix of another.
+# ---- formulas ------------------------------------------------------------------------------------
+# Written once for both types: ``_entries`` is the number, or the vector, and ``_like`` makes a
+# matrix of another.
 
 
 def _entries(x: Any) -> Any:
@@ -196,7 +210,11 @@ def _pair(a: Any, b: Any) -> tuple[Any, Any, Any]:
     """
     if a.N != b.N:
         raise ValueError(f"the matrices must have one size, not {a.N} and {b.N}")
-    return _entries(a), _entries(b), b if isinstance(a, ScalarTensor) and isinstance(b, DiagonalTensor) else a
+    return (
+        _entries(a),
+        _entries(b),
+        b if isinstance(a, ScalarTensor) and isinstance(b, DiagonalTensor) else a,
+    )
 
 
 def _number(x: torch.Tensor | int) -> bool:
@@ -215,7 +233,9 @@ def implements_for_both(*functions: Any) -> Callable[[Callable[..., Any]], Calla
 
 
 @implements_for_both(torch.add, Tensor.add, Tensor.__radd__)
-def add(input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor, other: Any, *, alpha: int = 1) -> Any:
+def add(
+    input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor, other: Any, *, alpha: int = 1
+) -> Any:
     """Compact if both operands are; a dense tensor with any other."""
     if isinstance(input, CompactTensor) and isinstance(other, CompactTensor):
         a, b, kind = _pair(input, other)
@@ -225,7 +245,10 @@ def add(input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor, other
 
 @implements_for_both(torch.sub, torch.subtract, Tensor.sub)
 def sub(
-    input: torch.Tensor | DiagonalTensor | ScalarTensor, other: torch.Tensor | DiagonalTensor | ScalarTensor, *, alpha: int = 1
+    input: torch.Tensor | DiagonalTensor | ScalarTensor,
+    other: torch.Tensor | DiagonalTensor | ScalarTensor,
+    *,
+    alpha: int = 1,
 ) -> torch.Tensor | DiagonalTensor | ScalarTensor:
     """As ``add``."""
     return add(input, other, alpha=-alpha)
@@ -253,12 +276,26 @@ def mul(input: Any, other: Any) -> Any:
 @implements_for_both(torch.div, torch.true_divide, Tensor.div)
 def div(input: DiagonalTensor | ScalarTensor, other: torch.Tensor | int) -> Any:
     """Compact by numbers; declined otherwise, for zeros would be divided by."""
-    return _like(input, _entries(input) / other) if isinstance(input, CompactTensor) and _number(other) else NotImplemented
+    return (
+        _like(input, _entries(input) / other)
+        if isinstance(input, CompactTensor) and _number(other)
+        else NotImplemented
+    )
 
 
-@implements_for_both(torch.matmul, torch.mm, torch.mv, Tensor.matmul, Tensor.mm, Tensor.mv, Tensor.__rmatmul__, torch.linalg.matmul)
+@implements_for_both(
+    torch.matmul,
+    torch.mm,
+    torch.mv,
+    Tensor.matmul,
+    Tensor.mm,
+    Tensor.mv,
+    Tensor.__rmatmul__,
+    torch.linalg.matmul,
+)
 def matmul(
-    input: torch.Tensor | DiagonalTensor | ScalarTensor, other: torch.Tensor | DiagonalTensor | ScalarTensor
+    input: torch.Tensor | DiagonalTensor | ScalarTensor,
+    other: torch.Tensor | DiagonalTensor | ScalarTensor,
 ) -> torch.Tensor | DiagonalTensor | ScalarTensor:
     """Scales rows or columns; compact if both operands are."""
     if isinstance(input, CompactTensor) and isinstance(other, CompactTensor):
@@ -266,7 +303,10 @@ def matmul(
     compact, dense = (input, other) if isinstance(input, CompactTensor) else (other, input)
     axis = -1 if dense.dim() == 1 or compact is other else -2
     if dense.shape[axis] != compact.N:
-        raise RuntimeError(f"a matrix of order {compact.N} and one of shape {tuple(dense.shape)} cannot be multiplied")
+        raise RuntimeError(
+            f"a matrix of order {compact.N} and one of shape {tuple(dense.shape)} cannot be "
+            "multiplied"
+        )
     entries = _entries(compact)
     if isinstance(compact, DiagonalTensor) and axis == -2:
         entries = entries.unsqueeze(-1)
@@ -279,7 +319,16 @@ def neg(input: DiagonalTensor | ScalarTensor) -> DiagonalTensor | ScalarTensor:
     return _like(input, -_entries(input))
 
 
-@implements_for_both(torch.t, Tensor.t, Tensor.T, Tensor.mT, torch.clone, Tensor.clone, torch.positive, Tensor.positive)
+@implements_for_both(
+    torch.t,
+    Tensor.t,
+    Tensor.T,
+    Tensor.mT,
+    torch.clone,
+    Tensor.clone,
+    torch.positive,
+    Tensor.positive,
+)
 def same(input: DiagonalTensor | ScalarTensor) -> DiagonalTensor | ScalarTensor:
     """The transpose of a diagonal matrix is the same one."""
     return _like(input, _entries(input))
@@ -295,14 +344,22 @@ def trace(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
 
 @implements_for_both(torch.sum, Tensor.sum)
 def sum_(
-    input: DiagonalTensor | ScalarTensor, dim: int | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+    input: DiagonalTensor | ScalarTensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
     """The sum of all elements; along a dimension, what stands on the diagonal."""
     if dim is None:
         return trace(input).to(dtype=dtype)
     if isinstance(dim, (list, tuple)) or not -2 <= dim < 2:
         return NotImplemented
-    return diagonal(input).to(dtype=dtype) if not keepdim else diagonal(input).to(dtype=dtype).unsqueeze(dim)
+    return (
+        diagonal(input).to(dtype=dtype)
+        if not keepdim
+        else diagonal(input).to(dtype=dtype).unsqueeze(dim)
+    )
 
 
 @implements_for_both(torch.mean, Tensor.mean)
@@ -314,7 +371,11 @@ def mean(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
 @implements_for_both(torch.det, Tensor.det, torch.linalg.det)
 def det(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The product of the diagonal."""
-    return torch.as_tensor(input.value) ** input.N if isinstance(input, ScalarTensor) else input.entries.prod()
+    return (
+        torch.as_tensor(input.value) ** input.N
+        if isinstance(input, ScalarTensor)
+        else input.entries.prod()
+    )
 
 
 @implements_for_both(torch.logdet, Tensor.logdet)
@@ -401,15 +462,22 @@ def requires_grad(self: DiagonalTensor | ScalarTensor) -> bool:
 def _coverage(cls: type[CompactTensor]) -> coverage.Coverage:
     formulas = {f for base in cls.__mro__ for f in base.__dict__.get("formulas", {})}
     every = coverage.overridable_functions()
-    needs_tensor = {f: "a method or property of Tensor has no compact form" for f in every if is_tensor_method_or_property(f)}
+    needs_tensor = {
+        f: "a method or property of Tensor has no compact form"
+        for f in every
+        if is_tensor_method_or_property(f)
+    }
     if cls.falls_back:
         return coverage.cover(formulas, (), {}, rest="delegates")
     refused = {f: reason for f, reason in needs_tensor.items() if f not in formulas}
-    return coverage.cover(formulas, (), refused, rest="refused", why="there is no formula that keeps the result small")
+    return coverage.cover(
+        formulas, (), refused, rest="refused", why="there is no formula that keeps the result small"
+    )
 
 
 def __getattr__(name: str) -> Any:
-    """``COVERAGE`` (of the refusing form), ``FALLBACK_COVERAGE``: made when first asked for, since all namespaces must be there."""
+    """``COVERAGE`` (of the refusing form), ``FALLBACK_COVERAGE``: made when first asked for, since
+    all namespaces must be there."""
     if name == "COVERAGE":
         return _coverage(ScalarTensor)
     if name == "FALLBACK_COVERAGE":
@@ -417,7 +485,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-trees.register(ScalarTensor, lambda x: (x.value, (x.N, type(x))), lambda value, rest: rest[1](rest[0], value))
+trees.register(
+    ScalarTensor, lambda x: (x.value, (x.N, type(x))), lambda value, rest: rest[1](rest[0], value)
+)
 
 
 def _diagonal_of(entries: torch.Tensor, cls: type[DiagonalTensor]) -> DiagonalTensor:

@@ -1,7 +1,9 @@
-"""What a wrapper type does with each overridable function: four sets that together are the whole list.
+"""What a wrapper type does with each overridable function: four sets that together are the whole
+list.
 
-``unchanged``: the type's general rule; ``special``: a handler of its own; ``delegates``: handed to another representation, or answered by
-the data inside; ``refused``: an error, with the reason given here.
+``unchanged``: the type's general rule; ``special``: a handler of its own; ``delegates``: handed to
+another representation, or answered by the data inside; ``refused``: an error, with the reason given
+here.
 """
 
 from __future__ import annotations
@@ -19,12 +21,16 @@ Coverage = dict[str, Any]
 
 
 def overridable_functions() -> set[Any]:
-    """Every function that a handler can be asked about: those of the namespaces, Tensor's methods, its properties' getters."""
-    return {f for functions in torch.overrides.get_overridable_functions().values() for f in functions}
+    """Every function that a handler can be asked about: those of the namespaces, Tensor's methods,
+    its properties' getters."""
+    return {
+        f for functions in torch.overrides.get_overridable_functions().values() for f in functions
+    }
 
 
 def signature(func: Callable[..., object]) -> Signature:
-    """The signature of a function that a handler is asked about, also where ``inspect`` is not told it, as with PyTorch's functions in C++.
+    """The signature of a function that a handler is asked about, also where ``inspect`` is not told
+    it, as with PyTorch's functions in C++.
 
     Example:
         >>> import jtorch as torch
@@ -36,10 +42,11 @@ def signature(func: Callable[..., object]) -> Signature:
 
 
 def named(names: str | Iterable[str]) -> set[Any]:
-    """The overridable functions of these names, whichever namespace they are in: ``"sum"`` is a function and a method.
+    """The overridable functions of these names, whichever namespace they are in: ``"sum"`` is a
+    function and a method.
 
-    Names with a dot are taken from that namespace only: ``"linalg.norm"``. A method that asks although torch does not list it, such as
-    ``stride``, is found too.
+    Names with a dot are taken from that namespace only: ``"linalg.norm"``. A method that asks
+    although torch does not list it, such as ``stride``, is found too.
 
     Raises:
         LookupError: for a name that nothing has.
@@ -53,7 +60,11 @@ def named(names: str | Iterable[str]) -> set[Any]:
         listed = set(functions)
         for attribute in dir(key):
             f = getattr(key, attribute, None)
-            if getattr(f, "__hash__", None) is not None and type(f) is not MappingProxyType and f in listed:
+            if (
+                getattr(f, "__hash__", None) is not None
+                and type(f) is not MappingProxyType
+                and f in listed
+            ):
                 by_name.setdefault(attribute, set()).add(f)
                 by_name.setdefault(f"{owner}.{attribute}", set()).add(f)
     found: set[Any] = set()
@@ -67,9 +78,14 @@ def named(names: str | Iterable[str]) -> set[Any]:
 
 
 def cover(
-    special: Iterable[object], delegates: Iterable[object], refused: Mapping[object, str], rest: str = "unchanged", why: str = ""
+    special: Iterable[object],
+    delegates: Iterable[object],
+    refused: Mapping[object, str],
+    rest: str = "unchanged",
+    why: str = "",
 ) -> Coverage:
-    """The four sets; functions in none of those given belong to ``rest`` (for ``"refused"``, with the reason ``why``)."""
+    """The four sets; functions in none of those given belong to ``rest`` (for ``"refused"``, with
+    the reason ``why``)."""
     every = overridable_functions()
     sets: Coverage = {
         "unchanged": set(),

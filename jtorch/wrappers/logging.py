@@ -1,7 +1,8 @@
 """``LoggingTensor`` and ``LoggingTensorMode``: the ATen trace of a program, forward and backward.
 
-A ``LoggingTensor`` holds a tensor and notes every operator that reaches it; the mode notes all operators of a block, on plain tensors too.
-Both write to the innermost ``capture_logs`` block of the thread.
+A ``LoggingTensor`` holds a tensor and notes every operator that reaches it; the mode notes all
+operators of a block, on plain tensors too. Both write to the innermost ``capture_logs`` block of
+the thread.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ __all__ = ["Log", "LoggingTensor", "LoggingTensorMode", "capture_logs", "log_inp
 
 
 class Log(list[str]):
-    """The lines of one trace. Tensors are numbered as they first appear; ``calls`` keeps what was called: operator, arguments, results.
+    """The lines of one trace. Tensors are numbered as they first appear; ``calls`` keeps what was
+    called: operator, arguments, results.
 
     Attributes:
-        calls: ``(operator, args, kwargs, result)`` of each line of an operator, with numbered names in place of tensors.
+        calls: ``(operator, args, kwargs, result)`` of each line of an operator, with numbered names
+            in place of tensors.
     """
 
     def __init__(self) -> None:
@@ -58,14 +61,21 @@ class Log(list[str]):
         def named(x: object) -> Any:
             return tree_map(lambda t: self.name(t) if isinstance(t, torch.Tensor) else t, x)
 
-        given = ", ".join([*[self.shown(a) for a in args], *[f"{k}={self.shown(x)}" for k, x in kwargs.items()]])
-        results = ", ".join(self.shown(t) for t in result) if isinstance(result, (list, tuple)) else self.shown(result)
+        given = ", ".join(
+            [*[self.shown(a) for a in args], *[f"{k}={self.shown(x)}" for k, x in kwargs.items()]]
+        )
+        results = (
+            ", ".join(self.shown(t) for t in result)
+            if isinstance(result, (list, tuple))
+            else self.shown(result)
+        )
         self.append(f"{results} = {func}({given})")
         self.calls.append((func, named(tuple(args)), named(dict(kwargs)), named(result)))
 
 
 class _Identity:
-    """Stands for one tensor: tensors compare element by element, so they cannot be keys themselves."""
+    """Stands for one tensor: tensors compare element by element, so they cannot be keys
+    themselves."""
 
     __slots__ = ("__weakref__",)
 
@@ -87,7 +97,8 @@ _current = _Current()
 
 @contextlib.contextmanager
 def capture_logs(is_mode: bool = False) -> Iterator[Log]:
-    """A block whose operators on ``LoggingTensor`` (with ``is_mode`` all operators) are noted in the list that it gives.
+    """A block whose operators on ``LoggingTensor`` (with ``is_mode`` all operators) are noted in
+    the list that it gives.
 
     Examples:
         >>> import jtorch as torch
@@ -128,7 +139,9 @@ def log_input(name: str, t: object) -> None:
         log.append(f"{log.name(t)} = input({name!r})")
 
 
-def _noted(func: object, args: tuple[object, ...], kwargs: Mapping[str, object], result: object) -> object:
+def _noted(
+    func: object, args: tuple[object, ...], kwargs: Mapping[str, object], result: object
+) -> object:
     if _current.logs:
         _current.logs[-1].note(func, args, kwargs, result)
     return result
@@ -137,14 +150,16 @@ def _noted(func: object, args: tuple[object, ...], kwargs: Mapping[str, object],
 class LoggingTensor(torch.Tensor):
     """A tensor that runs every operator on the tensor it holds, and notes it.
 
-    ``elem`` is the tensor inside, which requires no grad: history belongs to the wrapper, so that backward operators are noted as well.
+    ``elem`` is the tensor inside, which requires no grad: history belongs to the wrapper, so that
+    backward operators are noted as well.
     """
 
     elem: Any
 
     @staticmethod
     def __new__(cls, elem: Any, *, requires_grad: bool | None = None) -> Any:
-        """A wrapper with the metadata of ``elem``; it requires grad if ``elem`` does, unless said otherwise."""
+        """A wrapper with the metadata of ``elem``; it requires grad if ``elem`` does, unless said
+        otherwise."""
         return torch.Tensor._make_wrapper_subclass(
             cls,
             elem.size(),
@@ -165,11 +180,15 @@ class LoggingTensor(torch.Tensor):
         return ["elem"], self.requires_grad
 
     @classmethod
-    def __tensor_unflatten__(cls, inner: dict[str, Any], requires_grad: Any, size: Any, stride: Any) -> Any:
+    def __tensor_unflatten__(
+        cls, inner: dict[str, Any], requires_grad: Any, size: Any, stride: Any
+    ) -> Any:
         return cls(inner["elem"], requires_grad=requires_grad)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
 
         def inside(x: object) -> Any:
@@ -180,19 +199,30 @@ class LoggingTensor(torch.Tensor):
 
         given, named = tree_map(inside, args), tree_map(inside, kwargs)
         held = tree_leaves((given, named), is_leaf=is_tensor_like)
-        run = func if all(isinstance(x, torch.Tensor) or not is_tensor_like(x) for x in held) else _public(func)
-        return _noted(func, args, kwargs, tree_map(outside, run(*given, **named), is_leaf=is_tensor_like))
+        run = (
+            func
+            if all(isinstance(x, torch.Tensor) or not is_tensor_like(x) for x in held)
+            else _public(func)
+        )
+        return _noted(
+            func, args, kwargs, tree_map(outside, run(*given, **named), is_leaf=is_tensor_like)
+        )
 
 
 def _public(func: Any) -> Callable[..., Any]:
-    """The public function that does what an operator does: types that only handle functions are operands of no operator."""
+    """The public function that does what an operator does: types that only handle functions are
+    operands of no operator."""
     name = func.overloadpacket.__name__
-    return getattr(torch, name, None) or (lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs))
+    return getattr(torch, name, None) or (
+        lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+    )
 
 
 class LoggingTensorMode(TorchDispatchMode):
     """A block in which all operators are noted."""
 
-    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         return _noted(func, args, kwargs, func(*args, **kwargs))

@@ -22,11 +22,14 @@ class MetadataError(ValueError):
 
 
 class MetadataTensor(TensorLike):
-    """Data with metadata: a function runs on the data, and each tensor of its result carries the operands' metadata.
+    """Data with metadata: a function runs on the data, and each tensor of its result carries the
+    operands' metadata.
 
     Args:
-        data: a tensor, anything that ``torch.as_tensor`` takes, or another tensor-like object, such as a nested or a unit tensor.
-        metadata: facts about the data; the dictionary is copied. None: that of ``data``, if it has some.
+        data: a tensor, anything that ``torch.as_tensor`` takes, or another tensor-like object, such
+            as a nested or a unit tensor.
+        metadata: facts about the data; the dictionary is copied. None: that of ``data``, if it has
+            some.
         policy: what a result carries if several operands have metadata:
             ``"first"``: that of the first operand (default);
             ``"merge"``: all entries, of the earlier operand where two have the same key;
@@ -35,8 +38,9 @@ class MetadataTensor(TensorLike):
             The first operand's policy decides.
         options: ``dtype`` and the like, for ``torch.as_tensor``.
 
-    What is given as ``out=`` gets the metadata of the operands, and is returned itself; so is what an in-place method changes. Functions
-    that return no tensor (``shape``, ``item``, ``tolist``) answer for the data.
+    What is given as ``out=`` gets the metadata of the operands, and is returned itself; so is what
+    an in-place method changes. Functions that return no tensor (``shape``, ``item``, ``tolist``)
+    answer for the data.
 
     Examples:
         >>> import jtorch as torch
@@ -58,7 +62,14 @@ class MetadataTensor(TensorLike):
     metadata: Metadata
     policy: Policy
 
-    def __init__(self, data: Any, metadata: Mapping[Any, Any] | None = None, *, policy: Policy | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        data: Any,
+        metadata: Mapping[Any, Any] | None = None,
+        *,
+        policy: Policy | None = None,
+        **options: Any,
+    ) -> None:
         if isinstance(data, MetadataTensor):
             metadata = data.metadata if metadata is None else metadata
             policy = data.policy if policy is None else policy
@@ -77,7 +88,8 @@ class MetadataTensor(TensorLike):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Runs ``func`` on the data and gives its tensors the metadata. Every other type may take part: it is met in that call."""
+        """Runs ``func`` on the data and gives its tensors the metadata. Every other type may take
+        part: it is met in that call."""
         if not kwargs:
             # The common case, in one pass: operands by position, none of them in a list.
             inner, first = [], None
@@ -93,13 +105,26 @@ class MetadataTensor(TensorLike):
                 else:
                     inner.append(x)
             else:
-                if first is not None and func not in _SPECIAL and (type(inner[0]) is Tensor or not _of_tensor(func)):
+                if (
+                    first is not None
+                    and func not in _SPECIAL
+                    and (type(inner[0]) is Tensor or not _of_tensor(func))
+                ):
                     result = func(*inner)
                     if type(result) is Tensor and result is not first._data:
                         made = object.__new__(type(first))
-                        made._data, made.metadata, made.policy, made._grad = result, dict(first.metadata), first.policy, None
+                        made._data, made.metadata, made.policy, made._grad = (
+                            result,
+                            dict(first.metadata),
+                            first.policy,
+                            None,
+                        )
                         return made
-                    return _wrapped(result, first, first.metadata, _owners(args)) if type(result) not in _FACTS else result
+                    return (
+                        _wrapped(result, first, first.metadata, _owners(args))
+                        if type(result) not in _FACTS
+                        else result
+                    )
         return _handle(func, args, kwargs or {})
 
     def with_metadata(self, **entries: Any) -> MetadataTensor:
@@ -107,7 +132,8 @@ class MetadataTensor(TensorLike):
         return _joined(self, self._data, {**self.metadata, **entries})
 
     def __getattr__(self, name: str) -> Any:
-        """Methods and properties of Tensor; and those that the data have besides, such as ``offsets`` of a nested tensor."""
+        """Methods and properties of Tensor; and those that the data have besides, such as
+        ``offsets`` of a nested tensor."""
         if name.startswith("_") or hasattr(Tensor, name) or not hasattr(self._data, name):
             return super().__getattr__(name)
         found = getattr(self._data, name)
@@ -145,11 +171,13 @@ def _joined(like: MetadataTensor, data: object, metadata: Mapping[Any, Any]) -> 
     return made
 
 
-def _rebuild(cls: type[MetadataTensor], data: object, metadata: Metadata, policy: Policy) -> MetadataTensor:
+def _rebuild(
+    cls: type[MetadataTensor], data: object, metadata: Metadata, policy: Policy
+) -> MetadataTensor:
     return cls(data, metadata, policy=policy)
 
 
-# ---- a call in general -----------------------------------------------------------------------------------------------------------
+# ---- a call in general ---------------------------------------------------------------------------
 
 
 def _operands(x: Any, found: list[MetadataTensor]) -> None:
@@ -175,7 +203,8 @@ def _unwrapped(x: Any) -> Any:
 
 
 def _owners(args: Iterable[Any]) -> dict[int, MetadataTensor]:
-    """Which object holds each piece of data, by its identity: what a function returns as it got it stays the caller's object."""
+    """Which object holds each piece of data, by its identity: what a function returns as it got it
+    stays the caller's object."""
     found: list[MetadataTensor] = []
     for x in args:
         _operands(x, found)
@@ -196,7 +225,10 @@ def _combined(func: object, operands: Sequence[MetadataTensor]) -> Metadata:
     if policy == "agree":
         for m in operands[1:]:
             if m.metadata != first.metadata:
-                raise MetadataError(f"{_name(func)}: operands have different metadata, {first.metadata!r} and {m.metadata!r}")
+                raise MetadataError(
+                    f"{_name(func)}: operands have different metadata, {first.metadata!r} and "
+                    f"{m.metadata!r}"
+                )
         return first.metadata
     assert callable(policy)
     return dict(policy(func, [m.metadata for m in operands]))
@@ -206,7 +238,12 @@ def _name(func: Any) -> str:
     return torch.overrides.resolve_name(func) or func.__name__
 
 
-def _wrapped(result: Any, like: MetadataTensor, metadata: Mapping[object, object], owners: Mapping[int, MetadataTensor]) -> object:
+def _wrapped(
+    result: Any,
+    like: MetadataTensor,
+    metadata: Mapping[object, object],
+    owners: Mapping[int, MetadataTensor],
+) -> object:
     """``result`` with each tensor in it carrying metadata."""
     if isinstance(result, _FACTS):
         return result
@@ -220,15 +257,22 @@ def _wrapped(result: Any, like: MetadataTensor, metadata: Mapping[object, object
         return _joined(like, result, metadata)
     if isinstance(result, (list, tuple)):
         items = [_wrapped(item, like, metadata, owners) for item in result]
-        return getattr(type(result), "_make", type(result))(items)  # the types of torch's named results take a sequence
+        # the types of torch's named results take a sequence
+        return getattr(type(result), "_make", type(result))(items)
     if type(result) is dict:
         return {k: _wrapped(item, like, metadata, owners) for k, item in result.items()}
     return result
 
 
 def _call(func: Any, args: Any, kwargs: dict[str, object]) -> Any:
-    """``func`` on data; a method of Tensor on data that are none of their own kind is looked up on them."""
-    if args and not isinstance(args[0], torch.Tensor) and is_tensor_like(args[0]) and _of_tensor(func):
+    """``func`` on data; a method of Tensor on data that are none of their own kind is looked up on
+    them."""
+    if (
+        args
+        and not isinstance(args[0], torch.Tensor)
+        and is_tensor_like(args[0])
+        and _of_tensor(func)
+    ):
         if func.__name__ == "__get__":
             return getattr(args[0], func.__self__.__name__)
         if func.__name__ == "__set__":
@@ -238,7 +282,9 @@ def _call(func: Any, args: Any, kwargs: dict[str, object]) -> Any:
 
 
 def _of_tensor(func: Any) -> bool:
-    return func.__name__ in ("__get__", "__set__", "__delete__") or is_tensor_method_or_property(func)
+    return func.__name__ in ("__get__", "__set__", "__delete__") or is_tensor_method_or_property(
+        func
+    )
 
 
 def _method_name(func: object) -> str:
@@ -263,11 +309,12 @@ def _handle(func: object, args: tuple[object, ...], kwargs: dict[str, float | st
     return _wrapped(result, found[0], metadata, _owners((*args, *kwargs.values())))
 
 
-# ---- functions with a meaning of their own ---------------------------------------------------------------------------------------
+# ---- functions with a meaning of their own -------------------------------------------------------
 
 
 def _grad(func: object, self: MetadataTensor) -> Any:
-    """The gradient, with the metadata of its tensor; the same object as long as the gradient is the same."""
+    """The gradient, with the metadata of its tensor; the same object as long as the gradient is the
+    same."""
     grad = _call(func, (self._data,), {})
     if grad is None:
         return None
@@ -284,11 +331,16 @@ def _set_item(func: object, self: object, index: object, value: Any) -> None:
     _call(func, (_unwrapped(self), _unwrapped(index), _unwrapped(value)), {})
 
 
-def _autograd_grad(func: Any, outputs: object, inputs: Any, *args: object, **kwargs: object) -> object:
+def _autograd_grad(
+    func: Any, outputs: object, inputs: Any, *args: object, **kwargs: object
+) -> object:
     """One gradient for each input, with the metadata of the input."""
     found = func(_unwrapped(outputs), _unwrapped(inputs), *_unwrapped(args), **_unwrapped(kwargs))
     return tuple(
-        [_joined(x, g, x.metadata) if isinstance(x, MetadataTensor) and g is not None else g for x, g in zip(inputs, found, strict=True)]
+        [
+            _joined(x, g, x.metadata) if isinstance(x, MetadataTensor) and g is not None else g
+            for x, g in zip(inputs, found, strict=True)
+        ]
     )
 
 
@@ -309,14 +361,17 @@ _SPECIAL: dict[object, Callable[..., object]] = {
 }
 
 #: Functions that hold no tensor in their result: the data answer.
-DELEGATING = """dim ndimension size numel nelement element_size storage_offset data_ptr is_contiguous is_floating_point is_complex is_signed
-    is_nonzero is_same_size is_conj is_neg is_inference get_device item tolist numpy equal allclose shape dtype device layout ndim itemsize
-    nbytes is_leaf grad_fn output_nr requires_grad retains_grad is_cuda is_cpu is_meta is_sparse is_nested is_quantized backward
-    __len__ __bool__ __int__ __index__ __float__ __complex__ __contains__ __array__ __repr__ __format__ retain_grad""".split()
+DELEGATING = """dim ndimension size numel nelement element_size storage_offset data_ptr
+    is_contiguous is_floating_point is_complex is_signed is_nonzero is_same_size is_conj is_neg
+    is_inference get_device item tolist numpy equal allclose shape dtype device layout ndim itemsize
+    nbytes is_leaf grad_fn output_nr requires_grad retains_grad is_cuda is_cpu is_meta is_sparse
+    is_nested is_quantized backward __len__ __bool__ __int__ __index__ __float__ __complex__
+    __contains__ __array__ __repr__ __format__ retain_grad""".split()
 
 
 def __getattr__(name: str) -> Any:
-    """``COVERAGE``: made when first asked for, since all namespaces must be there. Nothing is refused: the data decide."""
+    """``COVERAGE``: made when first asked for, since all namespaces must be there. Nothing is
+    refused: the data decide."""
     if name == "COVERAGE":
         in_place = {f for f in coverage.overridable_functions() if _writes(f)}
         return coverage.cover({*_SPECIAL, *in_place}, coverage.named(DELEGATING), {})
@@ -330,7 +385,7 @@ def _writes(func: Any) -> bool:
     return in_place or (name.endswith("_") and not name.endswith("__"))
 
 
-# ---- other parts of the namespace ------------------------------------------------------------------------------------------------
+# ---- other parts of the namespace ----------------------------------------------------------------
 
 
 def _collate(batch: Sequence[MetadataTensor], *, collate_fn_map: object = None) -> MetadataTensor:  # noqa: ARG001

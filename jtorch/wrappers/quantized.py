@@ -1,7 +1,9 @@
-"""Weights of few bits for inference: ``Int8Tensor`` and ``UInt4Tensor``, and ``quantize_``, which gives them to linear layers.
+"""Weights of few bits for inference: ``Int8Tensor`` and ``UInt4Tensor``, and ``quantize_``, which
+gives them to linear layers.
 
-The types are what their integers and scales stand for: a matrix of ``dtype``. They can be the weight of ``nn.Linear``, moved, copied,
-saved, loaded and used under transformations; whatever else needs the numbers asks for them by ``dequantize()``.
+The types are what their integers and scales stand for: a matrix of ``dtype``. They can be the
+weight of ``nn.Linear``, moved, copied, saved, loaded and used under transformations; whatever else
+needs the numbers asks for them by ``dequantize()``.
 """
 
 from __future__ import annotations
@@ -23,16 +25,21 @@ _TINY = 1e-8
 class QuantizedTensor(torch.Tensor):
     """Base of the types here: a matrix without data of its own, made of integers and scales.
 
-    A subclass names its inner tensors in ``parts``, in the order in which ``__init__`` takes them, and what else it is made of in
-    ``facts``; ``of`` quantises, ``dequantize`` is the reverse, and ``times`` multiplies rows by the transposed matrix.
+    A subclass names its inner tensors in ``parts``, in the order in which ``__init__`` takes them,
+    and what else it is made of in ``facts``; ``of`` quantises, ``dequantize`` is the reverse, and
+    ``times`` multiplies rows by the transposed matrix.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
     facts: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def _made(cls, shape: tuple[int, ...] | torch.Size, dtype: torch.dtype, like: torch.Tensor) -> Self:
-        return torch.Tensor._make_wrapper_subclass(cls, tuple(shape), dtype=dtype, device=like.device)
+    def _made(
+        cls, shape: tuple[int, ...] | torch.Size, dtype: torch.dtype, like: torch.Tensor
+    ) -> Self:
+        return torch.Tensor._make_wrapper_subclass(
+            cls, tuple(shape), dtype=dtype, device=like.device
+        )
 
     def times(self, x: torch.Tensor) -> torch.Tensor:
         """``x @ self.T`` for a matrix ``x``."""
@@ -47,7 +54,9 @@ class QuantizedTensor(torch.Tensor):
         """The nearest tensor of this type to a matrix."""
         raise NotImplementedError
 
-    def _with(self, change: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype | None = None) -> Self:
+    def _with(
+        self, change: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype | None = None
+    ) -> Self:
         """The same with other inner tensors; those of floats have the outer dtype."""
         inner = [change(getattr(self, name)) for name in self.parts]
         if dtype is not None:
@@ -56,18 +65,24 @@ class QuantizedTensor(torch.Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         facts = "".join(f", {name}={getattr(self, name)}" for name in self.facts)
-        return f"{type(self).__name__}(shape={tuple(self.shape)}, dtype={self.dtype}, device={self.device}{facts})"
+        return (
+            f"{type(self).__name__}(shape={tuple(self.shape)}, dtype={self.dtype}, "
+            f"device={self.device}{facts})"
+        )
 
     def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
         return list(self.parts), {name: getattr(self, name) for name in self.facts}
 
     @classmethod
-    def __tensor_unflatten__(cls, inner: dict[str, Any], facts: dict[str, Any], outer_size: Any, outer_stride: Any) -> Self:
+    def __tensor_unflatten__(
+        cls, inner: dict[str, Any], facts: dict[str, Any], outer_size: Any, outer_stride: Any
+    ) -> Self:
         return cls(*(inner[name] for name in cls.parts), **facts)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """``linear`` multiplies as the type does it; all else is what ``__torch_dispatch__`` knows."""
+        """``linear`` multiplies as the type does it; all else is what ``__torch_dispatch__``
+        knows."""
         if func is _linear:
             return _applied(*args, **(kwargs or {}))
         with torch._C.DisableTorchFunctionSubclass():
@@ -80,24 +95,47 @@ class QuantizedTensor(torch.Tensor):
         if func in (aten.detach.default, aten.clone.default, aten.alias.default):
             return return_and_correct_aliasing(func, args, kwargs, self._with(func))
         if func is aten._to_copy.default:
-            dtype, where = kwargs.get("dtype"), {k: v for k, v in kwargs.items() if k in ("device", "non_blocking") and v is not None}
+            dtype, where = (
+                kwargs.get("dtype"),
+                {
+                    k: v
+                    for k, v in kwargs.items()
+                    if k in ("device", "non_blocking") and v is not None
+                },
+            )
             if dtype is not None and not dtype.is_floating_point:
-                raise not_offered(f"{cls.__name__}.to({dtype})", "it stands for floats; use dequantize() first")
-            return return_and_correct_aliasing(func, args, kwargs, self._with(lambda x: x.to(**where, copy=True), dtype or self.dtype))
+                raise not_offered(
+                    f"{cls.__name__}.to({dtype})", "it stands for floats; use dequantize() first"
+                )
+            return return_and_correct_aliasing(
+                func,
+                args,
+                kwargs,
+                self._with(lambda x: x.to(**where, copy=True), dtype or self.dtype),
+            )
         if func is aten.empty_like.default:
             device = kwargs.get("device")
-            return self._with(lambda x: torch.empty_like(x, device=device), kwargs.get("dtype") or self.dtype)
+            return self._with(
+                lambda x: torch.empty_like(x, device=device), kwargs.get("dtype") or self.dtype
+            )
         if func is aten.copy_.default and isinstance(self, QuantizedTensor):
             return self._copied_from(args[1])
-        raise not_offered(f"{func} of {cls.__name__}", "only copies and nn.functional.linear are; use dequantize() first")
+        raise not_offered(
+            f"{func} of {cls.__name__}",
+            "only copies and nn.functional.linear are; use dequantize() first",
+        )
 
     def _copied_from(self, other: torch.Tensor) -> Self:
         facts = {name: getattr(self, name) for name in self.facts}
         if tuple(other.shape) != tuple(self.shape):
-            raise RuntimeError(f"copy_: a tensor of shape {tuple(other.shape)} does not fit {self!r}")
+            raise RuntimeError(
+                f"copy_: a tensor of shape {tuple(other.shape)} does not fit {self!r}"
+            )
         if not isinstance(other, QuantizedTensor):
             other = type(self).of(other.to(self.dtype), **facts)
-        elif type(other) is not type(self) or facts != {name: getattr(other, name) for name in other.facts}:
+        elif type(other) is not type(self) or facts != {
+            name: getattr(other, name) for name in other.facts
+        }:
             raise RuntimeError(f"copy_: {other!r} does not fit {self!r}")
         for name in self.parts:
             getattr(self, name).copy_(getattr(other, name))
@@ -107,18 +145,28 @@ class QuantizedTensor(torch.Tensor):
 def _applied(input: torch.Tensor, weight: object, bias: torch.Tensor | None = None) -> torch.Tensor:
     """``nn.functional.linear`` with a quantised weight."""
     if not isinstance(weight, QuantizedTensor) or isinstance(input, QuantizedTensor):
-        raise not_offered("linear of a quantised input", "only the weight may be quantised; use dequantize() first")
+        raise not_offered(
+            "linear of a quantised input",
+            "only the weight may be quantised; use dequantize() first",
+        )
     if torch.is_autocast_enabled(input.device.type):
         dtype = torch.get_autocast_dtype(input.device.type)
         input, weight = input.to(dtype), weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
     if input.dtype != weight.dtype:
-        kinds = [t.dtype.scalar_name if hasattr(t.dtype, "scalar_name") else str(t.dtype) for t in (input, weight)]
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {kinds[0]} and {kinds[1]}")
+        kinds = [
+            t.dtype.scalar_name if hasattr(t.dtype, "scalar_name") else str(t.dtype)
+            for t in (input, weight)
+        ]
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {kinds[0]} and {kinds[1]}"
+        )
     if not input.ndim or input.shape[-1] != weight.shape[1]:
         shapes = f"{tuple(input.shape)} and {tuple(weight.shape)} (transposed)"
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied: {shapes}")
-    found = weight.times(input.reshape(-1, weight.shape[1])).reshape(*input.shape[:-1], weight.shape[0])
+    found = weight.times(input.reshape(-1, weight.shape[1])).reshape(
+        *input.shape[:-1], weight.shape[0]
+    )
     return found if bias is None else found + bias
 
 
@@ -128,8 +176,8 @@ class Int8Tensor(QuantizedTensor):
     Args:
         q: the integers, (N, K) of int8.
         scale: (N,) of the dtype that the matrix shall have.
-        dynamic: whether ``linear`` rounds its input to int8 as well, row by row, and multiplies integers. Less exact; faster where the
-            device multiplies integers faster than floats.
+        dynamic: whether ``linear`` rounds its input to int8 as well, row by row, and multiplies
+            integers. Less exact; faster where the device multiplies integers faster than floats.
 
     Example:
         >>> import jtorch as torch
@@ -181,7 +229,8 @@ class Int8Tensor(QuantizedTensor):
 
 
 class UInt4Tensor(QuantizedTensor):
-    """A matrix of four bits an element, in groups of columns with a scale and a zero each: ``(q - 8) * scale + zero``.
+    """A matrix of four bits an element, in groups of columns with a scale and a zero each:
+    ``(q - 8) * scale + zero``.
 
     Args:
         packed: two elements to a byte, the even columns in the lower half: (N, K / 2) of uint8.
@@ -215,23 +264,33 @@ class UInt4Tensor(QuantizedTensor):
         """Rounds a matrix: the smallest value of each group becomes 0 and the largest 15.
 
         Raises:
-            ValueError: if the columns are no multiple of the group, or the group is none of 32, 64, 128 and 256.
+            ValueError: if the columns are no multiple of the group, or the group is none of 32, 64,
+                128 and 256.
         """
         _check(weight, cls)
         if group not in (32, 64, 128, 256) or weight.shape[1] % group or weight.shape[0] % 16:
             shape = tuple(weight.shape)
-            raise ValueError(f"group (={group}) must be 32, 64, 128 or 256 and divide the columns, and 16 the rows, of {shape}")
+            raise ValueError(
+                f"group (={group}) must be 32, 64, 128 or 256 and divide the columns, and 16 the "
+                f"rows, of {shape}"
+            )
         with torch.no_grad():
             wide = weight.detach().to(torch.float32).reshape(weight.shape[0], -1, group)
             low, high = wide.amin(2, keepdim=True), wide.amax(2, keepdim=True)
             scale = ((high - low) / 15).clamp(min=_TINY)
             q = ((wide - low) / scale).round().clamp(0, 15).to(torch.int32).reshape(weight.shape)
-            found = torch.cat([scale, low + 8 * scale], 2).transpose(0, 1).contiguous().to(weight.dtype)
+            found = (
+                torch.cat([scale, low + 8 * scale], 2).transpose(0, 1).contiguous().to(weight.dtype)
+            )
             return cls(torch._convert_weight_to_int4pack_for_cpu(q, 2), found, group)
 
     def dequantize(self) -> torch.Tensor:
         """The ordinary tensor that this one stands for."""
-        both = torch.stack([self.packed & 15, self.packed >> 4], 2).reshape(self.shape[0], -1, self.group).to(torch.float32)
+        both = (
+            torch.stack([self.packed & 15, self.packed >> 4], 2)
+            .reshape(self.shape[0], -1, self.group)
+            .to(torch.float32)
+        )
         scale, zero = self.scale_and_zero.to(torch.float32).transpose(0, 1).unsqueeze(-1).unbind(2)
         return ((both - 8) * scale + zero).reshape(self.shape).to(self.dtype)
 
@@ -242,7 +301,10 @@ class UInt4Tensor(QuantizedTensor):
 
 def _check(weight: torch.Tensor, cls: type) -> None:
     if weight.ndim != 2 or weight.dtype not in (torch.float32, torch.bfloat16, torch.float16):
-        raise ValueError(f"{cls.__name__} is made of a matrix of float32, bfloat16 or float16, not of {weight.dtype} {tuple(weight.shape)}")
+        raise ValueError(
+            f"{cls.__name__} is made of a matrix of float32, bfloat16 or float16, not of "
+            f"{weight.dtype} {tuple(weight.shape)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -265,7 +327,8 @@ class Int8DynamicActivationInt8WeightConfig:
 
 @dataclass(frozen=True)
 class Int4WeightOnlyConfig:
-    """Weights of 4 bits, in groups of ``group_size`` columns; the arithmetic is that of the input's dtype."""
+    """Weights of 4 bits, in groups of ``group_size`` columns; the arithmetic is that of the input's
+    dtype."""
 
     group_size: int = 128
 
@@ -278,16 +341,23 @@ def _is_linear(module: torch.nn.Module, name: str) -> bool:  # noqa: ARG001
     return isinstance(module, torch.nn.Linear)
 
 
-def quantize_(model: torch.nn.Module, config: Any, filter_fn: Callable[[torch.nn.Module, str], bool] | None = None) -> None:
-    """Replaces the weights of a model's linear layers by quantised ones, for inference: they need no gradients.
+def quantize_(
+    model: torch.nn.Module,
+    config: Any,
+    filter_fn: Callable[[torch.nn.Module, str], bool] | None = None,
+) -> None:
+    """Replaces the weights of a model's linear layers by quantised ones, for inference: they need
+    no gradients.
 
     Args:
         model: the model, which is changed.
         config: one of the configurations here, or what has their method ``quantized``.
-        filter_fn: ``filter_fn(module, name)`` says which modules are changed; ``nn.Linear`` and its subclasses if it is not given.
+        filter_fn: ``filter_fn(module, name)`` says which modules are changed; ``nn.Linear`` and its
+            subclasses if it is not given.
 
     Raises:
-        ValueError: where a weight cannot be quantised so; the message names the layer. Layers before it are changed.
+        ValueError: where a weight cannot be quantised so; the message names the layer. Layers
+            before it are changed.
 
     Example:
         >>> import jtorch as torch

@@ -1,7 +1,9 @@
-"""``TensorLike``: Tensor's operators, methods and properties for types that are no tensors but have a ``__torch_function__``.
+"""``TensorLike``: Tensor's operators, methods and properties for types that are no tensors but have
+a ``__torch_function__``.
 
-The override protocol carries functions of the namespace to such a type. What Python itself looks up on an object, it does not carry:
-``x + 1``, ``x.sum()``, ``x.shape``. This base hands each of them to the protocol, as Tensor would.
+The override protocol carries functions of the namespace to such a type. What Python itself looks up
+on an object, it does not carry: ``x + 1``, ``x.sum()``, ``x.shape``. This base hands each of them
+to the protocol, as Tensor would.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ Tensor: Any = torch.Tensor
 
 
 def ask(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """What the handlers among the arguments, also in lists of them, answer to the call ``func(*args, **kwargs)``.
+    """What the handlers among the arguments, also in lists of them, answer to the call
+    ``func(*args, **kwargs)``.
 
     Raises:
         TypeError: if nobody answers.
@@ -30,10 +33,12 @@ def ask(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 class TensorLike:
-    """Base of duck types: operators call functions of ``torch``; methods and properties ask with those of Tensor.
+    """Base of duck types: operators call functions of ``torch``; methods and properties ask with
+    those of Tensor.
 
-    A subclass defines ``__torch_function__``, which gets ``torch.add`` for ``x + y``, ``torch.Tensor.sum`` for ``x.sum()`` and
-    ``torch.Tensor.shape.__get__`` for ``x.shape``. Its own methods and properties go before those of Tensor.
+    A subclass defines ``__torch_function__``, which gets ``torch.add`` for ``x + y``,
+    ``torch.Tensor.sum`` for ``x.sum()`` and ``torch.Tensor.shape.__get__`` for ``x.shape``. Its own
+    methods and properties go before those of Tensor.
 
     Examples:
         >>> import jtorch as torch
@@ -62,7 +67,9 @@ class TensorLike:
         return functools.partial(ask, found, self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name in dir(Tensor) if not name.startswith("_"))})
+        return sorted(
+            {*super().__dir__(), *(name for name in dir(Tensor) if not name.startswith("_"))}
+        )
 
     @property
     def requires_grad(self) -> Any:
@@ -91,7 +98,7 @@ class TensorLike:
     def data(self, value: Any) -> None:
         ask(Tensor.data.__set__, self, value)
 
-    # ---- arithmetic --------------------------------------------------------------------------------------------------------------
+    # ---- arithmetic ------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Any:
         return torch.add(self, other)
@@ -150,7 +157,7 @@ class TensorLike:
     def __abs__(self) -> Any:
         return torch.abs(self)
 
-    # ---- bits --------------------------------------------------------------------------------------------------------------------
+    # ---- bits ------------------------------------------------------------------------------------
 
     def __invert__(self) -> Any:
         return torch.bitwise_not(self)
@@ -185,7 +192,7 @@ class TensorLike:
     def __rrshift__(self, other: Any) -> Any:
         return torch.bitwise_right_shift(other, self)
 
-    # ---- comparison --------------------------------------------------------------------------------------------------------------
+    # ---- comparison ------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> Any:
         return torch.eq(self, other)
@@ -207,7 +214,7 @@ class TensorLike:
 
     __hash__ = object.__hash__  # by identity, although == compares elements
 
-    # ---- in place ----------------------------------------------------------------------------------------------------------------
+    # ---- in place --------------------------------------------------------------------------------
 
     def __iadd__(self, other: Any) -> Any:
         return ask(Tensor.add_, self, other)
@@ -248,7 +255,7 @@ class TensorLike:
     def __imatmul__(self, other: Any) -> Any:
         return ask(Tensor.__imatmul__, self, other)
 
-    # ---- items and conversion ----------------------------------------------------------------------------------------------------
+    # ---- items and conversion --------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
         return ask(Tensor.__getitem__, self, index)

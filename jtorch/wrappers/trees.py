@@ -1,4 +1,5 @@
-"""Wrapper types as trees with their data as leaves, for ``jax.jit``, ``jax.grad``, ``jax.vmap`` and ``torch.utils._pytree``."""
+"""Wrapper types as trees with their data as leaves, for ``jax.jit``, ``jax.grad``, ``jax.vmap`` and
+``torch.utils._pytree``."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Static:
             return NotImplemented
         try:
             return self.value is other.value or bool(self.value == other.value)
-        except (TypeError, ValueError, RuntimeError):  # arrays among the entries compare element by element
+        # arrays among the entries compare element by element
+        except (TypeError, ValueError, RuntimeError):
             return False
 
     def __hash__(self) -> int:
@@ -33,7 +35,9 @@ class Static:
         return repr(self.value)
 
 
-def register(cls: type, split: Callable[[Any], tuple[Any, Any]], join: Callable[[Any, Any], Any]) -> None:
+def register(
+    cls: type, split: Callable[[Any], tuple[Any, Any]], join: Callable[[Any, Any], Any]
+) -> None:
     """Registers a type: ``split(x) -> (data, rest)``, ``join(data, rest) -> x``."""
 
     def flatten(x: object) -> tuple[list[Any], Static]:
@@ -43,5 +47,9 @@ def register(cls: type, split: Callable[[Any], tuple[Any, Any]], join: Callable[
     def unflatten(children: Any, context: Static) -> Any:
         return join(next(iter(children)), context.value)
 
-    jax.tree_util.register_pytree_node(cls, flatten, lambda context, children: unflatten(children, context))
-    _pytree.register_pytree_node(cls, flatten, unflatten, serialized_type_name=f"{cls.__module__}.{cls.__qualname__}")
+    jax.tree_util.register_pytree_node(
+        cls, flatten, lambda context, children: unflatten(children, context)
+    )
+    _pytree.register_pytree_node(
+        cls, flatten, unflatten, serialized_type_name=f"{cls.__module__}.{cls.__qualname__}"
+    )

@@ -1,6 +1,8 @@
-"""``UnitTensor``: tensors with physical units, which go through arithmetic, functions and gradients and are checked on the way.
+"""``UnitTensor``: tensors with physical units, which go through arithmetic, functions and gradients
+and are checked on the way.
 
-Written as an outsider would: with the public namespace, ``TensorLike`` and the registry of the ``pint`` package (extra ``units``).
+Written as an outsider would: with the public namespace, ``TensorLike`` and the registry of the
+``pint`` package (extra ``units``).
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ class UnitError(ValueError):
 class UnitTensor(TensorLike):
     """A tensor with a unit.
 
-    Sums, comparisons and joins convert to the first operand's unit; products, quotients and powers have the unit that follows;
-    functions such as ``exp`` want numbers without dimension. Numbers and plain tensors have none. A gradient has the unit of what is
-    differentiated by that of its tensor. Functions whose effect on units is not defined are refused.
+    Sums, comparisons and joins convert to the first operand's unit; products, quotients and powers
+    have the unit that follows; functions such as ``exp`` want numbers without dimension. Numbers
+    and plain tensors have none. A gradient has the unit of what is differentiated by that of its
+    tensor. Functions whose effect on units is not defined are refused.
 
     Args:
         data: a tensor or what ``torch.as_tensor`` takes.
@@ -53,7 +56,7 @@ class UnitTensor(TensorLike):
         Traceback (most recent call last):
         ...
         jtorch.wrappers.units.UnitError: torch.add(): 'kilometer' ([length]) and 'minute' ([time]) do not go together
-    """
+    """  # noqa: E501
 
     __slots__ = ("_data", "_gradient_unit", "unit", "__weakref__")
 
@@ -108,7 +111,7 @@ def _name(func: Callable[..., object]) -> str:
     return resolve_name(func) or func.__name__
 
 
-# ---- units of operands -----------------------------------------------------------------------------------------------------------
+# ---- units of operands ---------------------------------------------------------------------------
 
 
 def _unit(x: object) -> Any:
@@ -116,7 +119,8 @@ def _unit(x: object) -> Any:
 
 
 def _factor(source: Any, target: Any, where: str) -> tuple[float, bool]:
-    """What to multiply numbers in one unit with, to have them in another; or to divide by, which is exact for whole factors."""
+    """What to multiply numbers in one unit with, to have them in another; or to divide by, which is
+    exact for whole factors."""
     if source == target:
         return 1.0, False
     quantity = _registry().Quantity
@@ -158,7 +162,9 @@ def _with_unit(result: object, unit: object) -> object:
     if isinstance(result, torch.Tensor):
         return UnitTensor(result, unit)
     if isinstance(result, (list, tuple)) and not isinstance(result, torch.Size):
-        return getattr(type(result), "_make", type(result))([_with_unit(item, unit) for item in result])
+        return getattr(type(result), "_make", type(result))(
+            [_with_unit(item, unit) for item in result]
+        )
     return result
 
 
@@ -172,13 +178,17 @@ def _first(args: Any) -> UnitTensor:
     raise UnitError("no operand has a unit")
 
 
-# ---- rules -----------------------------------------------------------------------------------------------------------------------
+# ---- rules ---------------------------------------------------------------------------------------
 # ``rule(func, *args, **kwargs)``. Which arguments are quantities is told by their names.
 
 
-def _bound(func: Callable[..., object], args: tuple[torch.Tensor | UnitTensor | int, ...], kwargs: Any) -> BoundArguments:
+def _bound(
+    func: Callable[..., object], args: tuple[torch.Tensor | UnitTensor | int, ...], kwargs: Any
+) -> BoundArguments:
     if kwargs.get("out") is not None:
-        raise NotImplementedError(f"{_name(func)}(out=...) with a UnitTensor: the unit of what is written to would change")
+        raise NotImplementedError(
+            f"{_name(func)}(out=...) with a UnitTensor: the unit of what is written to would change"
+        )
     return coverage.signature(func).bind(*args, **kwargs)
 
 
@@ -199,10 +209,14 @@ def _telling(func: Callable[..., object], *args: object, **kwargs: object) -> ob
     return func(*_numbers(args), **_numbers(kwargs))
 
 
-_QUANTITIES = frozenset("self input other tensors min max value src end prepend append x1 x2 mat tensor b".split())
+_QUANTITIES = frozenset(
+    "self input other tensors min max value src end prepend append x1 x2 mat tensor b".split()
+)
 
 
-def _together(func: Callable[..., object], args: tuple[UnitTensor, ...], kwargs: object) -> tuple[BoundArguments, object]:
+def _together(
+    func: Callable[..., object], args: tuple[UnitTensor, ...], kwargs: object
+) -> tuple[BoundArguments, object]:
     """All quantities in the first one's unit."""
     bound = _bound(func, args, kwargs)
     unit = _first(bound.arguments.values()).unit
@@ -223,7 +237,8 @@ def _same(func: Callable[..., object], *args: Any, **kwargs: object) -> object:
 
 
 def _comparing(func: Any, *args: Any, **kwargs: object) -> object:
-    """Quantities of one kind are compared: no unit. Equality of other kinds is false, as in Python."""
+    """Quantities of one kind are compared: no unit. Equality of other kinds is false, as in
+    Python."""
     bound, _ = _together(func, args, kwargs)
     return _run(func, bound)
 
@@ -240,7 +255,11 @@ def _in_place(func: Any, self: Any, *args: Any, **kwargs: object) -> UnitTensor:
 def _scaling(func: Callable[..., object], self: object, *args: object, **kwargs: object) -> object:
     """A quantity is changed by numbers without dimension, and returned."""
     one = _registry().Unit("")
-    func(_numbers(self), *[_converted(x, one, f"{_name(func)}()") if isinstance(x, UnitTensor) else x for x in args], **kwargs)
+    func(
+        _numbers(self),
+        *[_converted(x, one, f"{_name(func)}()") if isinstance(x, UnitTensor) else x for x in args],
+        **kwargs,
+    )
     return self
 
 
@@ -262,7 +281,11 @@ def _product(func: Callable[..., object], *args: Any, **kwargs: object) -> Any:
             if isinstance(item, UnitTensor):
                 unit = unit * item.unit
     for name, x in bound.arguments.items():
-        bound.arguments[name] = _converted(x, unit, f"{_name(func)}()") if name == "bias" and x is not None else _numbers(x)
+        bound.arguments[name] = (
+            _converted(x, unit, f"{_name(func)}()")
+            if name == "bias" and x is not None
+            else _numbers(x)
+        )
     return _with_unit(_run(func, bound), unit)
 
 
@@ -279,7 +302,11 @@ def _power(func: Callable[..., object], input: object, exponent: object) -> obje
         exponent = _converted(exponent, _registry().Unit(""), f"{_name(func)}()")
     if not isinstance(input, UnitTensor):
         return _with_unit(func(input, exponent), _registry().Unit(""))
-    power = exponent.item() if isinstance(exponent, torch.Tensor) and exponent.numel() == 1 else exponent
+    power = (
+        exponent.item()
+        if isinstance(exponent, torch.Tensor) and exponent.numel() == 1
+        else exponent
+    )
     if isinstance(power, torch.Tensor):
         if not input.unit.dimensionless:
             raise UnitError(f"{_name(func)}(): '{input.unit}' needs one exponent for all elements")
@@ -312,7 +339,7 @@ def _conversion(func: Callable[..., object], self: Any, *args: object, **kwargs:
     return self if result is self._data else _with_unit(result, self.unit)
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 _differentiated: ContextVar[object] = ContextVar("unit of what is differentiated", default=None)
 
@@ -338,13 +365,17 @@ def _note_gradients(leaf: UnitTensor) -> None:
         of = _differentiated.get()
         unit = (_registry().Unit("") if of is None else of) / own
         if units and units[0].dimensionality != unit.dimensionality:
-            raise UnitError(f"backward(): gradients in '{units[0]}' and '{unit}' do not go together")
+            raise UnitError(
+                f"backward(): gradients in '{units[0]}' and '{unit}' do not go together"
+            )
         units[:] = [unit]
 
     leaf._data.register_post_accumulate_grad_hook(note)
 
 
-def _requires_grad(func: Callable[..., object], self: UnitTensor, *args: object, **kwargs: object) -> object:
+def _requires_grad(
+    func: Callable[..., object], self: UnitTensor, *args: object, **kwargs: object
+) -> object:
     func(self._data, *args, **kwargs)
     if self._gradient_unit is None and self._data.requires_grad and self._data.is_leaf:
         _note_gradients(self)
@@ -368,50 +399,75 @@ def _set_grad(func: Callable[..., object], self: UnitTensor, value: object) -> N
         self._gradient_unit[:] = before or []
 
 
-def _backward(func: Callable[..., object], self: UnitTensor, gradient: object = None, **kwargs: object) -> None:
+def _backward(
+    func: Callable[..., object], self: UnitTensor, gradient: object = None, **kwargs: object
+) -> None:
     with _differentiating(self.unit * _unit(gradient)):
         func(self._data, gradient=_numbers(gradient), **_numbers(kwargs))
 
 
-def _autograd_grad(func: Any, outputs: Any, inputs: Any, grad_outputs: object = None, **kwargs: object) -> object:
+def _autograd_grad(
+    func: Any, outputs: Any, inputs: Any, grad_outputs: object = None, **kwargs: object
+) -> object:
     """One gradient for each input, in the outputs' unit by the input's."""
     if len({str(_unit(y).dimensionality) for y in outputs}) != 1:
-        raise UnitError("autograd.grad(): the outputs are of different dimensions, and their gradients would be added")
+        raise UnitError(
+            "autograd.grad(): the outputs are of different dimensions, and their gradients would "
+            "be added"
+        )
     unit = _unit(outputs[0])
     outputs = [_converted(y, unit, "autograd.grad()") for y in outputs]
     found = func(outputs, _numbers(inputs), grad_outputs=_numbers(grad_outputs), **kwargs)
-    return tuple([None if g is None else UnitTensor(g, unit / _unit(x)) for x, g in zip(inputs, found, strict=True)])
+    return tuple(
+        [
+            None if g is None else UnitTensor(g, unit / _unit(x))
+            for x, g in zip(inputs, found, strict=True)
+        ]
+    )
 
 
-# ---- which function has which rule -----------------------------------------------------------------------------------------------
+# ---- which function has which rule ---------------------------------------------------------------
 
-KEEPING = """abs absolute neg negative positive sum nansum mean nanmean median nanmedian mode std amax amin max min cummax cummin cumsum
-    aminmax quantile nanquantile kthvalue sort topk msort diff flip fliplr flipud roll rot90 t transpose swapaxes swapdims permute movedim
-    moveaxis reshape view view_as reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as broadcast_to repeat tile
-    repeat_interleave select narrow index_select gather take take_along_dim masked_select __getitem__ unbind split split_with_sizes chunk
-    tensor_split hsplit vsplit dsplit diagonal diag diag_embed diagflat tril triu trace clone detach contiguous atleast_1d atleast_2d
-    atleast_3d unfold ceil floor trunc fix round frac nan_to_num relu leaky_relu renorm pad dropout alpha_dropout zeros_like
-    empty_like T mT H mH real imag data __reversed__ avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d
-    adaptive_avg_pool2d adaptive_avg_pool3d interpolate norm linalg.norm linalg.vector_norm linalg.matrix_norm linalg.svdvals
-    linalg.eigvalsh""".split()
-SAME = """add sub subtract rsub maximum minimum fmax fmin hypot fmod remainder cat concat concatenate stack hstack vstack dstack
-    column_stack row_stack where clamp clip clamp_min clamp_max __radd__ __rsub__ lerp masked_fill dist block_diag broadcast_tensors
+KEEPING = """abs absolute neg negative positive sum nansum mean nanmean median nanmedian mode std
+    amax amin max min cummax cummin cumsum aminmax quantile nanquantile kthvalue sort topk msort
+    diff flip fliplr flipud roll rot90 t transpose swapaxes swapdims permute movedim moveaxis
+    reshape view view_as reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as
+    broadcast_to repeat tile repeat_interleave select narrow index_select gather take take_along_dim
+    masked_select __getitem__ unbind split split_with_sizes chunk tensor_split hsplit vsplit dsplit
+    diagonal diag diag_embed diagflat tril triu trace clone detach contiguous atleast_1d atleast_2d
+    atleast_3d unfold ceil floor trunc fix round frac nan_to_num relu leaky_relu renorm pad dropout
+    alpha_dropout zeros_like empty_like T mT H mH real imag data __reversed__ avg_pool1d avg_pool2d
+    avg_pool3d max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d interpolate norm linalg.norm linalg.vector_norm linalg.matrix_norm
+    linalg.svdvals linalg.eigvalsh""".split()
+SAME = """add sub subtract rsub maximum minimum fmax fmin hypot fmod remainder cat concat
+    concatenate stack hstack vstack dstack column_stack row_stack where clamp clip clamp_min
+    clamp_max __radd__ __rsub__ lerp masked_fill dist block_diag broadcast_tensors
     combinations""".split()
-IN_PLACE = "add_ sub_ subtract_ clamp_ clip_ clamp_min_ clamp_max_ copy_ masked_fill_ fill_ remainder_ fmod_ __iadd__ __isub__".split()
-SCALING = "mul_ multiply_ div_ divide_ true_divide_ neg_ negative_ abs_ absolute_ zero_ round_ floor_ ceil_ trunc_ __imul__".split()
-COMPARING = """eq ne lt le gt ge not_equal less less_equal greater greater_equal equal allclose isclose isin __contains__ searchsorted
-    bucketize""".split()
-PURE = """exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh arcsin arccos arctan arcsinh
-    arccosh arctanh sigmoid logit erf erfc erfinv lgamma digamma softmax log_softmax logsumexp softplus gelu silu elu selu mish celu
-    sinc cumprod logcumsumexp xlogy special.entr binary_cross_entropy binary_cross_entropy_with_logits kl_div cross_entropy nll_loss
-    special.ndtr logaddexp logaddexp2 softsign tanhshrink logsigmoid""".split()
-PRODUCT = """mul multiply matmul mm bmm mv dot vdot inner outer ger kron cross linalg.cross linalg.vecdot linalg.matmul linalg.multi_dot
-    tensordot chain_matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d __rmul__ __rmatmul__""".split()
-TELLING = """sign sgn signbit isnan isinf isfinite isposinf isneginf isreal argmax argmin argsort count_nonzero nonzero logical_not
-    logical_and logical_or logical_xor any all ones_like shape size dim ndim ndimension numel nelement dtype device layout requires_grad
-    is_leaf grad_fn storage_offset data_ptr is_contiguous is_floating_point is_complex element_size itemsize nbytes is_sparse
-    is_nested is_cuda is_cpu is_meta __len__ type is_conj is_neg retains_grad get_device output_nr
-    is_quantized retain_grad stride""".split()
+IN_PLACE = (
+    "add_ sub_ subtract_ clamp_ clip_ clamp_min_ clamp_max_ copy_ masked_fill_ fill_ remainder_ "
+    "fmod_ __iadd__ __isub__"
+).split()
+SCALING = (
+    "mul_ multiply_ div_ divide_ true_divide_ neg_ negative_ abs_ absolute_ zero_ round_ floor_ "
+    "ceil_ trunc_ __imul__"
+).split()
+COMPARING = """eq ne lt le gt ge not_equal less less_equal greater greater_equal equal allclose
+    isclose isin __contains__ searchsorted bucketize""".split()
+PURE = """exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh
+    atanh arcsin arccos arctan arcsinh arccosh arctanh sigmoid logit erf erfc erfinv lgamma digamma
+    softmax log_softmax logsumexp softplus gelu silu elu selu mish celu sinc cumprod logcumsumexp
+    xlogy special.entr binary_cross_entropy binary_cross_entropy_with_logits kl_div cross_entropy
+    nll_loss special.ndtr logaddexp logaddexp2 softsign tanhshrink logsigmoid""".split()
+PRODUCT = """mul multiply matmul mm bmm mv dot vdot inner outer ger kron cross linalg.cross
+    linalg.vecdot linalg.matmul linalg.multi_dot tensordot chain_matmul linear conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d conv_transpose3d __rmul__ __rmatmul__""".split()
+TELLING = """sign sgn signbit isnan isinf isfinite isposinf isneginf isreal argmax argmin argsort
+    count_nonzero nonzero logical_not logical_and logical_or logical_xor any all ones_like shape
+    size dim ndim ndimension numel nelement dtype device layout requires_grad is_leaf grad_fn
+    storage_offset data_ptr is_contiguous is_floating_point is_complex element_size itemsize nbytes
+    is_sparse is_nested is_cuda is_cpu is_meta __len__ type is_conj is_neg retains_grad get_device
+    output_nr is_quantized retain_grad stride""".split()
 CONVERSIONS = "to double float half bfloat16 cpu cuda type_as".split()
 
 _found: dict[object, Callable[..., object]] = {}
@@ -422,17 +478,21 @@ def _rules() -> dict[Any, Callable[..., Any]]:
     if _found:
         return _found
     groups: list[tuple[Any, Callable[..., Any]]] = [
-        (KEEPING, _keeping), (SAME, _same), (COMPARING, _comparing), (PURE, _pure), (PRODUCT, _product), (TELLING, _telling),
-        (IN_PLACE, _in_place), (SCALING, _scaling), (CONVERSIONS, _conversion), ("div divide true_divide", _quotient),
-        ("__rtruediv__", _reflected_quotient), ("pow float_power __pow__", _power), ("sqrt", _raising(0.5)), ("square", _raising(2)),
-        ("rsqrt", _raising(-0.5)), ("reciprocal", _raising(-1)), ("var", _raising(2)), ("linalg.inv inverse", _raising(-1)),
-        ("prod", _prod), ("__setitem__", _set_item), ("requires_grad_", _requires_grad), ("grad", _grad), ("Tensor.backward", _backward),
+        (KEEPING, _keeping), (SAME, _same), (COMPARING, _comparing), (PURE, _pure),
+        (PRODUCT, _product), (TELLING, _telling), (IN_PLACE, _in_place), (SCALING, _scaling),
+        (CONVERSIONS, _conversion), ("div divide true_divide", _quotient),
+        ("__rtruediv__", _reflected_quotient), ("pow float_power __pow__", _power),
+        ("sqrt", _raising(0.5)), ("square", _raising(2)), ("rsqrt", _raising(-0.5)),
+        ("reciprocal", _raising(-1)), ("var", _raising(2)), ("linalg.inv inverse", _raising(-1)),
+        ("prod", _prod), ("__setitem__", _set_item), ("requires_grad_", _requires_grad),
+        ("grad", _grad), ("Tensor.backward", _backward),
     ]  # fmt: skip
     for names, rule in groups:
         _found.update(dict.fromkeys(coverage.named(names), rule))
     for func in coverage.named("mse_loss"):
         _found[func] = lambda func, input, target, *args, **kwargs: _with_unit(
-            func(_numbers(input), _converted(target, _unit(input), "mse_loss()"), *args, **kwargs), _unit(input) ** 2
+            func(_numbers(input), _converted(target, _unit(input), "mse_loss()"), *args, **kwargs),
+            _unit(input) ** 2,
         )
     for func in coverage.named("l1_loss"):
         _found[func] = _loss
@@ -449,10 +509,14 @@ def _format(func: Callable[..., object], self: UnitTensor, spec: str) -> str:
     return f"{func(self._data, spec)} {self.unit}" if spec else repr(self)
 
 
-def _loss(func: Callable[..., object], input: object, target: object, *args: object, **kwargs: object) -> object:
+def _loss(
+    func: Callable[..., object], input: object, target: object, *args: object, **kwargs: object
+) -> object:
     unit = _first((input, target)).unit
     where = f"{_name(func)}()"
-    return _with_unit(func(_converted(input, unit, where), _converted(target, unit, where), *args, **kwargs), unit)
+    return _with_unit(
+        func(_converted(input, unit, where), _converted(target, unit, where), *args, **kwargs), unit
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,13 @@ HALF = torch.bfloat16
 def test_functions_choose_their_precision():
     x = torch.ones(3, 3)
     with torch.autocast("cpu"):
-        assert (x @ x).dtype is torch.mm(x, x).dtype is x.matmul(x).dtype is torch.nn.Linear(3, 2)(x).dtype is HALF
+        assert (
+            (x @ x).dtype
+            is torch.mm(x, x).dtype
+            is x.matmul(x).dtype
+            is torch.nn.Linear(3, 2)(x).dtype
+            is HALF
+        )
         assert x.exp().dtype is torch.float32
         assert torch.nn.functional.mse_loss(x.to(HALF), x.to(HALF)).dtype is torch.float32
         assert torch.cat([x, x.to(HALF)]).dtype is torch.float32
@@ -45,7 +51,10 @@ def test_gradients_have_the_parameters_dtype():
 
 
 def test_unknown_device_types():
-    with pytest.raises(RuntimeError, match=r"Expected one of cpu, cuda, .* device type at start of device string: toaster"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Expected one of cpu, cuda, .* device type at start of device string: toaster",
+    ):
         torch.autocast("toaster")
     with pytest.warns(UserWarning, match="target dtype is not supported"):
         assert not torch.autocast("cpu", dtype=torch.float32)._enabled
@@ -90,8 +99,13 @@ def test_recurrent_modules_take_the_lower_precision():
         with torch.autocast("cpu"):
             of_half = made(x[0].bfloat16())
         assert (of_half[0] if isinstance(of_half, tuple) else of_half).dtype is torch.bfloat16
-    with torch.autocast("cpu"):  # the state decides, as nothing but products is in the lower precision
-        assert torch.nn.LSTMCell(2, 2)(x[0])[1].dtype is torch.nn.GRUCell(2, 2)(x[0]).dtype is torch.float32
+    # the state decides, as nothing but products is in the lower precision
+    with torch.autocast("cpu"):
+        assert (
+            torch.nn.LSTMCell(2, 2)(x[0])[1].dtype
+            is torch.nn.GRUCell(2, 2)(x[0]).dtype
+            is torch.float32
+        )
 
 
 def test_products_of_vectors_keep_their_precision():
@@ -149,7 +163,9 @@ def test_scalers_travel_between_steps():
     optimizer = torch.optim.SGD([weight], 0.1)
     scaler.scale(weight.sum()).backward()
     scaler.unscale_(optimizer)
-    with pytest.raises(AssertionError, match="may only be pickled at the beginning of an iteration"):
+    with pytest.raises(
+        AssertionError, match="may only be pickled at the beginning of an iteration"
+    ):
         pickle.dumps(scaler)
     scaler.step(optimizer)
     scaler.update()
@@ -165,8 +181,14 @@ def test_scales_of_scalers_that_libraries_wrote():
     found, inverse = torch.zeros(1), torch.tensor(0.5)
     grads = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, 3.0], dtype=torch.float16)]
     assert torch._amp_foreach_non_finite_check_and_unscale_(grads, found, inverse) is None
-    assert [g.tolist() for g in grads] == [[1, 2], [0.5, 1.5]] and found.item() == 0 and grads[1].dtype is torch.float16
-    torch._amp_foreach_non_finite_check_and_unscale_([torch.tensor([1.0, float("inf")])], found, inverse)
+    assert (
+        [g.tolist() for g in grads] == [[1, 2], [0.5, 1.5]]
+        and found.item() == 0
+        and grads[1].dtype is torch.float16
+    )
+    torch._amp_foreach_non_finite_check_and_unscale_(
+        [torch.tensor([1.0, float("inf")])], found, inverse
+    )
     assert found.item() == 1
     for wrong, words in (
         ((torch.zeros(2), inverse), "found_inf must be a 1-element"),
@@ -175,7 +197,9 @@ def test_scales_of_scalers_that_libraries_wrote():
         with pytest.raises(RuntimeError, match=words):
             torch._amp_foreach_non_finite_check_and_unscale_(grads, *wrong)
     with pytest.raises(NotImplementedError, match="'Long'"):
-        torch._amp_foreach_non_finite_check_and_unscale_([torch.ones(2, dtype=torch.int64)], found, inverse)
+        torch._amp_foreach_non_finite_check_and_unscale_(
+            [torch.ones(2, dtype=torch.int64)], found, inverse
+        )
 
     scale, steps = torch.tensor(4.0), torch.tensor(0, dtype=torch.int32)
     seen = []
@@ -185,7 +209,8 @@ def test_scales_of_scalers_that_libraries_wrote():
     assert seen == [(4, 1), (8, 0), (4, 0)]
     scale.fill_(3e38)
     torch._amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 1)
-    assert scale.item() == torch.tensor(3e38).item() and steps.item() == 0  # what would be infinite stays
+    # what would be infinite stays
+    assert scale.item() == torch.tensor(3e38).item() and steps.item() == 0
     with pytest.raises(RuntimeError, match="growth_tracker must be an int tensor"):
         torch._amp_update_scale_(scale, steps.long(), torch.tensor(0.0), 2.0, 0.5, 1)
 
@@ -193,7 +218,8 @@ def test_scales_of_scalers_that_libraries_wrote():
 def test_types_of_devices_that_autocast_knows():
     assert all(torch.amp.is_autocast_available(kind) for kind in ("cpu", "cpu:0", "cuda:1", "ipu"))
     assert not torch.amp.is_autocast_available("meta")
-    for wrong, kind, words in (("not a real device", RuntimeError, "Invalid device string"), ("bad", RuntimeError, "Expected one of cpu, "),
+    for wrong, kind, words in (("not a real device", RuntimeError, "Invalid device string"),
+                               ("bad", RuntimeError, "Expected one of cpu, "),
                                (None, TypeError, "must be str, not NoneType")):  # fmt: skip
         with pytest.raises(kind, match=words):
             torch.amp.is_autocast_available(wrong)

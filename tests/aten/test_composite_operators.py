@@ -1,4 +1,5 @@
-"""Operators that PyTorch writes with others: what handlers are told, and what of them is left to export and decompositions."""
+"""Operators that PyTorch writes with others: what handlers are told, and what of them is left to
+export and decompositions."""
 
 from __future__ import annotations
 
@@ -33,7 +34,10 @@ def test_an_operator_that_its_own_parts_call_is_taken_apart_in_handlers_too():
     seen.answer, x = squares, torch.tensor([3.0])
     with seen:
         out = aten.square(x)
-    assert out.tolist() == [9.0] and seen.names == ["aten.pow.Tensor_Scalar", "aten.pow.Tensor_Scalar"]
+    assert out.tolist() == [9.0] and seen.names == [
+        "aten.pow.Tensor_Scalar",
+        "aten.pow.Tensor_Scalar",
+    ]
 
 
 def test_one_kernel_without_an_own_way_of_writing_it_stays_the_operator():
@@ -62,4 +66,7 @@ def test_gradients_go_through_the_parts():
     with Seen() as seen:
         y = aten.square(x).sum()
     y.backward()
-    assert seen.names == ["aten.pow.Tensor_Scalar", "aten.sum.default"] and x.grad.tolist() == [4.0, 6.0]
+    assert seen.names == ["aten.pow.Tensor_Scalar", "aten.sum.default"] and x.grad.tolist() == [
+        4.0,
+        6.0,
+    ]

@@ -1,4 +1,5 @@
-"""Tables of decompositions: what is read from kernels computes the same with operators of the core set, and what the tables mean."""
+"""Tables of decompositions: what is read from kernels computes the same with operators of the core
+set, and what the tables mean."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from jtorch.export import Dim, default_decompositions, export
 from jtorch.fx.experimental.proxy_tensor import make_fx
 
 aten = torch.ops.aten
-#: Operators of PyTorch's core set, and the conversion, which is in its tables of core operators under another name.
+#: Operators of PyTorch's core set, and the conversion, which is in its tables of core operators
+#: under another name.
 CORE = set(
-    """abs acos acosh add amax amin any arange asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clone
-    cos cosh cumsum div eq erf exp expand expm1 flip floor fmod full ge gt isinf isnan le log log1p logical_and logical_not logical_or
-    logical_xor lt maximum minimum mul ne neg permute pow prod round rsqrt sigmoid sign sin sinh slice sqrt squeeze sub sum tan tanh view
-    where _to_copy""".split()
+    """abs acos acosh add amax amin any arange asin asinh atan atan2 atanh bitwise_and bitwise_not
+    bitwise_or bitwise_xor bmm cat ceil clone cos cosh cumsum div eq erf exp expand expm1 flip floor
+    fmod full ge gt isinf isnan le log log1p logical_and logical_not logical_or logical_xor lt
+    maximum minimum mul ne neg permute pow prod round rsqrt sigmoid sign sin sinh slice sqrt squeeze
+    sub sum tan tanh view where _to_copy""".split()
 )
 
 
@@ -30,30 +33,43 @@ def operator(name: str):
     return getattr(getattr(aten, packet), overload or "default")
 
 
-X, Y = torch.tensor([[0.5, -1.5, 2.0], [-0.25, 3.0, 0.0]]), torch.tensor([[1.0, 0.5, -2.0], [0.75, 0.25, 1.5]])
+X, Y = (
+    torch.tensor([[0.5, -1.5, 2.0], [-0.25, 3.0, 0.0]]),
+    torch.tensor([[1.0, 0.5, -2.0], [0.75, 0.25, 1.5]]),
+)
 P = torch.tensor([[0.1, 0.5, 0.9], [0.25, 0.75, 0.3]])
 B = torch.tensor([[True, False, True], [False, True, True]])
 #: Arguments for those that take others than tensors of one shape, and numbers.
 SAMPLES = {
-    "_log_softmax_backward_data": (X, Y, 1, torch.float32), "_softmax_backward_data": (X, Y, 1, torch.float32),
-    "_safe_softmax": (X, 1), "elu_backward": (X, 1.0, 1.0, 1.0, False, Y), "leaky_relu_backward": (X, Y, 0.1, False),
-    "mse_loss_backward": (X, X, Y, 0), "smooth_l1_loss_backward": (X, X, Y, 0, 1.0), "huber_loss_backward": (X, X, Y, 0, 1.0),
-    "binary_cross_entropy_backward": (X, P, P, None, 0), "binary_cross_entropy": (P, P),
-    "logsumexp": (X, [1]), "baddbmm": (torch.ones(2, 2, 2), torch.ones(2, 2, 3), torch.ones(2, 3, 2)),
-    "addr": (torch.ones(2, 3), X[:, 0], X[0]), "mv": (X, X[0]), "dot": (X[0], Y[0]), "roll": (X, [1], [1]), "all.dim": (B, 1),
-    "all.default": (B,), "all.dims": (B, [0, 1]), "all": (B,), "std.dim": (X, [1]), "var.dim": (X, [1]), "std_mean.dim": (X, [1]),
-    "var_mean.dim": (X, [1]), "norm.ScalarOpt_dim": (X, 2, [1]), "channel_shuffle": (torch.rand(1, 4, 2, 2), 2),
-    "pixel_shuffle": (torch.rand(1, 4, 2, 2), 2), "pixel_unshuffle": (torch.rand(1, 1, 4, 4), 2), "transpose_copy.int": (X, 0, 1),
-    "unsqueeze_copy": (X, 0), "expand_copy": (X, [2, 2, 3]),
-    "where.ScalarSelf": (B, 1.0, X), "where.ScalarOther": (B, X, 1.0), "where.Scalar": (B, 1.0, 2.0),
+    "_log_softmax_backward_data": (X, Y, 1, torch.float32),
+    "_softmax_backward_data": (X, Y, 1, torch.float32), "_safe_softmax": (X, 1),
+    "elu_backward": (X, 1.0, 1.0, 1.0, False, Y), "leaky_relu_backward": (X, Y, 0.1, False),
+    "mse_loss_backward": (X, X, Y, 0), "smooth_l1_loss_backward": (X, X, Y, 0, 1.0),
+    "huber_loss_backward": (X, X, Y, 0, 1.0), "binary_cross_entropy_backward": (X, P, P, None, 0),
+    "binary_cross_entropy": (P, P), "logsumexp": (X, [1]),
+    "baddbmm": (torch.ones(2, 2, 2), torch.ones(2, 2, 3),
+                                       torch.ones(2, 3, 2)),
+    "addr": (torch.ones(2, 3), X[:, 0], X[0]), "mv": (X, X[0]), "dot": (X[0], Y[0]),
+    "roll": (X, [1], [1]), "all.dim": (B, 1), "all.default": (B,), "all.dims": (B, [0, 1]),
+    "all": (B,), "std.dim": (X, [1]), "var.dim": (X, [1]), "std_mean.dim": (X, [1]),
+    "var_mean.dim": (X, [1]), "norm.ScalarOpt_dim": (X, 2, [1]),
+    "channel_shuffle": (torch.rand(1, 4, 2, 2), 2), "pixel_shuffle": (torch.rand(1, 4, 2, 2), 2),
+    "pixel_unshuffle": (torch.rand(1, 1, 4, 4), 2), "transpose_copy.int": (X, 0, 1),
+    "unsqueeze_copy": (X, 0), "expand_copy": (X, [2, 2, 3]), "where.ScalarSelf": (B, 1.0, X),
+    "where.ScalarOther": (B, X, 1.0), "where.Scalar": (B, 1.0, 2.0),
 
-    "reflection_pad1d": (X[None], [1, 1]), "replication_pad1d": (X[None], [1, 1]), "native_dropout_backward": (X, B, 2.0),
-    "upsample_nearest2d": (torch.rand(1, 1, 2, 2), [4, 4]), "prelu": (X, Y), "logit": (P,), "special_logit": (P,), "logit_backward": (X, P),
-    "arccosh": (torch.ones(2) * 2,), "arctanh": (P,), "t_copy": (X,), "divide.Scalar_mode": (X, 2.0),
-    "native_layer_norm_backward": (X, Y, [3], torch.ones(2, 1), torch.ones(2, 1), torch.ones(3), torch.ones(3), [True, True, True]),
-    "native_group_norm_backward": (X, Y, torch.ones(2, 1), torch.ones(2, 1), torch.ones(3), 2, 3, 1, 1, [True, True, True]),
-    "native_batch_norm_backward": (X, Y, torch.ones(3), None, None, torch.ones(3), torch.ones(3), True, 1e-5, [True, True, True]),
-    "multiply.Tensor": (X, Y), "isin.Scalar_Tensor": (1.0, X), "linalg_cross": (X, Y), "softplus_backward": (X, Y, 1.0, 20.0),
+    "reflection_pad1d": (X[None], [1, 1]), "replication_pad1d": (X[None], [1, 1]),
+    "native_dropout_backward": (X, B, 2.0), "upsample_nearest2d": (torch.rand(1, 1, 2, 2), [4, 4]),
+    "prelu": (X, Y), "logit": (P,), "special_logit": (P,), "logit_backward": (X, P),
+    "arccosh": (torch.ones(2) * 2,), "arctanh": (P,), "t_copy": (X,),
+    "divide.Scalar_mode": (X, 2.0), "native_layer_norm_backward": (X, Y, [3], torch.ones(2, 1),
+        torch.ones(2, 1), torch.ones(3), torch.ones(3), [True, True, True]),
+    "native_group_norm_backward": (X, Y, torch.ones(2, 1), torch.ones(2, 1), torch.ones(3), 2, 3, 1,
+                                   1, [True, True, True]),
+    "native_batch_norm_backward": (X, Y, torch.ones(3), None, None, torch.ones(3), torch.ones(3),
+                                   True, 1e-5, [True, True, True]),
+    "multiply.Tensor": (X, Y), "isin.Scalar_Tensor": (1.0, X), "linalg_cross": (X, Y),
+    "softplus_backward": (X, Y, 1.0, 20.0),
 }  # fmt: skip
 MODES = {"divide.Scalar_mode": {"rounding_mode": "trunc"}}
 
@@ -83,18 +99,26 @@ def test_what_is_read_from_a_kernel_computes_the_same(name: str) -> None:
 
     def call(*given):
         place = iter(given)
-        return by_kernel(func)(*[next(place) if isinstance(x, torch.Tensor) else x for x in args], **kwargs)
+        return by_kernel(func)(
+            *[next(place) if isinstance(x, torch.Tensor) else x for x in args], **kwargs
+        )
 
     graph = make_fx(call)(*tensors)
     found, wanted = [[x] if isinstance(x, torch.Tensor) else x for x in (graph(*tensors), wanted)]
     for a, b in zip(found, wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
-    used = {n.target._opname for n in graph.graph.nodes if n.op == "call_function" and hasattr(n.target, "_opname")}
+    used = {
+        n.target._opname
+        for n in graph.graph.nodes
+        if n.op == "call_function" and hasattr(n.target, "_opname")
+    }
     assert used <= CORE, used - CORE
 
 
 def test_random_values_are_not_made_constants() -> None:
-    assert not {"rrelu", "bernoulli", "native_dropout", "dropout"} & {n.partition(".")[0] for n in BY_KERNEL}
+    assert not {"rrelu", "bernoulli", "native_dropout", "dropout"} & {
+        n.partition(".")[0] for n in BY_KERNEL
+    }
 
 
 class Net(nn.Module):
@@ -117,7 +141,12 @@ def test_programs_with_sizes_that_vary_are_decomposed() -> None:
     found = program.run_decompositions()
     x = torch.randn(7, 3)
     torch.testing.assert_close(found.module()(x), net(x))
-    assert not {"aten.celu.default", "aten.huber_loss.default", "aten.logsumexp.default", "aten.linear.default"} & set(targets(found))
+    assert not {
+        "aten.celu.default",
+        "aten.huber_loss.default",
+        "aten.logsumexp.default",
+        "aten.linear.default",
+    } & set(targets(found))
 
 
 def test_an_operator_that_is_taken_out_of_the_table_stays() -> None:
@@ -127,7 +156,9 @@ def test_an_operator_that_is_taken_out_of_the_table_stays() -> None:
     kept = targets(program.run_decompositions(table))
     assert {"aten.linear.default", "aten.huber_loss.default"} <= set(kept)
     assert "aten.celu.default" not in kept
-    assert {"aten.linear.default", "aten.layer_norm.default"} <= set(targets(program.run_decompositions({})))
+    assert {"aten.linear.default", "aten.layer_norm.default"} <= set(
+        targets(program.run_decompositions({}))
+    )
 
 
 def test_the_table_is_whole_from_the_start() -> None:

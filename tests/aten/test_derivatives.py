@@ -1,4 +1,5 @@
-"""Derivatives as operators stand with the functions, where operators are but names: here each name is looked up."""
+"""Derivatives as operators stand with the functions, where operators are but names: here each name
+is looked up."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ from jtorch._src.ops import _derivatives
 from jtorch._src.ops._derivatives import STATED, Stated
 
 FOLDERS = [Path(inspect.getfile(torch)).parent / "_src" / name for name in ("ops", "composites")]
-STATING = [path for folder in FOLDERS for path in sorted(folder.glob("*.py")) if "_derivatives import" in path.read_text()]
+STATING = [
+    path
+    for folder in FOLDERS
+    for path in sorted(folder.glob("*.py"))
+    if "_derivatives import" in path.read_text()
+]
 
 
 def operator(path: str) -> OpOverload:
@@ -38,10 +44,18 @@ def test_formulas_take_what_their_operator_has(stated: Stated) -> None:
     for path in stated.operators:
         schema = operator(path)._schema
         results = {"result", "result_"} | {f"result{i}" for i in range(1, len(schema.returns))}
-        known = {"g", "grads", "node", "wants"} | results | {n for a in schema.arguments for n in (a.name, f"{a.name}_")}
+        known = (
+            {"g", "grads", "node", "wants"}
+            | results
+            | {n for a in schema.arguments for n in (a.name, f"{a.name}_")}
+        )
         for operands, formula in stated.formulas.items():
             assert set(operands.split("__")) <= {a.name for a in schema.arguments}
-            names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
+            names = [
+                p.name
+                for p in inspect.signature(formula).parameters.values()
+                if p.default is p.empty
+            ]
             assert set(names) <= known, path
 
 
@@ -50,25 +64,54 @@ def test_operators_and_parts_that_formulas_name_exist(path: Path) -> None:
     named = 0
     tree = ast.parse(path.read_text())
     matrices = {  # where ``A`` is a parameter
-        n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and any(a.arg == "A" for a in f.args.args) for n in ast.walk(f)
+        n
+        for f in ast.walk(tree)
+        if isinstance(f, ast.FunctionDef) and any(a.arg == "A" for a in f.args.args)
+        for n in ast.walk(f)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute) or (node in matrices and ast.unparse(node).startswith("A.")):
+        if not isinstance(node, ast.Attribute) or (
+            node in matrices and ast.unparse(node).startswith("A.")
+        ):
             continue
         if isinstance(node.value, ast.Name) and node.value.id == "D":
             assert callable(getattr(formulas, node.attr)), ast.unparse(node)
             named += 1
-        elif isinstance(node.value, ast.Attribute) and isinstance(node.value.value, ast.Name) and node.value.value.id in ("A", "aten"):
-            assert isinstance(operator(f"{node.value.attr}.{node.attr}"), OpOverload), ast.unparse(node)
+        elif (
+            isinstance(node.value, ast.Attribute)
+            and isinstance(node.value.value, ast.Name)
+            and node.value.value.id in ("A", "aten")
+        ):
+            assert isinstance(operator(f"{node.value.attr}.{node.attr}"), OpOverload), ast.unparse(
+                node
+            )
             named += 1
     assert named
 
 
 #: Operands that have no derivative: places, conditions, and what PyTorch does not differentiate by.
-CONSTANT = {"atol", "attn_mask", "condition", "index", "indices", "mask", "noise", "pos_weight", "rtol", "running_mean", "running_var"}
+CONSTANT = {
+    "atol",
+    "attn_mask",
+    "condition",
+    "index",
+    "indices",
+    "mask",
+    "noise",
+    "pos_weight",
+    "rtol",
+    "running_mean",
+    "running_var",
+}
 CONSTANT_OF = (
-    {name: {"target", "weight"} for name in ("nll_loss_forward.default", "nll_loss2d_forward.default")}
-    | {name: {"weight"} for name in ("binary_cross_entropy.default", "binary_cross_entropy_with_logits.default")}
+    {
+        name: {"target", "weight"}
+        for name in ("nll_loss_forward.default", "nll_loss2d_forward.default")
+    }
+    | {
+        name: {"weight"}
+        for name in ("binary_cross_entropy.default", "binary_cross_entropy_with_logits.default")
+    }
     | {"soft_margin_loss.default": {"target"}}
 )
 
@@ -78,7 +121,8 @@ def test_all_operands_that_have_a_derivative_have_a_formula(stated: Stated) -> N
     having = {name for operands in stated.formulas for name in operands.split("__")}
     for path in stated.operators:
         operands = {a.name for a in operator(path)._schema.arguments if "Tensor" in str(a.type)}
-        assert operands - having <= CONSTANT | CONSTANT_OF.get(path, set()), path  # others would get none, in silence
+        # others would get none, in silence
+        assert operands - having <= CONSTANT | CONSTANT_OF.get(path, set()), path
 
 
 def test_a_name_that_was_called_is_the_operator_itself() -> None:

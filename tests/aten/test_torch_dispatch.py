@@ -1,4 +1,5 @@
-"""``__torch_dispatch__``: wrapper classes, the order of asking, modes, and what handlers may return."""
+"""``__torch_dispatch__``: wrapper classes, the order of asking, modes, and what handlers may
+return."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def answering(answer: Any) -> Any:
     return Answer
 
 
-# ---- instances -------------------------------------------------------------------------------------------------------------------
+# ---- instances -----------------------------------------------------------------------------------
 
 
 def test_metadata_costs_no_memory():
@@ -49,7 +50,9 @@ def test_strides_and_offset_are_those_given():
 def test_refusals_of_construction():
     with pytest.raises(TypeError, match="Sub must define __torch_dispatch__"):
         torch.Tensor._make_wrapper_subclass(type("Sub", (torch.Tensor,), {}), (2,))
-    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"
+    ):
         torch.Tensor._make_wrapper_subclass(wrapper(), (2,), dtype=torch.int64, requires_grad=True)
 
 
@@ -59,7 +62,8 @@ def test_instances_of_inference_mode():
         w = W(torch.ones(2, 2))
         assert w.is_inference() and (w + 1).is_inference() and w.t().is_inference()
     assert w.is_inference() and not W(torch.ones(2)).is_inference()
-    assert not w.t().is_inference() and torch.nn.Parameter(w).requires_grad  # a view made outside is an ordinary tensor
+    # a view made outside is an ordinary tensor
+    assert not w.t().is_inference() and torch.nn.Parameter(w).requires_grad
     with pytest.raises(RuntimeError, match="requires_grad=True on inference tensor"):
         w.requires_grad_()
 
@@ -129,12 +133,14 @@ def test_traceable_classes():
     assert pd.is_traceable_wrapper_subclass(p)
     assert not pd.is_traceable_wrapper_subclass(W(torch.ones(1)))
     assert not pd.is_traceable_wrapper_subclass(torch.ones(1))
-    assert pd.transform_subclass(p, lambda name, t: t * 3 if name == "elem" else None).elem.tolist() == [3.0, 6.0]
+    assert pd.transform_subclass(
+        p, lambda name, t: t * 3 if name == "elem" else None
+    ).elem.tolist() == [3.0, 6.0]
     with pytest.raises(RuntimeError, match="to have shape equal to"):
         pd.transform_subclass(p, lambda name, t: t[:1])
 
 
-# ---- asking ----------------------------------------------------------------------------------------------------------------------
+# ---- asking --------------------------------------------------------------------------------------
 
 
 def test_spellings_are_one_operator():
@@ -148,7 +154,13 @@ def test_spellings_are_one_operator():
 def test_arguments_are_those_of_the_schema():
     W = wrapper()
     x = W(torch.ones(2, 3))
-    torch.sum(x, dim=1, keepdim=True), torch.sum(x, axis=0), torch.add(x, x, alpha=2), x.view(3, 2), x.permute(1, 0)
+    (
+        torch.sum(x, dim=1, keepdim=True),
+        torch.sum(x, axis=0),
+        torch.add(x, x, alpha=2),
+        x.view(3, 2),
+        x.permute(1, 0),
+    )
     given = [(args[1:], kwargs) for _, args, kwargs in W.log]
     assert given[0] == (([1], True), {})
     assert given[1] == (([0],), {})
@@ -196,7 +208,11 @@ def test_types_and_order():
         pass
 
     t = torch.ones(1)
-    with pytest.raises(TypeError, match=r"(?s)Multiple dispatch failed for 'torch\._ops\.aten\.cat\.default'; all __torch_dispatch__ .*A"):
+    with pytest.raises(
+        TypeError,
+        match=r"(?s)Multiple dispatch failed for 'torch\._ops\.aten\.cat\.default'; all "
+        r"__torch_dispatch__ .*A",
+    ):
         torch.cat([A(t), t, B(t)])
     assert seen == [("B", ("B", "A")), ("A", ("B", "A"))]
 
@@ -275,7 +291,7 @@ def test_views_share_the_version():
     assert w.elem.tolist() == [[1.0, 1.0], [0.0, 0.0]]
 
 
-# ---- modes -----------------------------------------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 
 
 def test_modes_see_plain_tensors_and_factories():
@@ -284,7 +300,9 @@ def test_modes_see_plain_tensors_and_factories():
 
     class Args(pd.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append((str(func), types, list(args[0]) if isinstance(args[0], list) else args[0], kwargs))
+            seen.append(
+                (str(func), types, list(args[0]) if isinstance(args[0], list) else args[0], kwargs)
+            )
             return func(*args, **(kwargs or {}))
 
     with Noting(log):
@@ -293,8 +311,18 @@ def test_modes_see_plain_tensors_and_factories():
     with Args():
         torch.zeros(2, 3, dtype=torch.int64), torch.arange(3), torch.empty(1), torch.tensor([1.0])
     cpu = torch.device("cpu")
-    assert seen[0] == ("aten.zeros.default", (), [2, 3], {"dtype": torch.int64, "device": cpu, "pin_memory": False})
-    assert [s[0] for s in seen] == ["aten.zeros.default", "aten.arange.default", "aten.empty.memory_format", "aten.lift_fresh.default"]
+    assert seen[0] == (
+        "aten.zeros.default",
+        (),
+        [2, 3],
+        {"dtype": torch.int64, "device": cpu, "pin_memory": False},
+    )
+    assert [s[0] for s in seen] == [
+        "aten.zeros.default",
+        "aten.arange.default",
+        "aten.empty.memory_format",
+        "aten.lift_fresh.default",
+    ]
     torch.ones(1)
     assert len(seen) == 4
 
@@ -361,9 +389,13 @@ def test_mode_before_class_and_declining():
     asked.clear()
     with pytest.raises(TypeError, match=r"(?s)mode object <the mode>"), Mode(True):
         x + torch.ones(1)
-    with pytest.raises(TypeError, match=r"(?s)aten\.mul\.Tensor.*mode object <the mode>"), Mode(True):
+    with (
+        pytest.raises(TypeError, match=r"(?s)aten\.mul\.Tensor.*mode object <the mode>"),
+        Mode(True),
+    ):
         torch.mul(x, 2)
-    assert asked[-2:] == [("aten.mul.Tensor", (W,)), ("aten.mul.Tensor", ())]  # the class's own call is seen by the mode
+    # the class's own call is seen by the mode
+    assert asked[-2:] == [("aten.mul.Tensor", (W,)), ("aten.mul.Tensor", ())]
     assert pd._get_current_dispatch_mode_stack() == []
 
 
@@ -399,7 +431,13 @@ def test_refused_handlers_of_modes():
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             return 1
 
-    with pytest.raises(RuntimeError, match="Defining your mode's `__torch_dispatch__` as a classmethod is not supported"), Wrong():
+    with (
+        pytest.raises(
+            RuntimeError,
+            match="Defining your mode's `__torch_dispatch__` as a classmethod is not supported",
+        ),
+        Wrong(),
+    ):
         torch.ones(1)
     with pytest.raises(NotImplementedError), pd.TorchDispatchMode():
         torch.ones(1)
@@ -411,7 +449,9 @@ def test_modes_belong_to_their_thread():
     log: list[str] = []
     found: list[Any] = []
     with Noting(log):
-        thread = threading.Thread(target=lambda: found.append((torch.ones(1) + 1, pd._get_current_dispatch_mode())))
+        thread = threading.Thread(
+            target=lambda: found.append((torch.ones(1) + 1, pd._get_current_dispatch_mode()))
+        )
         thread.start()
         thread.join()
     assert log == []
@@ -448,7 +488,7 @@ def test_a_function_handler_is_asked_before():
     assert type(r) is Both
 
 
-# ---- below autograd --------------------------------------------------------------------------------------------------------------
+# ---- below autograd ------------------------------------------------------------------------------
 
 
 def test_nothing_is_recorded_inside_a_handler():
@@ -482,7 +522,9 @@ def test_return_and_correct_aliasing():
 class Follower(torch.Tensor):
     @staticmethod
     def __new__(cls, inner, requires_grad=False):
-        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), requires_grad=requires_grad)
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, strides=inner.stride(), requires_grad=requires_grad
+        )
         made.inner = inner
         return made
 
@@ -490,7 +532,9 @@ class Follower(torch.Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         given = tree_map(lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs))
-        out = tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*given[0], **given[1]))
+        out = tree_map(
+            lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*given[0], **given[1])
+        )
         return pd.return_and_correct_aliasing(func, args, kwargs, out)
 
 
@@ -514,11 +558,18 @@ def test_views_of_wrappers_lie_in_their_storage(requires_grad):
     ],
 )
 def test_wrappers_follow_changes_of_their_size(change, shape):
-    x, plain = Follower(torch.arange(6.0).reshape(2, 3), True), torch.arange(6.0).reshape(2, 3).requires_grad_()
+    x, plain = (
+        Follower(torch.arange(6.0).reshape(2, 3), True),
+        torch.arange(6.0).reshape(2, 3).requires_grad_(),
+    )
     y, expected = x * 2, plain * 2
     assert change(y) is y
     change(expected)
-    assert tuple(y.shape) == shape and y.stride() == expected.stride() and y.inner.tolist() == expected.tolist()
+    assert (
+        tuple(y.shape) == shape
+        and y.stride() == expected.stride()
+        and y.inner.tolist() == expected.tolist()
+    )
     weights = torch.arange(1.0, y.numel() + 1).reshape(shape)
     (found,) = torch.autograd.grad((y * Follower(weights)).sum(), x)
     (wanted,) = torch.autograd.grad((expected * weights).sum(), plain)
@@ -640,7 +691,9 @@ def test_wrappers_show_what_they_are_told_and_that_they_are_parameters() -> None
             return made
 
         @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             found = func(*[a.inner if isinstance(a, Held) else a for a in args], **(kwargs or {}))
             return Held(found) if isinstance(found, torch.Tensor) else found
 
@@ -648,13 +701,18 @@ def test_wrappers_show_what_they_are_told_and_that_they_are_parameters() -> None
             return super().__repr__(tensor_contents=f"inner={self.inner}")
 
     assert repr(Held(torch.ones(1))) == "Held(inner=tensor([1.]))"
-    assert repr(torch.nn.Parameter(Held(torch.ones(1)))) == "Parameter(Held(inner=tensor([1.]), requires_grad=True))"
+    assert (
+        repr(torch.nn.Parameter(Held(torch.ones(1))))
+        == "Parameter(Held(inner=tensor([1.]), requires_grad=True))"
+    )
 
 
 def test_results_that_are_not_what_was_written_to() -> None:
     W = wrapper()
     x = W(torch.tensor([-1.0, 2.0]))
-    assert torch.allclose(torch.nn.functional.rrelu(x).elem, torch.tensor([-(1 / 8 + 1 / 3) / 2, 2.0]))
+    assert torch.allclose(
+        torch.nn.functional.rrelu(x).elem, torch.tensor([-(1 / 8 + 1 / 3) / 2, 2.0])
+    )
 
     @torch.library.custom_op("tests_dispatch::doubled_into", mutates_args={"out"})
     def doubled_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""Autograd above ``__torch_dispatch__``: history on wrappers, backward operators, and gradients that are wrappers."""
+"""Autograd above ``__torch_dispatch__``: history on wrappers, backward operators, and gradients
+that are wrappers."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ def test_history_is_the_wrappers():
     W = wrapper()
     x = leaf(W, 3.0)
     y = x * x
-    assert (x.is_leaf, y.is_leaf, y.requires_grad, y.elem.requires_grad) == (True, False, True, False)
+    assert (x.is_leaf, y.is_leaf, y.requires_grad, y.elem.requires_grad) == (
+        True,
+        False,
+        True,
+        False,
+    )
     assert y.grad_fn.name() == "MulBackward0"
     assert x.exp().grad_fn.name() == "ExpBackward0"
     with torch.no_grad():
@@ -156,7 +162,11 @@ def test_any_other_function_has_right_gradients(name):
 
 def test_second_derivatives():
     W = wrapper()
-    for f, second in ((lambda x: x**3, 12.0), (torch.exp, 7.389056), (lambda x: torch.logcumsumexp(x * x, 0), 2.0)):
+    for f, second in (
+        (lambda x: x**3, 12.0),
+        (torch.exp, 7.389056),
+        (lambda x: torch.logcumsumexp(x * x, 0), 2.0),
+    ):
         x = leaf(W, 2.0)
         (g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
         assert g.requires_grad
@@ -232,7 +242,13 @@ def test_modes_see_backward_only_around_it():
     w = torch.ones(4, 3, requires_grad=True)
     with Noting(forward):
         y = F.linear(p, w).relu().sum()
-    assert forward == ["aten.t.default", "aten.mm.default", "aten.relu.default", "aten.detach.default", "aten.sum.default"]
+    assert forward == [
+        "aten.t.default",
+        "aten.mm.default",
+        "aten.relu.default",
+        "aten.detach.default",
+        "aten.sum.default",
+    ]
     y.backward()
     assert len(forward) == 5
     assert p.grad.tolist() == [[4.0] * 3] * 2
@@ -241,7 +257,15 @@ def test_modes_see_backward_only_around_it():
     with Noting(backward):
         z.backward()
     assert sorted(operators(backward)) == sorted(
-        ["ones_like.default", "expand.default", "threshold_backward.default", "mm.default", "mm.default", "add_.Tensor", "add_.Tensor"]
+        [
+            "ones_like.default",
+            "expand.default",
+            "threshold_backward.default",
+            "mm.default",
+            "mm.default",
+            "add_.Tensor",
+            "add_.Tensor",
+        ]
         + ["t.default"] * 4
     )
     assert p.grad.tolist() == [[8.0] * 3] * 2
@@ -271,12 +295,19 @@ def test_in_place_history():
     y.mul_(3).add_(1)
     y.sum().backward()
     assert x.grad.elem.tolist() == [3.0, 3.0]
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="a leaf Variable that requires grad is being used in an in-place operation",
+    ):
         x.add_(1)
     z = x * 1
     w = z.pow(2)
     z.add_(1)
-    with pytest.raises(RuntimeError, match=r"\[torch\.FloatTensor \[2\]\], which is output 0 of Add, is at version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"\[torch\.FloatTensor \[2\]\], which is output 0 of Add, is at version 1; expected "
+        r"version 0",
+    ):
         w.sum().backward()
 
 
@@ -390,7 +421,8 @@ def test_kept_gradients_are_copies():
     W.log.clear()
     y.sum().backward()
     assert [n.removeprefix("aten.") for n in names(W.log)] == [
-        "sum.default", "ones_like.default", "expand.default", "clone.default", "mul.Tensor", "detach.default"
+        "sum.default", "ones_like.default", "expand.default", "clone.default", "mul.Tensor",
+        "detach.default"
     ]  # fmt: skip
     assert y.grad.elem.tolist() == [1.0, 1.0]
 
@@ -439,12 +471,18 @@ def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
     W = wrapper()
     weight = torch.tensor([0.3, 0.7])
     loss = F.binary_cross_entropy_with_logits if logits else F.binary_cross_entropy
-    for options in ({}, {"weight": weight, "reduction": "sum"}, *([{"pos_weight": weight}] if logits else [])):
+    for options in (
+        {},
+        {"weight": weight, "reduction": "sum"},
+        *([{"pos_weight": weight}] if logits else []),
+    ):
         found = []
         for make in (lambda t: t, W):
             x, y = make(torch.tensor([0.25, 0.5])), make(torch.tensor([0.75, 0.5]))
             y.requires_grad_()
-            loss(x, y, **{k: make(v) if k.endswith("weight") else v for k, v in options.items()}).backward()
+            loss(
+                x, y, **{k: make(v) if k.endswith("weight") else v for k, v in options.items()}
+            ).backward()
             found.append(y.grad)
         assert torch.allclose(found[0], getattr(found[1], "elem", found[1]))
 
@@ -460,12 +498,16 @@ def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
     ],
 )
 def test_normalizing_takes_the_epsilon_of_the_call(call):
-    x, w, b = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 3), (6,), (6,))]
+    x, w, b = [
+        torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 3), (6,), (6,))
+    ]
     out = call(x, w, b)
     g = torch.randn(out.shape, dtype=torch.float64)
     wanted = torch.autograd.grad(out, (x, w, b), g, allow_unused=True, create_graph=True)
     with torch.utils._python_dispatch.BaseTorchDispatchMode():
-        found = torch.autograd.grad(call(x, w, b), (x, w, b), g, allow_unused=True, create_graph=True)
+        found = torch.autograd.grad(
+            call(x, w, b), (x, w, b), g, allow_unused=True, create_graph=True
+        )
     for one, other in zip(found, wanted, strict=True):
         assert (one is None) == (other is None) and (one is None or torch.allclose(one, other))
     again, second = [torch.autograd.grad(t[0].square().sum(), x)[0] for t in (found, wanted)]
@@ -497,7 +539,8 @@ def test_transformations_of_wrappers():
     log = W.log
     log.clear()
     torch.vmap(lambda row: row * W(x))(rows)
-    assert operators(log) == ["mul.Tensor"] and log[0][1][0].shape == (2, 3)  # the class sees all examples
+    # the class sees all examples
+    assert operators(log) == ["mul.Tensor"] and log[0][1][0].shape == (2, 3)
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -511,17 +554,41 @@ def test_views_of_wrappers_know_their_base(requires_grad):
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("grid_sampler_2d_backward.default", lambda x: F.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2), align_corners=False)),
+        (
+            "grid_sampler_2d_backward.default",
+            lambda x: F.grid_sample(
+                x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2), align_corners=False
+            ),
+        ),
         (
             "grid_sampler_3d_backward.default",
-            lambda x: F.grid_sample(x.view(1, 1, 2, 2, 2), torch.zeros(1, 1, 2, 2, 3), align_corners=False),
+            lambda x: F.grid_sample(
+                x.view(1, 1, 2, 2, 2), torch.zeros(1, 1, 2, 2, 3), align_corners=False
+            ),
         ),
-        ("adaptive_max_pool3d_backward.default", lambda x: F.adaptive_max_pool3d(x.view(1, 2, 2, 2), 1)),
-        ("reflection_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "reflect")),
-        ("replication_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "replicate")),
-        ("upsample_trilinear3d_backward.default", lambda x: F.interpolate(x.view(1, 1, 2, 2, 2), 3, mode="trilinear")),
+        (
+            "adaptive_max_pool3d_backward.default",
+            lambda x: F.adaptive_max_pool3d(x.view(1, 2, 2, 2), 1),
+        ),
+        (
+            "reflection_pad3d_backward.default",
+            lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "reflect"),
+        ),
+        (
+            "replication_pad3d_backward.default",
+            lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "replicate"),
+        ),
+        (
+            "upsample_trilinear3d_backward.default",
+            lambda x: F.interpolate(x.view(1, 1, 2, 2, 2), 3, mode="trilinear"),
+        ),
         ("soft_margin_loss_backward.default", lambda x: F.soft_margin_loss(x, torch.ones(8))),
-        ("gather.default", lambda x: F.max_unpool2d(x.view(1, 2, 2, 2), torch.tensor([0, 2, 8, 10] * 2).view(1, 2, 2, 2), 2)),
+        (
+            "gather.default",
+            lambda x: F.max_unpool2d(
+                x.view(1, 2, 2, 2), torch.tensor([0, 2, 8, 10] * 2).view(1, 2, 2, 2), 2
+            ),
+        ),
     ],
 )
 def test_gradients_of_windows_are_operators(name, call):

@@ -17,8 +17,8 @@ class Duck:
 
 D = Duck()
 OPTIONS = {
-    "grad_outputs": None, "retain_graph": None, "create_graph": False, "only_inputs": True, "allow_unused": False,
-    "is_grads_batched": False, "materialize_grads": False,
+    "grad_outputs": None, "retain_graph": None, "create_graph": False, "only_inputs": True,
+    "allow_unused": False, "is_grads_batched": False, "materialize_grads": False,
 }  # fmt: skip
 
 
@@ -26,7 +26,11 @@ def test_single_operands_become_tuples():
     assert torch.autograd.grad(D, D) == (torch.autograd.grad, (Duck,), ((D,), (D,)), OPTIONS)
     given = {"grad_tensors": None, "retain_graph": None, "create_graph": False, "inputs": None}
     assert torch.autograd.backward(D) == (torch.autograd.backward, (Duck,), ((D,),), given)
-    assert torch.autograd.backward((D,), D, inputs=[D])[3] == {**given, "grad_tensors": D, "inputs": (D,)}
+    assert torch.autograd.backward((D,), D, inputs=[D])[3] == {
+        **given,
+        "grad_tensors": D,
+        "inputs": (D,),
+    }
 
 
 def test_any_operand_counts_and_exact_tensor_is_listed():
@@ -59,7 +63,10 @@ def test_modes_see_both():
     with Mode():
         (g,) = torch.autograd.grad(y, x)
         torch.autograd.backward(z)
-    assert seen == [(torch.autograd.grad, (torch.Tensor,)), (torch.autograd.backward, (torch.Tensor,))]
+    assert seen == [
+        (torch.autograd.grad, (torch.Tensor,)),
+        (torch.autograd.backward, (torch.Tensor,)),
+    ]
     assert g.tolist() == x.grad.tolist() == [1]
 
 
@@ -81,7 +88,9 @@ def test_iterators_of_operands_are_read_once() -> None:
     def loss() -> Any:
         return layer(torch.ones(1, 2)).sum()
 
-    named = torch.autograd.grad((t for t in [loss()]), layer.parameters(), grad_outputs=iter([torch.tensor(2.0)]))
+    named = torch.autograd.grad(
+        (t for t in [loss()]), layer.parameters(), grad_outputs=iter([torch.tensor(2.0)])
+    )
     assert [g.tolist() for g in named] == [[[2.0, 2.0]], [2.0]]
     torch.autograd.backward(iter([loss()]))
     assert layer.bias.grad.tolist() == [1.0]

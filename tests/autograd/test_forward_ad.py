@@ -1,4 +1,5 @@
-"""Forward mode: tangents through operations, views, in-place writes, custom functions, and together with walking back."""
+"""Forward mode: tangents through operations, views, in-place writes, custom functions, and together
+with walking back."""
 
 from __future__ import annotations
 
@@ -92,9 +93,13 @@ def test_backward_through_a_tangent() -> None:
         value, derivative = fwAD.unpack_dual(y)
     torch.testing.assert_close(derivative, 3 * a**2 * b * w)
     ours = torch.autograd.grad(derivative.sum() + 2 * value.sum(), [a, b, w], create_graph=True)
-    theirs = torch.autograd.grad((3 * a**2 * b * w).sum() + 2 * (a**3 * w).sum(), [a, b, w], create_graph=True)
+    theirs = torch.autograd.grad(
+        (3 * a**2 * b * w).sum() + 2 * (a**3 * w).sum(), [a, b, w], create_graph=True
+    )
     torch.testing.assert_close(ours, theirs)
-    again, expected = (torch.autograd.grad(g[0].sum() + g[2].sum(), [a, b, w]) for g in (ours, theirs))
+    again, expected = (
+        torch.autograd.grad(g[0].sum() + g[2].sum(), [a, b, w]) for g in (ours, theirs)
+    )
     torch.testing.assert_close(again, expected)
 
 
@@ -108,11 +113,26 @@ def test_forward_over_backward() -> None:
 
 def test_levels_nest_with_other_transformations() -> None:
     one = torch.ones(3)
-    assert jvp(lambda a: jvp(lambda b: b**3, (a,), (one,))[1], (x(),), (t(),))[1].tolist() == [6.0, -12.0, 36.0]
+    assert jvp(lambda a: jvp(lambda b: b**3, (a,), (one,))[1], (x(),), (t(),))[1].tolist() == [
+        6.0,
+        -12.0,
+        36.0,
+    ]
     assert jvp(grad(lambda a: (a**3).sum()), (x(),), (t(),))[1].tolist() == [6.0, -12.0, 36.0]
-    assert grad(lambda a: jvp(lambda b: (b**3).sum(), (a,), (t(),))[1])(x()).tolist() == [6.0, -12.0, 36.0]
-    assert vmap(lambda u: jvp(lambda a: a**2, (x(),), (u,))[1])(torch.eye(3)).tolist() == torch.diag(2 * x()).tolist()
-    assert jvp(lambda a: vmap(lambda b: b * a.sum())(a), (x(),), (one,))[1].tolist() == [6.0 + 3, 6.0 + 6, 6.0 + 9]
+    assert grad(lambda a: jvp(lambda b: (b**3).sum(), (a,), (t(),))[1])(x()).tolist() == [
+        6.0,
+        -12.0,
+        36.0,
+    ]
+    assert (
+        vmap(lambda u: jvp(lambda a: a**2, (x(),), (u,))[1])(torch.eye(3)).tolist()
+        == torch.diag(2 * x()).tolist()
+    )
+    assert jvp(lambda a: vmap(lambda b: b * a.sum())(a), (x(),), (one,))[1].tolist() == [
+        6.0 + 3,
+        6.0 + 6,
+        6.0 + 9,
+    ]
     assert jacfwd(lambda a: a**2)(x()).tolist() == torch.diag(2 * x()).tolist()
     assert hessian(lambda a: (a**3).sum())(x()).tolist() == torch.diag(6 * x()).tolist()
     value, push = linearize(lambda a: a**3, x())
@@ -161,14 +181,21 @@ def test_draws_have_tangents_that_are_zero_or_none_at_all() -> None:
     p = torch.full((3,), 0.5)
     with fwAD.dual_level():
         d = fwAD.make_dual(p, torch.ones(3))
-        draws = [torch.bernoulli, torch.poisson, lambda x: torch.normal(x, 1.0), lambda x: torch.normal(1.0, x)]
+        draws = [
+            torch.bernoulli,
+            torch.poisson,
+            lambda x: torch.normal(x, 1.0),
+            lambda x: torch.normal(1.0, x),
+        ]
         for f in [*draws, lambda x: torch.normal(x, x)]:
             assert fwAD.unpack_dual(f(d)).tangent.tolist() == [0.0, 0.0, 0.0]
         for words, f in {
             "aten::bernoulli that does not support it.": lambda: torch.bernoulli(d, 0.5),
             "aten::binomial that": lambda: torch.binomial(d, p),
             "aten::_sample_dirichlet that": lambda: torch._sample_dirichlet(d),
-            "_standard_gamma that does not support it because it has not been implemented yet": lambda: torch._standard_gamma(d),
+            "_standard_gamma that does not support it because it has not been implemented yet": lambda: (  # noqa: E501
+                torch._standard_gamma(d)
+            ),
             "aten::heaviside that": lambda: torch.heaviside(d, d),
             "geqrf that does not support it because": lambda: torch.geqrf(d.expand(3, 3)),
         }.items():
@@ -180,9 +207,13 @@ def test_running_statistics_take_no_tangents() -> None:
     x, p = torch.tensor([[1.0], [3.0]]), torch.ones(1)
     with fwAD.dual_level():
         d, s = fwAD.make_dual(x, x), fwAD.make_dual(p, p)
-        with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
+        with pytest.raises(
+            RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"
+        ):
             torch.nn.functional.batch_norm(d, s, p)
-        with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
+        with pytest.raises(
+            RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"
+        ):
             torch.nn.functional.batch_norm(x, p, s, weight=s)
         assert fwAD.unpack_dual(torch.nn.functional.batch_norm(x, s, p)).tangent is None
 
@@ -198,7 +229,11 @@ def test_a_table_scaled_down_keeps_its_tangent() -> None:
 def test_gradients_of_tangents_at_infinity() -> None:
     """The value's own gradient is absent, not zero, which times infinity would be NaN."""
     x = torch.tensor([1.0, float("inf"), float("nan")])
-    assert grad(lambda v: jvp(lambda w: w * w, (v,), (torch.ones(3),))[1].sum())(x).tolist() == [2.0, 2.0, 2.0]
+    assert grad(lambda v: jvp(lambda w: w * w, (v,), (torch.ones(3),))[1].sum())(x).tolist() == [
+        2.0,
+        2.0,
+        2.0,
+    ]
 
 
 class _Square(torch.autograd.Function):
@@ -226,11 +261,29 @@ def test_gradients_of_functions_of_ones_own_have_tangents() -> None:
     """Gradients asked for inside of forward mode were without tangents."""
     x, one = torch.tensor(X), torch.ones(3)
     assert jvp(grad(lambda v: _Square.apply(v).sum()), (x,), (one,))[1].tolist() == [2.0, 2.0, 2.0]
-    assert jvp(grad(lambda v: _Square.apply(v * v).sum()), (x,), (one,))[1].tolist() == [12.0, 48.0, 108.0]
-    assert jvp(grad(lambda v: (_Square.apply(v) * v).sum()), (x,), (one,))[1].tolist() == [6.0, 12.0, 18.0]
-    assert hessian(lambda v: _Square.apply(v).sum())(x).tolist() == [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
-    assert jacfwd(grad(lambda v: _Square.apply(v * v).sum()))(x).diagonal().tolist() == [12.0, 48.0, 108.0]
-    assert grad(lambda v: jvp(lambda w: _Square.apply(w * w), (v,), (one,))[1].sum())(x).tolist() == [12.0, 48.0, 108.0]
+    assert jvp(grad(lambda v: _Square.apply(v * v).sum()), (x,), (one,))[1].tolist() == [
+        12.0,
+        48.0,
+        108.0,
+    ]
+    assert jvp(grad(lambda v: (_Square.apply(v) * v).sum()), (x,), (one,))[1].tolist() == [
+        6.0,
+        12.0,
+        18.0,
+    ]
+    assert hessian(lambda v: _Square.apply(v).sum())(x).tolist() == [
+        [2.0, 0.0, 0.0],
+        [0.0, 2.0, 0.0],
+        [0.0, 0.0, 2.0],
+    ]
+    assert jacfwd(grad(lambda v: _Square.apply(v * v).sum()))(x).diagonal().tolist() == [
+        12.0,
+        48.0,
+        108.0,
+    ]
+    assert grad(lambda v: jvp(lambda w: _Square.apply(w * w), (v,), (one,))[1].sum())(
+        x
+    ).tolist() == [12.0, 48.0, 108.0]
 
 
 class Marked(torch.Tensor):
@@ -260,9 +313,15 @@ def test_subclasses_with_tangents(cls):
     with fwAD.dual_level():
         d = fwAD.make_dual(x, t)
         found = fwAD.unpack_dual(f(d))
-        assert type(d) is type(found.primal) is type(found.tangent) is cls and found.tangent.tolist() == [2, 4]
+        assert type(d) is type(found.primal) is type(
+            found.tangent
+        ) is cls and found.tangent.tolist() == [2, 4]
         d.mul_(3)
-        assert fwAD.unpack_dual(d).tangent.tolist() == [3, 3] and x.tolist() == [3, 6] and t.tolist() == [3, 3]
+        assert (
+            fwAD.unpack_dual(d).tangent.tolist() == [3, 3]
+            and x.tolist() == [3, 6]
+            and t.tolist() == [3, 3]
+        )
         assert type(fwAD.make_dual(torch.ones(2), t.as_subclass(cls))) is cls
     x = torch.tensor([1.0, 2.0]).as_subclass(cls)
     value, tangent = torch.func.jvp(f, (x,), (torch.ones(2),))

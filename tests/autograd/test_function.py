@@ -1,4 +1,5 @@
-"""``autograd.Function``: the classes of PyTorch's page on extending autograd, contexts, errors, transformations."""
+"""``autograd.Function``: the classes of PyTorch's page on extending autograd, contexts, errors,
+transformations."""
 
 from __future__ import annotations
 
@@ -55,7 +56,11 @@ class MulConstant(Function):
 
 
 def doubles(*size: int) -> Any:
-    return torch.linspace(0.5, 2.0, steps=torch.Size(size).numel(), dtype=torch.float64).reshape(size).requires_grad_()
+    return (
+        torch.linspace(0.5, 2.0, steps=torch.Size(size).numel(), dtype=torch.float64)
+        .reshape(size)
+        .requires_grad_()
+    )
 
 
 def test_linear() -> None:
@@ -71,9 +76,19 @@ def test_linear() -> None:
 
 def test_constant() -> None:
     x = doubles(3)
-    assert gradcheck(lambda a: MulConstant.apply(a, 5.0), x, check_forward_ad=True, check_batched_grad=True)
-    assert torch.func.vmap(lambda a: MulConstant.apply(a, 5.0))(torch.ones(2, 3)).tolist() == [[5.0] * 3] * 2
-    assert torch.func.vmap(torch.func.grad(lambda a: MulConstant.apply(a, 5.0).sum()))(torch.ones(2, 3)).tolist() == [[5.0] * 3] * 2
+    assert gradcheck(
+        lambda a: MulConstant.apply(a, 5.0), x, check_forward_ad=True, check_batched_grad=True
+    )
+    assert (
+        torch.func.vmap(lambda a: MulConstant.apply(a, 5.0))(torch.ones(2, 3)).tolist()
+        == [[5.0] * 3] * 2
+    )
+    assert (
+        torch.func.vmap(torch.func.grad(lambda a: MulConstant.apply(a, 5.0).sum()))(
+            torch.ones(2, 3)
+        ).tolist()
+        == [[5.0] * 3] * 2
+    )
 
 
 def test_own_rule_for_vmap() -> None:
@@ -156,7 +171,9 @@ def test_saved_tensors_pass_through_hooks() -> None:
             return 3 * ctx.saved_tensors[0] ** 2 * g
 
     x = torch.ones(2, requires_grad=True)
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t * 2, lambda t: log.append("unpack") or t):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: log.append("pack") or t * 2, lambda t: log.append("unpack") or t
+    ):
         y = Cube.apply(x)
     y.sum().backward()
     assert (log, x.grad.tolist()) == (["pack", "unpack"], [12.0, 12.0])
@@ -182,11 +199,19 @@ def test_gradients_inside_vmap_of_functions_with_a_rule_of_their_own() -> None:
             return x * y, 0
 
     x, y = torch.arange(6.0).view(2, 3), torch.full((3,), 2.0)
-    of_each = torch.vmap(torch.func.grad(lambda x, y: Scaled.apply(x, y).sum(), argnums=(0, 1)), (0, None))(x, y)
+    of_each = torch.vmap(
+        torch.func.grad(lambda x, y: Scaled.apply(x, y).sum(), argnums=(0, 1)), (0, None)
+    )(x, y)
     assert of_each[0].tolist() == [[20.0] * 3] * 2 and of_each[1].tolist() == (10 * x).tolist()
-    assert torch.vmap(torch.func.jacrev(lambda x: Scaled.apply(x, y)))(x)[1].tolist() == (20 * torch.eye(3)).tolist()
+    assert (
+        torch.vmap(torch.func.jacrev(lambda x: Scaled.apply(x, y)))(x)[1].tolist()
+        == (20 * torch.eye(3)).tolist()
+    )
     # Gradients of all examples are those of the rule.
-    assert torch.func.grad(lambda x: torch.vmap(Scaled.apply, (0, None))(x, y).sum())(x).tolist() == [[2.0] * 3] * 2
+    assert (
+        torch.func.grad(lambda x: torch.vmap(Scaled.apply, (0, None))(x, y).sum())(x).tolist()
+        == [[2.0] * 3] * 2
+    )
 
 
 class Named(torch.Tensor):
@@ -214,7 +239,13 @@ def test_arguments_that_are_returned_keep_their_class(requires_grad):
     x = torch.ones(2).as_subclass(Named).requires_grad_(requires_grad)
     x.word = "kept"
     y = Same.apply(x)
-    assert type(y) is Named and y is not x and y.word == "kept" and y.data_ptr() == x.data_ptr() and y.requires_grad is requires_grad
+    assert (
+        type(y) is Named
+        and y is not x
+        and y.word == "kept"
+        and y.data_ptr() == x.data_ptr()
+        and y.requires_grad is requires_grad
+    )
     if requires_grad:
         y.sum().backward()
         assert x.grad.tolist() == [2.0, 2.0] and y.grad_fn.name() == "SameBackward"
@@ -242,11 +273,18 @@ def test_results_without_gradient_may_come_as_none(materialize):
 def test_gradients_of_what_takes_no_part_may_be_differentiated():
     x, y = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
     for create_graph in (False, True):
-        (zeros,) = torch.autograd.grad((x * 2).sum(), [y], create_graph=create_graph, materialize_grads=True)
+        (zeros,) = torch.autograd.grad(
+            (x * 2).sum(), [y], create_graph=create_graph, materialize_grads=True
+        )
         assert zeros.tolist() == [0.0] * 3 and zeros.requires_grad is create_graph
     assert torch.autograd.grad(zeros.sum(), y, materialize_grads=True)[0].tolist() == [0.0] * 3
-    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
-        torch.autograd.grad((x * 2).sum(), [torch.autograd.graph.get_gradient_edge(y * 2)], materialize_grads=True)
+    with pytest.raises(
+        RuntimeError,
+        match="materialize_grads cannot be used when the given input is a GradientEdge",
+    ):
+        torch.autograd.grad(
+            (x * 2).sum(), [torch.autograd.graph.get_gradient_edge(y * 2)], materialize_grads=True
+        )
 
 
 def test_own_rule_for_vmap_hears_of_tensors_in_containers() -> None:
@@ -263,7 +301,8 @@ def test_own_rule_for_vmap_hears_of_tensors_in_containers() -> None:
         def vmap(info: Any, in_dims: Any, parts: Any, scale: float) -> Any:
             assert in_dims == ([0, {"b": 0, "c": None}], None)
             assert parts[0].shape == (3, 2)
-            return parts[0] + 10 * scale * parts[1]["b"], 0  # ten times, to see that it was this one
+            # ten times, to see that it was this one
+            return parts[0] + 10 * scale * parts[1]["b"], 0
 
     x = torch.arange(6.0).reshape(3, 2)
     whole = torch.ones(2)
@@ -285,13 +324,20 @@ def test_out_dims_of_a_rule_that_do_not_fit() -> None:
         def vmap(info: Any, in_dims: Any, x: Any) -> Any:
             return x, (None,)
 
-    with pytest.raises(RuntimeError, match=r"returned an incompatible \(output, out_dims\) tuple. Expected out_dims=\(None,\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"returned an incompatible \(output, out_dims\) tuple. Expected out_dims=\(None,\)",
+    ):
         torch.vmap(Wrong.apply)(torch.ones(2, 3))
 
 
 def _forward_mode(forward: Any, jvp: Any) -> Any:
     """What a function with these methods gives for a dual tensor and a plain one."""
-    made = type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})
+    made = type(
+        "Made",
+        (torch.autograd.Function,),
+        {"forward": staticmethod(forward), "jvp": staticmethod(jvp)},
+    )
     with fw.dual_level():
         return made.apply(fw.make_dual(torch.tensor(2.0), torch.tensor(1.0)), torch.tensor(3.0))
 
@@ -300,13 +346,22 @@ def _forward_mode(forward: Any, jvp: Any) -> Any:
     ("jvp", "words"),
     [
         (lambda _, x, y: x, r"invalid number of forward gradients \(expected 2 but got 1\)"),
-        (lambda _, x, y: (x, y, x), r"invalid number of forward gradients \(expected 2 but got 3\)"),
+        (
+            lambda _, x, y: (x, y, x),
+            r"invalid number of forward gradients \(expected 2 but got 3\)",
+        ),
         (
             lambda _, x, y: (x, x),
-            r"gradient at position 1, but  the corresponding forward output is not a differentiable Tensor",
+            (
+                r"gradient at position 1, but  the corresponding forward output is not a "
+                r"differentiable Tensor"
+            ),
         ),
         (lambda _, x, y: (3, None), r"expected Variable or None \(got int\) for grad output 0."),
-        (lambda _, x, y: (x.expand(2), None), r"Tensor is of size \[\] while the given forward gradient is of size \[2\]"),
+        (
+            lambda _, x, y: (x.expand(2), None),
+            r"Tensor is of size \[\] while the given forward gradient is of size \[2\]",
+        ),
     ],
 )
 def test_tangents_that_do_not_fit_their_results(jvp: Any, words: str) -> None:
@@ -341,8 +396,16 @@ def test_contexts_are_nodes() -> None:
     y = Twice.apply(torch.ones(2, requires_grad=True))
     y.sum().backward()
     assert seen == [True, True]
-    assert issubclass(type(y.grad_fn), node) and issubclass(node, node) and node not in type(y.grad_fn).mro()
-    assert isinstance(y.exp().grad_fn, node) and not isinstance(node, node) and not isinstance(None, node)
+    assert (
+        issubclass(type(y.grad_fn), node)
+        and issubclass(node, node)
+        and node not in type(y.grad_fn).mro()
+    )
+    assert (
+        isinstance(y.exp().grad_fn, node)
+        and not isinstance(node, node)
+        and not isinstance(None, node)
+    )
 
 
 class Handed(Function):
@@ -365,7 +428,10 @@ def test_what_is_handed_back_without_a_history_refuses_one() -> None:
     y = Handed.apply(x, False)
     assert y._is_view()
     assert y.mul_(2).tolist() == x.tolist() == [2.0, 2.0]
-    with pytest.raises(RuntimeError, match=r"created in no_grad mode .* This view was created inside a custom Function"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"created in no_grad mode .* This view was created inside a custom Function",
+    ):
         y.add_(w)  # ``x`` would not know of it
     assert x.tolist() == [2.0, 2.0]
 

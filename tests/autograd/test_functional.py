@@ -14,7 +14,9 @@ def product(x, y):
 
 @pytest.fixture
 def pair():
-    return torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True), torch.ones(2, dtype=torch.float64, requires_grad=True)
+    return torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True), torch.ones(
+        2, dtype=torch.float64, requires_grad=True
+    )
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
@@ -58,10 +60,16 @@ class Wrong(torch.autograd.Function):
 def test_gradcheck_tells_right_from_wrong(pair):
     assert gradcheck(lambda x, y: x.exp() * y, pair, check_batched_grad=True, check_forward_ad=True)
     assert gradgradcheck(lambda x, y: x.exp() * y, pair)
-    with pytest.raises(torch.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(
+        torch.autograd.GradcheckError,
+        match="Jacobian mismatch for output 0 with respect to input 0",
+    ):
         gradcheck(Wrong.apply, (pair[0],))
     assert not gradcheck(Wrong.apply, (pair[0],), raise_exception=False)
-    assert gradcheck(lambda z: z * z.conj() * z, torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True))
+    assert gradcheck(
+        lambda z: z * z.conj() * z,
+        torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True),
+    )
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(lambda x: x, (torch.ones(2, dtype=torch.float64),))
 
@@ -75,6 +83,9 @@ def test_gradcheck_leaves_its_inputs_alone(pair):
 @pytest.mark.filterwarnings("ignore")
 def test_anomalies_are_found_and_no_longer_looked_for():
     x = torch.zeros(1, requires_grad=True)
-    with torch.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="SqrtBackward0' returned nan values"):
+    with (
+        torch.autograd.set_detect_anomaly(True),
+        pytest.raises(RuntimeError, match="SqrtBackward0' returned nan values"),
+    ):
         (x.sqrt() * 0).sum().backward()
     (x.sqrt() * 0).sum().backward()

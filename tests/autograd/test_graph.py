@@ -22,8 +22,8 @@ def test_nodes_are_named_as_torch_names_them() -> None:
     linear = torch.nn.functional.linear(x, torch.ones(2, 3))
     made = [x * 2, x.sum(), x.sum(0), x.view(3, 1), x[0], x @ x, x**2, x.log1p(), linear]
     assert [type(t.grad_fn).__name__ for t in made] == [
-        "MulBackward0", "SumBackward0", "SumBackward1", "ViewBackward0", "SelectBackward0", "DotBackward0", "PowBackward0",
-        "Log1PBackward0", "SqueezeBackward4",
+        "MulBackward0", "SumBackward0", "SumBackward1", "ViewBackward0", "SelectBackward0",
+        "DotBackward0", "PowBackward0", "Log1PBackward0", "SqueezeBackward4",
     ]  # fmt: skip
     y = x * 1
     y[0:2] = 0.0
@@ -50,7 +50,9 @@ def test_windows_of_images_are_named_apart_from_windows_of_a_dimension() -> None
         (torch.ones(2), RuntimeError, "has changed the size of value"),
     ],
 )
-def test_hooks_for_complete_gradients_give_nothing_back(given: Any, error: type[Exception], words: str) -> None:
+def test_hooks_for_complete_gradients_give_nothing_back(
+    given: Any, error: type[Exception], words: str
+) -> None:
     x = leaf()
     x.register_post_accumulate_grad_hook(lambda _: given)
     with pytest.raises(error, match=words):
@@ -73,7 +75,12 @@ def test_what_a_node_shows() -> None:
     node.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
     (end, zero), other = node.next_functions
-    assert (end.name(), zero, end.variable is x, other[0] is end) == ("torch::autograd::AccumulateGrad", 0, True, True)
+    assert (end.name(), zero, end.variable is x, other[0] is end) == (
+        "torch::autograd::AccumulateGrad",
+        0,
+        True,
+        True,
+    )
     assert (x * 3).grad_fn.next_functions == ((end, 0), (None, 0))
     assert node._saved_self is x
     y.sum().backward()
@@ -91,7 +98,13 @@ def test_hooks_run_in_order() -> None:
     x.register_hook(lambda g: log.append("leaf"))
     x.register_post_accumulate_grad_hook(lambda t: log.append(("accumulated", t.grad.tolist())))
     y.sum().backward()
-    assert log == ["tensor", "node before", ("node after", [2.0] * 3), "leaf", ("accumulated", [4.0] * 3)]
+    assert log == [
+        "tensor",
+        "node before",
+        ("node after", [2.0] * 3),
+        "leaf",
+        ("accumulated", [4.0] * 3),
+    ]
 
 
 def test_a_leaf_is_finished_before_what_comes_later() -> None:
@@ -148,7 +161,9 @@ def test_gradient_edges_stand_for_tensors() -> None:
     z = (y * y).sum()
     (at_y,) = torch.autograd.grad(z, graph.get_gradient_edge(y), retain_graph=True)
     assert at_y.tolist() == [4.0, 8.0, 12.0]
-    torch.autograd.backward(graph.get_gradient_edge(z), torch.tensor(1.0), inputs=[graph.get_gradient_edge(x)])
+    torch.autograd.backward(
+        graph.get_gradient_edge(z), torch.tensor(1.0), inputs=[graph.get_gradient_edge(x)]
+    )
     assert x.grad.tolist() == [8.0, 16.0, 24.0]
 
 
@@ -160,7 +175,10 @@ def test_hooks_on_several_gradients() -> None:
     (x * 2).sum().backward()
     handle.remove()
     (x + y).sum().backward()
-    assert [[None if g is None else g.tolist() for g in gs] for gs in seen] == [[[2.0] * 3, [1.0] * 3], [[2.0] * 3, None]]
+    assert [[None if g is None else g.tolist() for g in gs] for gs in seen] == [
+        [[2.0] * 3, [1.0] * 3],
+        [[2.0] * 3, None],
+    ]
 
 
 def test_mutation_of_saved_tensors_may_be_allowed() -> None:
@@ -292,7 +310,10 @@ def test_anomalies_name_the_line() -> None:
     with mode:
         x = torch.zeros(1, requires_grad=True)
         y = x.sqrt() * 0  # the line
-        with pytest.warns(UserWarning, match="the line"), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
+        with (
+            pytest.warns(UserWarning, match="the line"),
+            pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"),
+        ):
             y.sum().backward()
 
 
@@ -301,6 +322,9 @@ def test_views_that_borrow_their_requirement_are_unused() -> None:
     with torch.no_grad():
         view = x[:2]
     y = (x * x).sum()
-    assert view.requires_grad and torch.autograd.grad(y, [view, x], allow_unused=True, retain_graph=True)[0] is None
+    assert (
+        view.requires_grad
+        and torch.autograd.grad(y, [view, x], allow_unused=True, retain_graph=True)[0] is None
+    )
     with pytest.raises(RuntimeError, match="index 0 appears to not have been used"):
         torch.autograd.grad(y, view)

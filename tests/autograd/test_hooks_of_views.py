@@ -15,7 +15,9 @@ CASES = {
     "that keeps its gradient": lambda t, y, log: _kept(y[1:4], log),
     "also read before": lambda t, y, log: _read(y[1:4], log),
     "written twice": lambda t, y, log: _written(_written(y[1:4], log)[:2], log),
-    "by itself": lambda t, y, log: _seen(y[1:4], log, "view").mul_(_seen(y[2:5], log, "other").clone()),
+    "by itself": lambda t, y, log: _seen(y[1:4], log, "view").mul_(
+        _seen(y[2:5], log, "other").clone()
+    ),
 }
 
 

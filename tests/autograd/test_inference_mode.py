@@ -13,7 +13,10 @@ import pytest
 import jtorch as torch
 
 INPLACE = "Inplace update to inference tensor outside InferenceMode is not allowed"
-SAVED = "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode"
+SAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+    "inference mode"
+)
 
 
 @pytest.fixture
@@ -107,9 +110,24 @@ def test_views_of_ordinary_tensors_are_ordinary(how: str) -> None:
 
 
 def test_outside_views_stay_marked_and_results_are_not(made: Any) -> None:
-    for same in (made.view(-1), made[0], made.detach(), made.data, made.contiguous(), made.expand(2, -1), made.cpu()):
+    for same in (
+        made.view(-1),
+        made[0],
+        made.detach(),
+        made.data,
+        made.contiguous(),
+        made.expand(2, -1),
+        made.cpu(),
+    ):
         assert same.is_inference()
-    for other in (made.clone(), made + 1, made.exp(), made.to(torch.float64), copy.deepcopy(made), copy.copy(made)):
+    for other in (
+        made.clone(),
+        made + 1,
+        made.exp(),
+        made.to(torch.float64),
+        copy.deepcopy(made),
+        copy.copy(made),
+    ):
         assert not other.is_inference()
     with _file(made) as f:
         assert not torch.load(f).is_inference()
@@ -201,7 +219,11 @@ def test_weights_made_inside(weight: Any) -> None:
 
 def test_requiring_grad(made: Any) -> None:
     message = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-    for change in (made.requires_grad_, lambda: setattr(made, "requires_grad", True), lambda: torch.nn.Parameter(made)):
+    for change in (
+        made.requires_grad_,
+        lambda: setattr(made, "requires_grad", True),
+        lambda: torch.nn.Parameter(made),
+    ):
         with pytest.raises(RuntimeError, match=message):
             change()
     assert not made.requires_grad_(False).requires_grad
@@ -224,7 +246,10 @@ def test_views_made_inside_of_a_leaf(weight: Any) -> None:
     with torch.inference_mode():
         v = weight[1:]
     assert not v.is_inference()
-    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+    with pytest.raises(
+        RuntimeError,
+        match="A view was created in inference mode and is being modified inplace in normal mode",
+    ):
         v.add_(1)
     with torch.no_grad():
         v.add_(1)
@@ -306,7 +331,9 @@ def test_modes_and_handlers_inside() -> None:
     seen = []
 
     class Watching(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(func.__name__)
             return func(*args, **(kwargs or {}))
 
@@ -329,7 +356,9 @@ def test_compiled_results_are_marked() -> None:
 def test_detached_tensors_count_for_themselves_outside(made: Any, apart: Any) -> None:
     x = apart(made)
     assert x.is_inference() and x._version == 0
-    assert x.add_(1)._version == 1 and made.tolist() == [2, 2, 2] and x.unsqueeze_(0).shape == (1, 3)
+    assert (
+        x.add_(1)._version == 1 and made.tolist() == [2, 2, 2] and x.unsqueeze_(0).shape == (1, 3)
+    )
     torch.mul(torch.ones(1, 3), 5, out=x)
     assert made.tolist() == [5, 5, 5]
     for refused in (x[0], x.view(-1), made):
@@ -341,7 +370,13 @@ def test_detached_tensors_count_for_themselves_outside(made: Any, apart: Any) ->
         inside.add_(1)
 
 
-LOOKS = [lambda x: x.view(-1), lambda x: x[0], lambda x: x.split(1)[1], lambda x: x.t()[1:], lambda x: x.unbind()[0]]
+LOOKS = [
+    lambda x: x.view(-1),
+    lambda x: x[0],
+    lambda x: x.split(1)[1],
+    lambda x: x.t()[1:],
+    lambda x: x.unbind()[0],
+]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -349,7 +384,9 @@ def test_views_made_outside_have_no_history(look: Any) -> None:
     with torch.inference_mode():
         made = torch.ones(2, 3, requires_grad=True)
     found = look(made)
-    assert found.is_inference() and not found.requires_grad and found.is_leaf and not found._is_view()
+    assert (
+        found.is_inference() and not found.requires_grad and found.is_leaf and not found._is_view()
+    )
     assert not (found * 2).requires_grad
 
 

@@ -58,12 +58,19 @@ def test_base_that_has_become_like_its_view(turn):
     view = x.t() if turn == "t_" else x.unsqueeze(0)
     x.t_() if turn == "t_" else x.unsqueeze_(0)
     x.requires_grad_()
-    assert view.requires_grad and not view.is_leaf and type(view.grad_fn).__name__ == "AsStridedBackward0"
+    assert (
+        view.requires_grad
+        and not view.is_leaf
+        and type(view.grad_fn).__name__ == "AsStridedBackward0"
+    )
     (view * view).sum().backward()
     assert torch.equal(x.grad, 2 * x.detach())
 
 
-@pytest.mark.parametrize("write", [lambda v: v.bitwise_left_shift_(1), lambda v: v.zero_(), lambda v: v.__setitem__(0, 1)])
+@pytest.mark.parametrize(
+    "write",
+    [lambda v: v.bitwise_left_shift_(1), lambda v: v.zero_(), lambda v: v.__setitem__(0, 1)],
+)
 def test_integers_of_a_late_base_may_be_written(write):
     x = torch.tensor([1.0, 2.0])
     view = x.view(torch.int32)
@@ -73,9 +80,15 @@ def test_integers_of_a_late_base_may_be_written(write):
     assert torch.equal(x.detach().view(torch.int32), view)
 
 
-@pytest.mark.parametrize("stop", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)], ids=["detach_", "requires_grad_"])
+@pytest.mark.parametrize(
+    "stop",
+    [lambda x: x.detach_(), lambda x: x.requires_grad_(False)],
+    ids=["detach_", "requires_grad_"],
+)
 @pytest.mark.parametrize("asked", [True, False])
-def test_views_stop_with_a_base_that_came_to_require_grad(stop: Callable[[Tensor], object], asked: bool) -> None:
+def test_views_stop_with_a_base_that_came_to_require_grad(
+    stop: Callable[[Tensor], object], asked: bool
+) -> None:
     x = torch.ones(2, 3)
     v = x[:1]
     x.requires_grad_()

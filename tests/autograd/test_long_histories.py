@@ -1,4 +1,5 @@
-"""Gradients with respect to results with long histories: what lies behind them is not walked over at each call."""
+"""Gradients with respect to results with long histories: what lies behind them is not walked over
+at each call."""
 
 from __future__ import annotations
 
@@ -48,7 +49,12 @@ def test_results_alone_end_the_search() -> None:
 def test_a_history_is_remembered_by_who_asks_again() -> None:
     first, weight = torch.ones(2, requires_grad=True), torch.full((2,), 2.0, requires_grad=True)
     long = _history(first)
-    asked = [_lines(lambda: torch.autograd.grad((long * weight).sum(), (long, weight), retain_graph=True)) for _ in range(3)]
+    asked = [
+        _lines(
+            lambda: torch.autograd.grad((long * weight).sum(), (long, weight), retain_graph=True)
+        )
+        for _ in range(3)
+    ]
     assert asked[0] > 600 and asked[2] < 100, asked
 
 
@@ -63,7 +69,9 @@ def test_what_is_remembered_hides_nothing() -> None:
     total = (end * weight).sum()
     for _ in range(3):  # a result behind the one that is remembered, a leaf behind it, and both
         assert torch.autograd.grad(total, (end, long), retain_graph=True)[1].tolist() == [2.0, 2.0]
-        given = torch.autograd.grad(total, (end, first, middle), retain_graph=True, allow_unused=True)
+        given = torch.autograd.grad(
+            total, (end, first, middle), retain_graph=True, allow_unused=True
+        )
         assert [g.tolist() for g in given] == [[2.0, 2.0], [6.0, 6.0], [2.0, 2.0]]
     total.backward(inputs=[end, weight])
     assert first.grad is None and weight.grad is not None and weight.grad.tolist() == end.tolist()

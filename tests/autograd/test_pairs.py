@@ -1,4 +1,5 @@
-"""Dual tensors are on the memory of their value, and their tangents are the tensors that were given."""
+"""Dual tensors are on the memory of their value, and their tangents are the tensors that were
+given."""
 
 from __future__ import annotations
 
@@ -49,7 +50,11 @@ def test_writes_into_value_and_tangent_are_seen_in_a_dual_tensor(pair):
 def test_unpacked_parts_are_on_the_memory_of_each(pair):
     x, t, d = pair
     value, tangent = fw.unpack_dual(d)
-    assert tangent is t and value.data_ptr() == x.data_ptr() == d.data_ptr() and not value.requires_grad
+    assert (
+        tangent is t
+        and value.data_ptr() == x.data_ptr() == d.data_ptr()
+        and not value.requires_grad
+    )
     value.mul_(2)
     below = fw.unpack_dual(d[1:])
     below.primal.zero_()
@@ -64,13 +69,18 @@ def test_other_layouts_of_tangents_are_copied():
         d = fw.make_dual(x, t)
         d.mul_(3)
         assert lists(t, fw.unpack_dual(d).tangent) == [[[1.0] * 2] * 3, [[3.0] * 2] * 3]
-        assert fw.unpack_dual(d).tangent.stride() == d.stride() == (1, 3) and x[1].tolist() == [3.0, 12.0]
+        assert fw.unpack_dual(d).tangent.stride() == d.stride() == (1, 3) and x[1].tolist() == [
+            3.0,
+            12.0,
+        ]
         y, t = torch.arange(6.0)[2:], torch.ones(4)
         d = fw.make_dual(y, t)
         d.mul_(3)
         assert lists(y, t) == [[6.0, 9.0, 12.0, 15.0], [1.0] * 4]
         assert d.storage_offset() == 2 and d.as_strided((2,), (2,), 3).tolist() == [9.0, 15.0]
-        with pytest.raises(NotImplementedError, match="as_strided of a dual tensor, beyond the value"):
+        with pytest.raises(
+            NotImplementedError, match="as_strided of a dual tensor, beyond the value"
+        ):
             d.as_strided((2,), (2,), 1)
 
 
@@ -102,7 +112,10 @@ def test_histories(pair):
 def test_values_that_come_to_require_grad(pair):
     x, _, d = pair
     x.requires_grad_()
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="a view of a leaf Variable that requires grad is being used in an in-place operation",
+    ):
         d.add_(1)
     with torch.no_grad():
         d.add_(1)
@@ -118,12 +131,19 @@ def test_detaching(pair):
     x, t, d = pair
     z = d.detach()
     z.mul_(2)
-    assert lists(x, d, t) == [[2.0, 4.0, 6.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]] and fw.unpack_dual(z).tangent is None
+    assert (
+        lists(x, d, t) == [[2.0, 4.0, 6.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]]
+        and fw.unpack_dual(z).tangent is None
+    )
     with pytest.raises(RuntimeError, match="Can't detach views in-place"):
         d.detach_()
     y = d.clone()
     y.detach_()
-    assert fw.unpack_dual(y).tangent is None and fw.unpack_dual(y * 2).tangent is None and y._version == 0
+    assert (
+        fw.unpack_dual(y).tangent is None
+        and fw.unpack_dual(y * 2).tangent is None
+        and y._version == 0
+    )
     y = d.clone()
     part = y[:1]
     y.detach_()
@@ -175,7 +195,10 @@ def test_numpy_shares_the_value_of_a_dual_tensor() -> None:
         part[0] = 7
         assert x.tolist() == array.tolist() == [1.0, 7.0, 1.0, 1.0]
         d.mul_(2)
-        assert array.tolist() == [2.0, 14.0, 2.0, 2.0] and fw.unpack_dual(d).tangent.tolist() == [4.0] * 4
+        assert (
+            array.tolist() == [2.0, 14.0, 2.0, 2.0]
+            and fw.unpack_dual(d).tangent.tolist() == [4.0] * 4
+        )
         with pytest.raises(NotImplementedError, match="it is an out= function"):
             torch.add(torch.ones(4), torch.ones(4), out=d)
 

@@ -1,4 +1,5 @@
-"""What the profilers note: names, nesting, schedules, tables and traces. No test looks at how long anything took."""
+"""What the profilers note: names, nesting, schedules, tables and traces. No test looks at how long
+anything took."""
 
 from __future__ import annotations
 
@@ -16,7 +17,13 @@ import jtorch as torch
 from jtorch import nn
 from jtorch.autograd import profiler as legacy
 from jtorch.autograd.profiler_util import EventList, FunctionEvent
-from jtorch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+from jtorch.profiler import (
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    tensorboard_trace_handler,
+)
 
 
 def test_events_of_a_step_forward_and_backward() -> None:
@@ -27,7 +34,15 @@ def test_events_of_a_step_forward_and_backward() -> None:
         y.sum().backward()
     averages = prof.key_averages()
     counts = {event.key: event.count for event in averages}
-    assert {"forward", "aten::linear", "aten::addmm", "aten::relu", "aten::sum", "aten::mm", "aten::threshold_backward"} <= set(counts)
+    assert {
+        "forward",
+        "aten::linear",
+        "aten::addmm",
+        "aten::relu",
+        "aten::sum",
+        "aten::mm",
+        "aten::threshold_backward",
+    } <= set(counts)
     assert counts["aten::linear"] == counts["aten::relu"] == 1
     assert net[0].weight.grad is not None
     linear = next(event for event in prof.events() if event.name == "aten::linear")
@@ -41,15 +56,27 @@ def test_names_of_methods_and_inplace_operators() -> None:
     with legacy.profile() as prof:
         torch.ones(3).add_(1)[0].item()
     names = [event.name for event in prof.function_events]
-    assert names == ["aten::ones", "aten::add_", "aten::select", "aten::item", "aten::_local_scalar_dense"]
+    assert names == [
+        "aten::ones",
+        "aten::add_",
+        "aten::select",
+        "aten::item",
+        "aten::_local_scalar_dense",
+    ]
 
 
 def test_tables() -> None:
     with profile(record_shapes=True) as prof:
         torch.ones(2, 2) @ torch.ones(2, 2)
         torch.ones(3, 3) @ torch.ones(3, 3)
-    table = prof.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=-1)
-    assert "Self CPU time total:" in table and "[[2, 2], [2, 2]]" in table and "[[3, 3], [3, 3]]" in table
+    table = prof.key_averages(group_by_input_shape=True).table(
+        sort_by="cpu_time_total", row_limit=-1
+    )
+    assert (
+        "Self CPU time total:" in table
+        and "[[2, 2], [2, 2]]" in table
+        and "[[3, 3], [3, 3]]" in table
+    )
     lines = prof.key_averages().table(row_limit=1).splitlines()
     assert lines[1].split()[:3] == ["Name", "Self", "CPU"] and lines[3].split()[0] == "aten::ones"
     assert lines[5].startswith("Self CPU time total:")
@@ -64,14 +91,20 @@ def test_schedules(tmp_path: Path) -> None:
         seen.append((prof.step_num, [e.key for e in prof.events() if e.is_user_annotation]))
         tensorboard_trace_handler(str(tmp_path), "me")(prof)
 
-    with profile(schedule=schedule(wait=1, warmup=1, active=2, repeat=1), on_trace_ready=ready) as prof:
+    with profile(
+        schedule=schedule(wait=1, warmup=1, active=2, repeat=1), on_trace_ready=ready
+    ) as prof:
         for _ in range(6):
             torch.ones(2).exp()
             prof.step()
     assert seen == [(4, ["ProfilerStep*", "ProfilerStep*"])]
     (file,) = tmp_path.iterdir()
     names = [event["name"] for event in json.loads(file.read_text())["traceEvents"]]
-    assert {"ProfilerStep#2", "ProfilerStep#3"} <= set(names) and names.count("aten::exp") == 2 and file.name.startswith("me.")
+    assert (
+        {"ProfilerStep#2", "ProfilerStep#3"} <= set(names)
+        and names.count("aten::exp") == 2
+        and file.name.startswith("me.")
+    )
 
 
 def test_blocks_that_cross_steps_are_parts_of_none() -> None:
@@ -93,8 +126,14 @@ def test_blocks_that_cross_steps_are_parts_of_none() -> None:
         events = {e.name: e for e in prof.events()}
         crossed = order[0] == "ProfilerStep#1"
         assert (events["outer"].cpu_parent is None) is crossed and found["ProfilerStep*"].count == 2
-        assert events["aten::sin"].cpu_parent is events["outer"] and events["aten::tan"].cpu_parent.trace_name == "ProfilerStep#2"
-        assert events["aten::tan"].cpu_parent.cpu_parent is None and min(e.self_cpu_time_total for e in prof.events()) >= 0
+        assert (
+            events["aten::sin"].cpu_parent is events["outer"]
+            and events["aten::tan"].cpu_parent.trace_name == "ProfilerStep#2"
+        )
+        assert (
+            events["aten::tan"].cpu_parent.cpu_parent is None
+            and min(e.self_cpu_time_total for e in prof.events()) >= 0
+        )
 
 
 def test_nothing_is_noted_outside_or_where_it_is_not_enabled() -> None:
@@ -149,8 +188,12 @@ def test_the_host_tier_is_told_from_compiled_programs(tier) -> None:
     assert 0 < step_event.phases["compile"] < step_event.cpu_time_total
     assert step_event.phases["program"] > 0
     assert sum(prof.phase_times().values()) <= step_event.cpu_time_total
-    assert any(e.key.startswith("program: ") and e.self_program_time_total for e in prof.key_averages())
-    assert step_event.device_time_total == (step_event.phases["program"] if step_event.on_device else 0)
+    assert any(
+        e.key.startswith("program: ") and e.self_program_time_total for e in prof.key_averages()
+    )
+    assert step_event.device_time_total == (
+        step_event.phases["program"] if step_event.on_device else 0
+    )
 
 
 def test_transfers_are_noted_with_their_bytes() -> None:
@@ -216,7 +259,9 @@ def test_stacks_show_the_lines_of_the_program(tmp_path: Path) -> None:
     assert "Source Location" in averages.table()
     prof.export_stacks(tmp_path / "stacks")
     lines = (tmp_path / "stacks").read_text().splitlines()
-    assert lines and all(line.rpartition(" ")[2].isdigit() and "_inner " in line.replace(":", "") for line in lines)
+    assert lines and all(
+        line.rpartition(" ")[2].isdigit() and "_inner " in line.replace(":", "") for line in lines
+    )
     with pytest.raises(ValueError, match="metric should be one of"):
         prof.export_stacks(tmp_path / "stacks", "count")
     with profile() as prof:
@@ -263,7 +308,12 @@ def test_the_engine_is_as_it_was_afterwards() -> None:
 
     def state() -> list[object]:
         found: list[object] = [vars(array)["_value"]]
-        return found + [vars(m)[n] for m in (at_once, run, record, tiers) for n in sorted(vars(m)) if callable(vars(m)[n])]
+        return found + [
+            vars(m)[n]
+            for m in (at_once, run, record, tiers)
+            for n in sorted(vars(m))
+            if callable(vars(m)[n])
+        ]
 
     before = state()
     with pytest.raises(ZeroDivisionError), profile():
@@ -305,10 +355,21 @@ def test_execution_traces_are_refused() -> None:
 
 def test_events_made_by_hand_find_the_calls_they_ran_inside_of() -> None:
     spans = [(1, 0, 1), (1, 1, 2), (0, 0, 2), (0, 1, 2), (0, 1, 3), (0, 4, 9), (0, 5, 6)]
-    events = EventList(FunctionEvent(i, "call", thread, a, b, node_id=0) for i, (thread, a, b) in enumerate(spans))
+    events = EventList(
+        FunctionEvent(i, "call", thread, a, b, node_id=0) for i, (thread, a, b) in enumerate(spans)
+    )
     events.append(FunctionEvent(7, "elsewhere", 0, 5, 6, is_async=True))
     events._populate_cpu_children()
-    assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [], [], [3], [6], [], []]
+    assert [[child.id for child in event.cpu_children] for event in events] == [
+        [],
+        [],
+        [],
+        [],
+        [3],
+        [6],
+        [],
+        [],
+    ]
     assert events[3].cpu_parent is events[4] and events[7].cpu_parent is None
     assert events[5].self_cpu_time_total == 4
 
@@ -322,7 +383,9 @@ def test_blocks_that_graphs_enter_and_leave_by_operators() -> None:
         handle = ops._record_function_enter_new("newer", "with arguments")
         torch.ones(2).exp()
         ops._record_function_exit(handle)
-    children = {event.name: {child.name for child in event.cpu_children} for event in prof.function_events}
+    children = {
+        event.name: {child.name for child in event.cpu_children} for event in prof.function_events
+    }
     assert "aten::relu" in children["older"] and "aten::exp" not in children["older"]
     assert "aten::exp" in children["newer"] and "aten::relu" not in children["newer"]
     assert not any("_record_function" in name for name in children)

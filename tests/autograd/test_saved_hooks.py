@@ -27,8 +27,13 @@ def through_numpy() -> saved_tensors_hooks:
     return saved_tensors_hooks(lambda t: t.detach().numpy().copy(), torch.from_numpy)
 
 
-@pytest.mark.parametrize("block", [save_on_cpu, through_numpy, lambda: saved_tensors_hooks(lambda t: t.detach(), lambda t: t)])
-@pytest.mark.parametrize("cube", [lambda x: x * x * x, lambda x: x**3, Cube.apply, lambda x: Cube.apply(x * 1.0)])
+@pytest.mark.parametrize(
+    "block",
+    [save_on_cpu, through_numpy, lambda: saved_tensors_hooks(lambda t: t.detach(), lambda t: t)],
+)
+@pytest.mark.parametrize(
+    "cube", [lambda x: x * x * x, lambda x: x**3, Cube.apply, lambda x: Cube.apply(x * 1.0)]
+)
 def test_second_derivatives(block: Any, cube: Any) -> None:
     x = torch.tensor(2.0, requires_grad=True)
     with block():

@@ -58,4 +58,5 @@ def test_areas_over_equal_steps_keep_nothing(name: str) -> None:
     x = torch.tensor([1.0, 2.0, 5.0], requires_grad=True) * 1
     y = getattr(torch, name)(x, dx=2.0).sum()
     first = torch.autograd.grad(y, x)
-    assert torch.equal(torch.autograd.grad(y, x)[0], first[0])  # linear: a graph that holds no tensor can be walked again
+    # linear: a graph that holds no tensor can be walked again
+    assert torch.equal(torch.autograd.grad(y, x)[0], first[0])

@@ -1,4 +1,5 @@
-"""First tangents that are written in place: the tensor and its views have them, tensors that were detached from it have not."""
+"""First tangents that are written in place: the tensor and its views have them, tensors that were
+detached from it have not."""
 
 from __future__ import annotations
 
@@ -30,10 +31,21 @@ def test_a_tensor_does_not_get_what_is_written_into_a_detached_one(level):
     d, data = x.detach(), x.data
     below, part = d[1:], d.view(2, 2)[1]
     part.mul_(pair(2))
-    assert tangents(x, x[1:], data, d, below, part) == [None, None, None, [0.0, 0.0, 2.0, 3.0], [0.0, 2.0, 3.0], [2.0, 3.0]]
+    assert tangents(x, x[1:], data, d, below, part) == [
+        None,
+        None,
+        None,
+        [0.0, 0.0, 2.0, 3.0],
+        [0.0, 2.0, 3.0],
+        [2.0, 3.0],
+    ]
     assert x.tolist() == d.tolist() == [0.0, 1.0, 4.0, 6.0] and x._version == part._version == 1
     data.copy_(pair(4))
-    assert tangents(x, data) == [None, [1.0] * 4] and d.tolist() == [2.0] * 4 and data._version == x._version == 1
+    assert (
+        tangents(x, data) == [None, [1.0] * 4]
+        and d.tolist() == [2.0] * 4
+        and data._version == x._version == 1
+    )
     x[:2].mul_(3)
     assert tangents(x, d, data) == [None, [0.0, 0.0, 2.0, 3.0], [1.0] * 4]
 
@@ -45,7 +57,12 @@ def test_a_detached_tensor_does_not_get_what_is_written_into_the_tensor(level):
     after, late = x[2:], x[1:].detach()
     assert tangents(x, before, after, early, late) == [[1.0] * 4, [1.0] * 3, [1.0] * 2, None, None]
     before.fill_(5.0)
-    assert tangents(x, after) == [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0]] and early.tolist() == [2.0, 5.0, 5.0, 5.0]
+    assert tangents(x, after) == [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0]] and early.tolist() == [
+        2.0,
+        5.0,
+        5.0,
+        5.0,
+    ]
     late.copy_(pair(3))
     assert tangents(x, late) == [[1.0, 0.0, 0.0, 0.0], [1.0] * 3] and x.tolist() == [2.0] * 4
 
@@ -104,7 +121,10 @@ def test_inside_transformations():
     assert [v.tolist() for v in direction] == [[1.0, 1.0], [1.0, 2.0], [1.0, 0.0], [1.0, 0.0]]
     assert x.tolist() == [1.0, 4.0]  # which `d` looks at
     by_column = torch.func.jacfwd(f)(torch.tensor([1.0, 2.0]))
-    assert by_column[1].tolist() == [[1.0, 0.0], [0.0, 2.0]] and by_column[0].tolist() == torch.eye(2).tolist()
+    assert (
+        by_column[1].tolist() == [[1.0, 0.0], [0.0, 2.0]]
+        and by_column[0].tolist() == torch.eye(2).tolist()
+    )
 
     def of_examples(x):
         def one(x):
@@ -115,7 +135,9 @@ def test_inside_transformations():
 
         return torch.vmap(one)(x)
 
-    assert [v.tolist() for v in torch.func.jvp(of_examples, (torch.ones(2),), (torch.ones(2),))[1]] == [[1.0, 1.0], [0.0, 0.0]]
+    assert [
+        v.tolist() for v in torch.func.jvp(of_examples, (torch.ones(2),), (torch.ones(2),))[1]
+    ] == [[1.0, 1.0], [0.0, 0.0]]
 
     def cube(x):
         made = x * x
@@ -137,7 +159,12 @@ def test_inference_mode_has_no_forward_derivatives(level):
         other = pair(2)
         with torch.inference_mode(False):
             assert tangents(x * 1) == [[1.0, 1.0]]
-    assert tangents(x, part, x * 1, other) == [[1.0, 1.0], 1.0, [1.0, 1.0], None] and x.tolist() == [7.0, 6.0]
+    assert tangents(x, part, x * 1, other) == [
+        [1.0, 1.0],
+        1.0,
+        [1.0, 1.0],
+        None,
+    ] and x.tolist() == [7.0, 6.0]
 
     def f(x):
         with torch.inference_mode():

@@ -55,7 +55,8 @@ def test_a_write_that_counts_after_one_through_data_is_noticed(of: str) -> None:
     out, again = (w * saved).sum(), (w * saved).sum()
     saved.data.mul_(2)
     saved.data.mul_(2)
-    assert torch.autograd.grad(out, w)[0].tolist() == [0.0, 1.0, 2.0]  # what it was computed with: no version tells of the change
+    # what it was computed with: no version tells of the change
+    assert torch.autograd.grad(out, w)[0].tolist() == [0.0, 1.0, 2.0]
     x.add_(1)
     with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
         again.backward()

@@ -1,4 +1,5 @@
-"""What a walk tells programs: callbacks at its end, hooks of results without gradients, saved tensors, anomalies, tangents."""
+"""What a walk tells programs: callbacks at its end, hooks of results without gradients, saved
+tensors, anomalies, tangents."""
 
 import itertools
 import threading
@@ -24,7 +25,12 @@ def test_callbacks_run_at_the_end_of_the_walk():
 
         @staticmethod
         def backward(ctx, g):
-            engine.queue_callback(lambda: (called.append(x.grad is not None), engine.queue_callback(lambda: called.append("last"))))
+            engine.queue_callback(
+                lambda: (
+                    called.append(x.grad is not None),
+                    engine.queue_callback(lambda: called.append("last")),
+                )
+            )
             called.append("walk")
             return g
 
@@ -45,7 +51,11 @@ def test_callbacks_run_at_the_end_of_walks_that_modes_see():
     x = torch.ones(2, requires_grad=True)
     for walk in (torch.autograd.backward, lambda y: torch.autograd.grad(y, x)):
         y = (x * 3).sum()
-        y.register_hook(lambda _: Variable._execution_engine.queue_callback(lambda: called.append(x.grad is not None)))
+        y.register_hook(
+            lambda _: Variable._execution_engine.queue_callback(
+                lambda: called.append(x.grad is not None)
+            )
+        )
         with Mode():
             walk(y)
     assert called == [True, True]
@@ -163,7 +173,12 @@ def test_anomalies_of_functions():
     out = NotANumber.apply(x).sum()
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        with pytest.raises(RuntimeError, match="'NotANumberBackward' returned nan values in its 0th output"), detect_anomaly():
+        with (
+            pytest.raises(
+                RuntimeError, match="'NotANumberBackward' returned nan values in its 0th output"
+            ),
+            detect_anomaly(),
+        ):
             out.backward()
     assert "No forward pass information" in str(seen[-1].message)
 
@@ -173,10 +188,16 @@ def test_anomalies_name_what_induced_them():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         with pytest.raises(RuntimeError, match="'NotANumberBackward'"), detect_anomaly():
-            (g,) = torch.autograd.grad(Nested.apply(x), x, torch.ones(2, requires_grad=True), create_graph=True)
+            (g,) = torch.autograd.grad(
+                Nested.apply(x), x, torch.ones(2, requires_grad=True), create_graph=True
+            )
             g.sum().backward()
     words = [str(w.message) for w in seen]
-    assert "NotANumber.apply" in words[-2] and "induced by NestedBackward" in words[-1] and "Nested.apply" in words[-1]
+    assert (
+        "NotANumber.apply" in words[-2]
+        and "induced by NestedBackward" in words[-1]
+        and "Nested.apply" in words[-1]
+    )
 
 
 def test_tangents_are_the_tensors_that_were_given():
@@ -210,7 +231,11 @@ def test_functions_that_write_have_to_write_into_tangents(requires_grad):
     with fw.dual_level():
         x = fw.make_dual(torch.ones(2, requires_grad=requires_grad).clone(), torch.ones(2))
         found = InPlace.apply(x, True)
-        assert found is x and fw.unpack_dual(x).tangent.tolist() == [2.0, 2.0] and x.requires_grad == requires_grad
+        assert (
+            found is x
+            and fw.unpack_dual(x).tangent.tolist() == [2.0, 2.0]
+            and x.requires_grad == requires_grad
+        )
         with pytest.raises(RuntimeError, match="not modifying the forward mode gradients inplace"):
             InPlace.apply(fw.make_dual(torch.ones(2), torch.ones(2)), False)
 
@@ -272,7 +297,9 @@ def test_names_of_the_engine():
     with torch.autograd.graph.disable_saved_tensors_hooks("not now"):
         assert torch._C._autograd._saved_tensors_hooks_get_disabled_error_message() == "not now"
         others = []
-        thread = threading.Thread(target=lambda: others.append(torch._C._autograd._saved_tensors_hooks_is_enabled()))
+        thread = threading.Thread(
+            target=lambda: others.append(torch._C._autograd._saved_tensors_hooks_is_enabled())
+        )
         thread.start()
         thread.join()
         assert others == [True] and not torch._C._autograd._saved_tensors_hooks_is_enabled()
@@ -316,7 +343,9 @@ def test_gradcheck_calls_functions_as_programs_do():
         return y
 
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(
+        RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"
+    ):
         torch.autograd.gradcheck(hooked, (x,))
 
     tangents = []
@@ -325,7 +354,12 @@ def test_gradcheck_calls_functions_as_programs_do():
         tangents.append(fw._current_level < 0 or fw.unpack_dual(y).tangent is not None)
         return x * y
 
-    assert torch.autograd.gradcheck(second, (x, x.detach().clone().requires_grad_()), check_forward_ad=True, check_undefined_grad=False)
+    assert torch.autograd.gradcheck(
+        second,
+        (x, x.detach().clone().requires_grad_()),
+        check_forward_ad=True,
+        check_undefined_grad=False,
+    )
     assert all(tangents)
 
 
@@ -355,7 +389,10 @@ def test_what_a_function_does_to_a_view_becomes_part_of_the_base():
     base = a.clone()
     part, other = base[1:3], base[:2]
     assert Scaled.apply(part, factor) is part
-    assert (base.grad_fn.name(), part.grad_fn.name()) == ("torch::autograd::CopySlices", "AsStridedBackward0")
+    assert (base.grad_fn.name(), part.grad_fn.name()) == (
+        "torch::autograd::CopySlices",
+        "AsStridedBackward0",
+    )
     (base * torch.arange(1.0, 5.0)).sum().backward(retain_graph=True)
     assert a.grad.tolist() == [1.0, 10.0, 15.0, 4.0]
     assert factor.grad.tolist() == [14.0, 21.0]
@@ -371,7 +408,9 @@ def test_what_a_function_may_not_do_to_a_view():
     leaf = torch.ones(4, requires_grad=True)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
         Scaled.apply(leaf[:2], torch.ones(2))
-    with pytest.raises(RuntimeError, match="is the output of a function that returns multiple views"):
+    with pytest.raises(
+        RuntimeError, match="is the output of a function that returns multiple views"
+    ):
         Scaled.apply((leaf * 1).split(2)[0], torch.ones(2))
 
     class Two(Scaled):
@@ -459,7 +498,9 @@ def test_parts_of_what_was_written_are_no_roots(use) -> None:
     y.mul_(2)
     assert part.tolist() == [0.0, 2.0]
     with pytest.raises(
-        RuntimeError, match=r"Output 0 of Split.* is a view and its base or another view of its base has been modified inplace"
+        RuntimeError,
+        match=r"Output 0 of Split.* is a view and its base or another view of its base has been "
+        r"modified inplace",
     ):
         use(part, x)
     assert x.grad is None
@@ -495,8 +536,13 @@ def test_the_class_of_a_functions_node_is_that_of_its_contexts():
 
     x = torch.ones(2, requires_grad=True)
     node = Twice.apply(x).grad_fn
-    assert node.__class__ is Twice._backward_cls and Other.apply(x).grad_fn.__class__ is Other._backward_cls
-    assert isinstance(node, torch.autograd.graph.Node) and isinstance(node, torch.autograd.function.BackwardCFunction)
+    assert (
+        node.__class__ is Twice._backward_cls
+        and Other.apply(x).grad_fn.__class__ is Other._backward_cls
+    )
+    assert isinstance(node, torch.autograd.graph.Node) and isinstance(
+        node, torch.autograd.function.BackwardCFunction
+    )
 
 
 def test_whether_a_walk_comes_to_a_node():
@@ -517,7 +563,9 @@ def test_whether_a_walk_comes_to_a_node():
     e = Passed.apply(c)
     ends = [t.view_as(t).grad_fn.next_functions[0][0] for t in (a, b)]
     seen = []
-    c.register_hook(lambda g: seen.append([will(n) for n in (*ends, c.grad_fn, d.grad_fn, e.grad_fn)]))
+    c.register_hook(
+        lambda g: seen.append([will(n) for n in (*ends, c.grad_fn, d.grad_fn, e.grad_fn)])
+    )
     e.sum().backward(inputs=[a], retain_graph=True)
     e.sum().backward(retain_graph=True)
     assert seen == [[True, False, True, False, True], [True, True, True, False, True]]
@@ -582,7 +630,11 @@ def test_gradcheck_of_walks_that_round_otherwise_from_some_time_on(until, fails)
         assert torch.autograd.gradcheck(Double.apply, x)
 
 
-@pytest.mark.parametrize("stop", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)], ids=["detach_", "requires_grad_"])
+@pytest.mark.parametrize(
+    "stop",
+    [lambda x: x.detach_(), lambda x: x.requires_grad_(False)],
+    ids=["detach_", "requires_grad_"],
+)
 @pytest.mark.parametrize("below", [False, True])
 def test_a_leaf_that_stopped_to_require_grad_gets_none(stop, below):
     x = torch.ones(2, requires_grad=True)

@@ -1,4 +1,5 @@
-"""Functions whose derivative is not known: their results are recorded, so that a backward pass raises where it would give too little."""
+"""Functions whose derivative is not known: their results are recorded, so that a backward pass
+raises where it would give too little."""
 
 from __future__ import annotations
 
@@ -13,14 +14,42 @@ import jtorch as torch
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda x: torch.geqrf(x).a, NotImplementedError, "the derivative for 'geqrf' is not implemented."),
-        (lambda x: torch.geqrf(x).tau, NotImplementedError, "the derivative for 'geqrf' is not implemented."),
-        (lambda x: torch.heaviside(x, torch.ones(())), RuntimeError, "derivative for aten::heaviside is not implemented"),
-        (lambda x: torch.histogram(x, 3).hist, RuntimeError, "derivative for aten::histogram is not implemented"),
-        (lambda x: torch.histogram(x, x[0].detach()).hist, RuntimeError, "derivative for aten::histogram is not implemented"),
-        (lambda x: torch.histogramdd(x, (2, 2)).hist, RuntimeError, "derivative for aten::_histogramdd_from_bin_cts is not implemented"),
+        (
+            lambda x: torch.geqrf(x).a,
+            NotImplementedError,
+            "the derivative for 'geqrf' is not implemented.",
+        ),
+        (
+            lambda x: torch.geqrf(x).tau,
+            NotImplementedError,
+            "the derivative for 'geqrf' is not implemented.",
+        ),
+        (
+            lambda x: torch.heaviside(x, torch.ones(())),
+            RuntimeError,
+            "derivative for aten::heaviside is not implemented",
+        ),
+        (
+            lambda x: torch.histogram(x, 3).hist,
+            RuntimeError,
+            "derivative for aten::histogram is not implemented",
+        ),
+        (
+            lambda x: torch.histogram(x, x[0].detach()).hist,
+            RuntimeError,
+            "derivative for aten::histogram is not implemented",
+        ),
+        (
+            lambda x: torch.histogramdd(x, (2, 2)).hist,
+            RuntimeError,
+            "derivative for aten::_histogramdd_from_bin_cts is not implemented",
+        ),
         (torch.unique, NotImplementedError, "the derivative for '_unique2' is not implemented."),
-        (lambda x: torch.unique(x, dim=0), NotImplementedError, "the derivative for 'unique_dim' is not implemented."),
+        (
+            lambda x: torch.unique(x, dim=0),
+            NotImplementedError,
+            "the derivative for 'unique_dim' is not implemented.",
+        ),
         (
             lambda x: torch.unique_consecutive(x, return_counts=True)[0],
             NotImplementedError,
@@ -31,12 +60,26 @@ import jtorch as torch
             RuntimeError,
             "derivative for aten::bincount is not implemented",
         ),
-        (lambda x: torch.linalg.ldl_factor(x).LD, RuntimeError, "derivative for aten::linalg_ldl_factor_ex is not implemented"),
-        (lambda x: torch._standard_gamma_grad(x, x), NotImplementedError, "the derivative for '_standard_gamma_grad' is not implemented."),
-        (lambda x: torch._dirichlet_grad(x / 4, x, 3 * x), RuntimeError, "derivative for aten::_dirichlet_grad is not implemented"),
+        (
+            lambda x: torch.linalg.ldl_factor(x).LD,
+            RuntimeError,
+            "derivative for aten::linalg_ldl_factor_ex is not implemented",
+        ),
+        (
+            lambda x: torch._standard_gamma_grad(x, x),
+            NotImplementedError,
+            "the derivative for '_standard_gamma_grad' is not implemented.",
+        ),
+        (
+            lambda x: torch._dirichlet_grad(x / 4, x, 3 * x),
+            RuntimeError,
+            "derivative for aten::_dirichlet_grad is not implemented",
+        ),
     ],
 )
-def test_the_backward_pass_says_so(call: Callable[[Any], Any], kind: type[Exception], text: str) -> None:
+def test_the_backward_pass_says_so(
+    call: Callable[[Any], Any], kind: type[Exception], text: str
+) -> None:
     found = call(torch.tensor([[1.0, 2.0], [0.5, 3.0]], requires_grad=True))
     assert found.requires_grad
     assert (type(found.grad_fn).__name__ == "NotImplemented") is (kind is RuntimeError)
@@ -59,7 +102,10 @@ def test_comparisons_in_place_end_histories(name: str) -> None:
     z.sum().backward()
     assert x.grad.tolist() == [0, 2]
     plain = torch.ones(2)
-    assert getattr(plain, name + "_")(x).requires_grad and plain.grad_fn.name() == f"{name.capitalize()}Backward1"
+    assert (
+        getattr(plain, name + "_")(x).requires_grad
+        and plain.grad_fn.name() == f"{name.capitalize()}Backward1"
+    )
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         getattr(x, name + "_")(1)
 
@@ -92,14 +138,21 @@ def test_results_without_derivative_may_go_into_leaves() -> None:
 
 def test_leaves_are_refused_as_out_of_integers() -> None:
     x, y = torch.zeros(2, requires_grad=True), torch.ones(2, dtype=torch.int32)
-    calls = [lambda: torch.add(y, y, out=x), lambda: torch.neg(y, out=x), lambda: torch.stack([y[0], y[0]], out=x)]
+    calls = [
+        lambda: torch.add(y, y, out=x),
+        lambda: torch.neg(y, out=x),
+        lambda: torch.stack([y[0], y[0]], out=x),
+    ]
     for call in [*calls, lambda: torch.add(y, y, out=x * 1)]:
         with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
             call()
     assert x.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("divide", [lambda x: x // 2, lambda x: torch.floor_divide(x, x), lambda x: (x * 1).floor_divide_(2)])
+@pytest.mark.parametrize(
+    "divide",
+    [lambda x: x // 2, lambda x: torch.floor_divide(x, x), lambda x: (x * 1).floor_divide_(2)],
+)
 def test_whole_quotients_have_no_derivative(divide) -> None:
     x = torch.tensor([5.0, 7.0], requires_grad=True)
     found = divide(x)

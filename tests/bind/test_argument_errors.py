@@ -27,7 +27,10 @@ fill_() received an invalid combination of arguments - got (str), but expected o
         (lambda x: torch.mm(x, 1), "mm(): argument 'mat2' (position 2) must be Tensor, not int"),
         (lambda x: torch.sin(x, x), "sin() takes 1 positional argument but 2 were given"),
         (lambda x: torch.softmax(x), 'softmax() missing 1 required positional arguments: "dim"'),  # noqa: PLW0108
-        (lambda x: torch.sum(x, 1, 2, 3, 4), "sum() takes from 2 to 3 positional arguments but 5 were given"),
+        (
+            lambda x: torch.sum(x, 1, 2, 3, 4),
+            "sum() takes from 2 to 3 positional arguments but 5 were given",
+        ),
         (lambda x: torch.sin(x, foo=1), "sin() got an unexpected keyword argument 'foo'"),
         (lambda x: torch.stack([x, 1]), "expected Tensor as element 1 in argument 0, but got int"),
         (lambda x: torch.max(x, "a"), MAX),
@@ -41,7 +44,11 @@ def test_the_error_names_what_does_not_fit(call: object, message: str) -> None:
 
 
 def test_operators_called_on_numbers_are_methods_like_others() -> None:
-    with pytest.raises(TypeError, match=r"descriptor '__radd__' for 'torch._C.TensorBase' objects doesn't apply to a 'int' object"):
+    with pytest.raises(
+        TypeError,
+        match=r"descriptor '__radd__' for 'torch._C.TensorBase' objects doesn't apply to a 'int' "
+        r"object",
+    ):
         torch.Tensor.__radd__(2, 3)
     assert torch.ones(1).__add__("a") is NotImplemented
 

@@ -1,4 +1,5 @@
-"""Overloads with numbers in front, and writes to expanded tensors: what PyTorch does with a warning."""
+"""Overloads with numbers in front, and writes to expanded tensors: what PyTorch does with a
+warning."""
 
 from __future__ import annotations
 
@@ -43,7 +44,11 @@ def test_numbers_first_into_out() -> None:
 
 def test_numbers_first_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deprecated_overloads, "_warned", False)
-    with pytest.warns(UserWarning, match="This overload of add is deprecated:\n\tadd\\(Tensor input, Number alpha, Tensor other, "):
+    with pytest.warns(
+        UserWarning,
+        match="This overload of add is deprecated:\n"
+        "\tadd\\(Tensor input, Number alpha, Tensor other, ",
+    ):
         torch.add(torch.ones(2), 2, torch.ones(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

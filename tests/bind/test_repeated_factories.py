@@ -1,4 +1,5 @@
-"""Factories remember what a spelling of their arguments came to; spellings that are equal to Python and mean something else stay apart."""
+"""Factories remember what a spelling of their arguments came to; spellings that are equal to Python
+and mean something else stay apart."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ def test_equal_numbers_of_other_kinds() -> None:
         assert torch.full((2,), 1.0).dtype is torch.float32
         assert torch.full((2,), True).dtype is torch.bool
         assert torch.full((2,), 1 + 0j).dtype is torch.complex64
-        assert [math.copysign(1, x) for x in torch.full((2,), 0.0).tolist() + torch.full((2,), -0.0).tolist()] == [1, 1, -1, -1]
+        assert [
+            math.copysign(1, x)
+            for x in torch.full((2,), 0.0).tolist() + torch.full((2,), -0.0).tolist()
+        ] == [1, 1, -1, -1]
         with pytest.raises(TypeError):
             torch.zeros(1.0)  # type: ignore[call-overload]
         with pytest.raises(TypeError):
@@ -25,7 +29,9 @@ def test_equal_numbers_of_other_kinds() -> None:
 
 
 def test_each_call_gives_a_tensor_of_its_own() -> None:
-    made = [torch.zeros(2, 3) for _ in range(3)] + [torch.ones_like(made) * 0 for made in (torch.zeros(2, 3),)]
+    made = [torch.zeros(2, 3) for _ in range(3)] + [
+        torch.ones_like(made) * 0 for made in (torch.zeros(2, 3),)
+    ]
     made[0] += 1
     assert [float(m.sum()) for m in made] == [6, 0, 0, 0]
     assert torch.zeros(2, requires_grad=True).requires_grad
@@ -76,7 +82,8 @@ def test_few_spellings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_zeros_stay_apart_among_fixed_numbers() -> None:
-    """They are equal to Python, and to most functions they are not: each call gives the zero that it was given."""
+    """They are equal to Python, and to most functions they are not: each call gives the zero that
+    it was given."""
     x = torch.tensor([-2.0])
     for low in (0.0, -0.0, 0.0, -0.0):
         found = (
@@ -85,4 +92,6 @@ def test_zeros_stay_apart_among_fixed_numbers() -> None:
             torch.nn.functional.threshold(x, 0.5, low),
         )
         assert [str(t.item()) for t in found] == [str(low)] * 3
-    assert str(torch.nn.functional.elu(x, 0.0).item()) != str(torch.nn.functional.elu(x, -0.0).item())
+    assert str(torch.nn.functional.elu(x, 0.0).item()) != str(
+        torch.nn.functional.elu(x, -0.0).item()
+    )

@@ -35,7 +35,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     "resize": lambda: torch.ones(2).resize(1, 2),
     "features": lambda: nn.InstanceNorm1d(5)(torch.ones(2, 3, 4)),
     "nothing to fill": lambda: nn.Sequential(nn.Linear(0, 3), nn.Conv2d(0, 3, 1)),
-    "meta": lambda: nn.Sequential(nn.Linear(2, 2, device="meta")).load_state_dict({"0.weight": torch.ones(2, 2), "0.bias": torch.ones(2)}),
+    "meta": lambda: nn.Sequential(nn.Linear(2, 2, device="meta")).load_state_dict(
+        {"0.weight": torch.ones(2, 2), "0.bias": torch.ones(2)}
+    ),
     "given twice": lambda: torch.optim.Adam([{"params": [ONE, ONE]}]),
     "half of the hooks": _hooked,
     "no history": lambda: checkpoint(torch.sin, torch.ones(1), use_reentrant=True),

@@ -1,4 +1,5 @@
-"""The small namespaces about devices, backends and compilation, as they are without an accelerator."""
+"""The small namespaces about devices, backends and compilation, as they are without an
+accelerator."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ def test_no_gpu():
     torch.cuda.manual_seed_all(1)
     with torch.cuda.device(None):
         pass
-    for refused in (torch.cuda.current_device, torch.cuda.synchronize, torch.cuda.Stream, torch.cuda.get_device_properties):
+    for refused in (
+        torch.cuda.current_device,
+        torch.cuda.synchronize,
+        torch.cuda.Stream,
+        torch.cuda.get_device_properties,
+    ):
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
             refused()
     with pytest.raises(NotImplementedError, match="CUDA graphs"):
@@ -43,7 +49,10 @@ def test_compile_takes_modes():
     def f(x):
         return x + 1
 
-    for compiled in (torch.compile(f, mode="reduce-overhead", fullgraph=True), torch.compile(dynamic=True)(f)):
+    for compiled in (
+        torch.compile(f, mode="reduce-overhead", fullgraph=True),
+        torch.compile(dynamic=True)(f),
+    ):
         assert compiled(torch.ones(2)).tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="Unrecognized mode"):
         torch.compile(f, mode="fast")
@@ -90,7 +99,12 @@ def test_what_attention_could_use():
     q = torch.ones(1, 2, 3, 4)
     params = torch.backends.cuda.SDPAParams(q, q, q + 1, None, 0, False, True)
     assert params.query is q
-    assert (params.attn_mask, params.dropout, params.is_causal, params.enable_gqa) == (None, 0.0, False, True)
+    assert (params.attn_mask, params.dropout, params.is_causal, params.enable_gqa) == (
+        None,
+        0.0,
+        False,
+        True,
+    )
     for asked in ("flash", "efficient", "cudnn"):
         assert getattr(torch.backends.cuda, f"can_use_{asked}_attention")(params, True) is False
     with pytest.raises(AttributeError, match="no setter"):

@@ -31,6 +31,12 @@ print("late", late)
 @pytest.mark.parametrize("name", ["synchronize", "cpu.synchronize"])
 def test_arrays_are_there_afterwards(name):
     env = {**os.environ, "JTORCH_CPU_ASYNC": "1", "JTORCH_TIERS": "xla"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM.replace("{name}", name)], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("{name}", name)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout != "late 0\n"  # else nothing was to be waited for

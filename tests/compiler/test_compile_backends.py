@@ -34,7 +34,9 @@ class Backend:
         return run
 
     def targets(self, i: int = 0) -> list[Any]:
-        return [n.target for n in self.graphs[i].graph.nodes if n.op in ("call_function", "call_method")]
+        return [
+            n.target for n in self.graphs[i].graph.nodes if n.op in ("call_function", "call_method")
+        ]
 
 
 def test_a_module_is_one_graph_with_its_parameters_as_inputs() -> None:
@@ -77,7 +79,8 @@ def test_values_end_a_piece_and_the_rest_goes_on() -> None:
 
 
 class Addresses:
-    """``id`` for tensors: the number of a forgotten one is the next one's, as it may be in memory, and seldom is."""
+    """``id`` for tensors: the number of a forgotten one is the next one's, as it may be in memory,
+    and seldom is."""
 
     def __init__(self) -> None:
         self.taken: dict[int, int] = {}
@@ -110,7 +113,9 @@ def test_results_are_told_apart_where_memory_is_used_again(monkeypatch: pytest.M
     for kept in (False, True, False):
         for found, wanted in zip(compiled(x, kept), f(x, kept), strict=True):
             torch.testing.assert_close(found, wanted)
-    assert [[n.name for n in next(iter(reversed(g.graph.nodes))).args[0]] for g in backend.graphs] == [
+    assert [
+        [n.name for n in next(iter(reversed(g.graph.nodes))).args[0]] for g in backend.graphs
+    ] == [
         ["add", "cos"],
         ["sin", "add", "cos"],
     ]
@@ -207,7 +212,9 @@ def test_backends_that_fail() -> None:
     with pytest.raises(TypeError, match="must return a callable"):
         torch.compile(torch.sin, backend=lambda module, inputs: 3)(torch.ones(2))
     with pytest.raises(RuntimeError, match=r"\[3\].*\[2\]"):
-        torch.compile(torch.sin, backend=lambda module, inputs: lambda x: (torch.ones(3),))(torch.ones(2))
+        torch.compile(torch.sin, backend=lambda module, inputs: lambda x: (torch.ones(3),))(
+            torch.ones(2)
+        )
 
 
 def test_options_reach_the_backend() -> None:
@@ -270,7 +277,12 @@ def test_forgetting() -> None:
 
 
 def test_functions_and_their_derivatives_as_graphs_of_operators() -> None:
-    from jtorch._functorch.aot_autograd import aot_autograd, aot_function, aot_module, make_boxed_func
+    from jtorch._functorch.aot_autograd import (
+        aot_autograd,
+        aot_function,
+        aot_module,
+        make_boxed_func,
+    )
 
     seen: list[list[str]] = []
 

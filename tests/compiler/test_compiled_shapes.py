@@ -33,12 +33,16 @@ def _sum(x: Any) -> Any:
 def test_dynamic_shapes_get_programs_when_they_repeat() -> None:
     assert _programs_and_replays(torch.compile(_sum, dynamic=True), range(1, 30)) == (0, 0)
     assert _programs_and_replays(torch.compile(_sum, dynamic=True), [5, 6] * 9) == (2, 9)
-    assert _programs_and_replays(torch.compile(_sum, dynamic=False), [1, *range(1, 30), 3, 4]) == (29, 2)
+    assert _programs_and_replays(torch.compile(_sum, dynamic=False), [1, *range(1, 30), 3, 4]) == (
+        29,
+        2,
+    )
 
 
 def test_shapes_are_taken_to_vary_after_some() -> None:
     f = torch.compile(_sum)
-    assert _programs_and_replays(f, [1, *range(1, 30)]) == (8, 0)  # the first run shows what it reads
+    # the first run shows what it reads
+    assert _programs_and_replays(f, [1, *range(1, 30)]) == (8, 0)
     assert _programs_and_replays(f, [1, 2, 8]) == (8, 3)
     assert _programs_and_replays(f, [20] * 4) == (9, 4)  # which has come before
     with torch._dynamo.config.patch(automatic_dynamic_shapes=False):

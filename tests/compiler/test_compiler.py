@@ -1,4 +1,5 @@
-"""Compiled functions do what the functions do: numbers, state, histories, aliases, random streams, guards and fallbacks."""
+"""Compiled functions do what the functions do: numbers, state, histories, aliases, random streams,
+guards and fallbacks."""
 
 # ruff: noqa: PLW0108, PT031  (what is compiled is written out)
 
@@ -25,7 +26,12 @@ def programs(fn: Any) -> Any:
 def assert_close(a: Any, b: Any) -> None:
     if isinstance(a, torch.Tensor):
         assert isinstance(b, torch.Tensor)
-        assert (a.dtype, a.shape, a.requires_grad, a.stride()) == (b.dtype, b.shape, b.requires_grad, b.stride())
+        assert (a.dtype, a.shape, a.requires_grad, a.stride()) == (
+            b.dtype,
+            b.shape,
+            b.requires_grad,
+            b.stride(),
+        )
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
     elif isinstance(a, (list, tuple)):
         assert len(a) == len(b)
@@ -39,7 +45,12 @@ def assert_close(a: Any, b: Any) -> None:
         assert a == b
 
 
-def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: int = 5, replays: int | None = 2, **options: Any) -> Any:
+def both(
+    make: Callable[[Callable[[Any], Any]], Callable[[int], Any]],
+    calls: int = 5,
+    replays: int | None = 2,
+    **options: Any,
+) -> Any:
     """Runs what ``make`` builds, as written and compiled, and compares what each call returns."""
     results, made = [], []
 
@@ -50,7 +61,14 @@ def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: in
     for compile_ in (lambda f: f, compiling):
         torch.manual_seed(0)
         run = make(compile_)
-        results.append([copy.deepcopy([t.detach() if isinstance(t, torch.Tensor) else t for t in _flat(run(i))]) for i in range(calls)])
+        results.append(
+            [
+                copy.deepcopy(
+                    [t.detach() if isinstance(t, torch.Tensor) else t for t in _flat(run(i))]
+                )
+                for i in range(calls)
+            ]
+        )
     assert_close(results[1], results[0])
     if replays is not None:
         assert not programs(made[0]).abandoned, programs(made[0]).reason
@@ -74,7 +92,9 @@ def model() -> Any:
 def test_whole_training_step(name: str) -> None:
     def make(compile_: Any) -> Any:
         m = model()
-        opt = getattr(torch.optim, name)(m.parameters(), lr=0.05, **({"momentum": 0.9} if name == "SGD" else {}))
+        opt = getattr(torch.optim, name)(
+            m.parameters(), lr=0.05, **({"momentum": 0.9} if name == "SGD" else {})
+        )
 
         def step(x: Any, y: Any) -> Any:
             opt.zero_grad()
@@ -87,7 +107,12 @@ def test_whole_training_step(name: str) -> None:
 
         def run(i: int) -> Any:
             loss = step(torch.full((2, 4), i / 7), torch.tensor([0, i % 3]))
-            return [loss, *m.parameters(), *[p.grad for p in m.parameters()], *[v for s in opt.state.values() for v in s.values()]]
+            return [
+                loss,
+                *m.parameters(),
+                *[p.grad for p in m.parameters()],
+                *[v for s in opt.state.values() for v in s.values()],
+            ]
 
         return run
 
@@ -554,9 +579,13 @@ def test_is_compiling_and_stances() -> None:
     assert f(torch.ones(1)).item() == 2
     with torch.compiler.set_stance("force_eager"):
         assert f(torch.ones(1)).item() == 3
-    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="fail_on_recompile"):
+    with (
+        torch.compiler.set_stance("fail_on_recompile"),
+        pytest.raises(RuntimeError, match="fail_on_recompile"),
+    ):
         f(torch.ones(2))
-    with torch.compiler.set_stance("fail_on_recompile"):  # what was met before is none, however often the function had to be looked at
+    # what was met before is none, however often the function had to be looked at
+    with torch.compiler.set_stance("fail_on_recompile"):
         assert f(torch.ones(1)).item() == 2
     assert not torch.compiler.is_compiling()
     assert seen == []

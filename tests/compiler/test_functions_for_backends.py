@@ -1,4 +1,5 @@
-"""What programs do beside calling functions, with a function as backend of ``torch.compile``: as without it, in few graphs."""
+"""What programs do beside calling functions, with a function as backend of ``torch.compile``: as
+without it, in few graphs."""
 
 from __future__ import annotations
 
@@ -151,7 +152,13 @@ def transformed(x: torch.Tensor) -> Any:
     gradient = torch.func.grad(lambda t: (t**2 * s).sum())(x)
     second = torch.func.hessian(lambda t: (t**3).sum())(s[0])
     pushed = torch.func.jvp(torch.sin, (s,), (s * 1,))
-    return torch.vmap(lambda r: (r * s).sum(0))(x) + s, gradient, second, pull(torch.ones_like(value) * s)[0], pushed
+    return (
+        torch.vmap(lambda r: (r * s).sum(0))(x) + s,
+        gradient,
+        second,
+        pull(torch.ones_like(value) * s)[0],
+        pushed,
+    )
 
 
 LAYER = nn.Linear(3, 2)
@@ -163,9 +170,19 @@ def transformed_more(x: torch.Tensor) -> Any:
         flat = torch.func.grad(lambda t: (t**3).sum())(x)
     state = {name: p.detach() for name, p in LAYER.named_parameters()}
     loss = torch.func.grad(lambda p, r: torch.func.functional_call(LAYER, p, (r,)).pow(2).sum())
-    picked = torch.vmap(lambda d, i: d["a"][i] * 2, in_dims=({"a": 0}, 0), out_dims=0)({"a": x * k}, torch.tensor([2, 0, 1]))
+    picked = torch.vmap(lambda d, i: d["a"][i] * 2, in_dims=({"a": 0}, 0), out_dims=0)(
+        {"a": x * k}, torch.tensor([2, 0, 1])
+    )
     out, push = torch.func.linearize(torch.sin, x)
-    return torch.vmap(loss, in_dims=(None, 0))(state, x), picked, flat.requires_grad, flat, out, push(x * 1), torch.vmap(torch.dot)(x, x)
+    return (
+        torch.vmap(loss, in_dims=(None, 0))(state, x),
+        picked,
+        flat.requires_grad,
+        flat,
+        out,
+        push(x * 1),
+        torch.vmap(torch.dot)(x, x),
+    )
 
 
 def by_jacobian(x: torch.Tensor) -> Any:
@@ -175,7 +192,11 @@ def by_jacobian(x: torch.Tensor) -> Any:
 def branched(x: torch.Tensor) -> Any:
     y = x * 3
     a = torch.cond(x.sum() > 0, lambda t: t * y, lambda t: t - y, (x,))
-    return a, torch.cond(x.shape[0] > 1, lambda t: t.sin(), lambda t: t.cos(), (x,)), torch.cond(x.sum() < 0, lambda: y * 2, lambda: y - 1)
+    return (
+        a,
+        torch.cond(x.shape[0] > 1, lambda t: t.sin(), lambda t: t.cos(), (x,)),
+        torch.cond(x.sum() < 0, lambda: y * 2, lambda: y - 1),
+    )
 
 
 def hooked_results(x: torch.Tensor) -> torch.Tensor:
@@ -203,7 +224,16 @@ asserted = _AS_WRITTEN["asserted"]
 
 def described(x: torch.Tensor) -> Any:
     y = x * 2
-    return y.shape, y.shape[1:], str(y.size()), type(y.shape).__name__, y.type(), y, x.grad is None, x + torch.tensor(2.0).item()
+    return (
+        y.shape,
+        y.shape[1:],
+        str(y.size()),
+        type(y.shape).__name__,
+        y.type(),
+        y,
+        x.grad is None,
+        x + torch.tensor(2.0).item(),
+    )
 
 
 def from_numpy(x: torch.Tensor) -> torch.Tensor:
@@ -223,8 +253,9 @@ def read(x: torch.Tensor) -> Any:
     file.seek(0)
     z = (x * 3).detach()
     return (
-        str(y), f"{y[0, 0]:.3f}", (y * 1).tolist(), y.numpy().tolist(), y.data_ptr() == y.data_ptr() != 0, torch.load(file) + 1,
-        copy.deepcopy(z) + 1, copy.copy(z) + 1,
+        str(y), f"{y[0, 0]:.3f}", (y * 1).tolist(), y.numpy().tolist(),
+        y.data_ptr() == y.data_ptr() != 0, torch.load(file) + 1, copy.deepcopy(z) + 1,
+        copy.copy(z) + 1,
     )  # fmt: skip
 
 
@@ -245,9 +276,10 @@ TWO = torch.tensor(2)
 
 @pytest.mark.parametrize(
     ("f", "given"),
-    [(by_a_tensor, (TWO,)), (by_a_tensor, (torch.tensor(-1),)), (by_masks, ()), (in_other_precision, ()), (custom, ()), (checkpointed, ()),
-     (numbers_of_numpy, ()), (transformed, ()), (transformed_more, ()), (branched, ()), (hooked_results, ()), (asserted, ()),
-     (described, ()), (from_numpy, ())],
+    [(by_a_tensor, (TWO,)), (by_a_tensor, (torch.tensor(-1),)), (by_masks, ()),
+     (in_other_precision, ()), (custom, ()), (checkpointed, ()),
+     (numbers_of_numpy, ()), (transformed, ()), (transformed_more, ()), (branched, ()),
+     (hooked_results, ()), (asserted, ()), (described, ()), (from_numpy, ())],
 )  # fmt: skip
 def test_one_graph(f: Any, given: Any) -> None:
     assert compared(f, given, fullgraph=True) == 1
@@ -255,7 +287,8 @@ def test_one_graph(f: Any, given: Any) -> None:
 
 @pytest.mark.parametrize(
     ("f", "given"),
-    [(hooked, ()), (called, ()), (written, ()), (packed, ()), (walked, ()), (trained, ()), (transformed, ()), (by_jacobian, ()),
+    [(hooked, ()), (called, ()), (written, ()), (packed, ()), (walked, ()), (trained, ()),
+     (transformed, ()), (by_jacobian, ()),
      (with_tangents, ()), (read, ()), (begun_elsewhere, (TWO,)), (drawn, ()), (made_parameter, ())],
 )  # fmt: skip
 def test_as_without_a_backend(f: Any, given: Any) -> None:
@@ -263,7 +296,8 @@ def test_as_without_a_backend(f: Any, given: Any) -> None:
 
 
 def compared(f: Any, given: Any, fullgraph: bool = False) -> int:
-    """Results and gradients, twice, with as many graphs the second time as the first, which is returned."""
+    """Results and gradients, twice, with as many graphs the second time as the first, which is
+    returned."""
     graphs: list[Any] = []
 
     def backend(module: Any, inputs: Any) -> Any:
@@ -276,9 +310,15 @@ def compared(f: Any, given: Any, fullgraph: bool = False) -> int:
         found, wanted = tree_leaves(compiled(x, *given)), tree_leaves(f(y, *given))
         for a, b in zip(found, wanted, strict=True):
             assert type(a) is type(b)
-            assert a == b if not isinstance(a, torch.Tensor) else torch.testing.assert_close(a, b) is None
+            assert (
+                a == b
+                if not isinstance(a, torch.Tensor)
+                else torch.testing.assert_close(a, b) is None
+            )
         for out in (found, wanted):
-            parts = [p.float().sum() for p in out if isinstance(p, torch.Tensor) and p.requires_grad]
+            parts = [
+                p.float().sum() for p in out if isinstance(p, torch.Tensor) and p.requires_grad
+            ]
             if parts:
                 sum(parts[1:], parts[0]).backward()
         torch.testing.assert_close(x.grad, y.grad)
@@ -287,8 +327,14 @@ def compared(f: Any, given: Any, fullgraph: bool = False) -> int:
 
 @pytest.mark.parametrize("f", [by_jacobian, packed, with_tangents, drawn, made_parameter])
 def test_what_no_graph_holds_is_named(f: Any) -> None:
-    with pytest.raises(Unsupported, match=r"cannot be one graph: (torch\.autograd|saved|forward|rand|nn\.Parameter|__set|.*Generator)"):
-        torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(torch.ones(3, 3))
+    with pytest.raises(
+        Unsupported,
+        match=r"cannot be one graph: "
+        r"(torch\.autograd|saved|forward|rand|nn\.Parameter|__set|.*Generator)",
+    ):
+        torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(
+            torch.ones(3, 3)
+        )
 
 
 def test_graphs_begun_in_other_precision_are_others() -> None:
@@ -307,7 +353,9 @@ def test_inside_transformations_the_function_is_run_as_it_is() -> None:
 
 
 def test_what_a_graph_asserts_is_checked() -> None:
-    compiled = torch.compile(asserted, backend=lambda module, inputs: module.forward, fullgraph=True)
+    compiled = torch.compile(
+        asserted, backend=lambda module, inputs: module.forward, fullgraph=True
+    )
     assert compiled(torch.ones(1)).item() == 2
     with pytest.raises(RuntimeError, match="finite"):
         compiled(torch.tensor([float("nan")]))
@@ -315,12 +363,16 @@ def test_what_a_graph_asserts_is_checked() -> None:
 
 @pytest.mark.parametrize(
     ("f", "words"),
-    [(lambda x: torch.func.vjp(torch.sin, x), "is a result"), (torch.vmap(lambda r: r if r.sum() > 0 else -r), "Eq"),
-     (torch.vmap(lambda r: r + torch.rand(3)), "randomness"), (torch.func.grad(torch.sin), "scalar Tensor")],
+    [(lambda x: torch.func.vjp(torch.sin, x), "is a result"),
+     (torch.vmap(lambda r: r if r.sum() > 0 else -r), "Eq"),
+     (torch.vmap(lambda r: r + torch.rand(3)), "randomness"),
+     (torch.func.grad(torch.sin), "scalar Tensor")],
 )  # fmt: skip
 def test_functions_that_no_graph_holds_are_refused(f: Any, words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
-        torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(torch.ones(2, 3))
+        torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(
+            torch.ones(2, 3)
+        )
 
 
 def test_functions_of_arrays_take_tensors() -> None:
@@ -335,12 +387,18 @@ def test_compilers_of_operators_see_hooks_and_branches() -> None:
 
     def f(x: torch.Tensor, scale: float | None) -> torch.Tensor:
         torch._assert_async((x < 9).all())
-        y = torch.cond(x.sum() > 0, lambda t: t.sin(), lambda t: t.cos(), (x,)) + torch.vmap(torch.func.grad(lambda t: (t**3).sum()))(x)
+        y = torch.cond(x.sum() > 0, lambda t: t.sin(), lambda t: t.cos(), (x,)) + torch.vmap(
+            torch.func.grad(lambda t: (t**3).sum())
+        )(x)
         w = x.detach() * 5
         y.register_hook((lambda g: g * w) if scale is None else (lambda g: g * scale))
         return y
 
-    compiled = torch.compile(f, backend=aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward)), fullgraph=True)
+    compiled = torch.compile(
+        f,
+        backend=aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward)),
+        fullgraph=True,
+    )
     for start, scale in ((1, 3.0), (-3, 3.0), (1, 2.0)):
         x, y = (torch.arange(start, start + 2.0)[:, None].requires_grad_() for _ in range(2))
         compiled(x, scale).sum().backward()
@@ -354,7 +412,8 @@ def test_gradients_of_custom_functions_reach_compilers_of_operators() -> None:
     from jtorch._functorch.aot_autograd import aot_autograd, make_boxed_func
 
     compiled = torch.compile(
-        lambda x: Scaled.apply(x * 2), backend=aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward))
+        lambda x: Scaled.apply(x * 2),
+        backend=aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward)),
     )
     x = torch.linspace(0, 1, 3).requires_grad_()
     compiled(x).sum().backward()

@@ -1,4 +1,5 @@
-"""Numbers and sizes that data decide, in the graph of a function that is to be one graph for its backend."""
+"""Numbers and sizes that data decide, in the graph of a function that is to be one graph for its
+backend."""
 
 from __future__ import annotations
 
@@ -59,7 +60,18 @@ def test_what_data_decide_is_in_the_graph(case: str) -> None:
 def test_nodes_are_those_of_torch() -> None:
     compiled, graphs = whole(lambda x: x[x > 3] * 2)
     compiled(torch.arange(6.0))
-    assert graphs == [["gt", "getitem", "sym_size_int", "ge", "_assert_scalar_default", "le", "_assert_scalar_default_1", "mul"]]
+    assert graphs == [
+        [
+            "gt",
+            "getitem",
+            "sym_size_int",
+            "ge",
+            "_assert_scalar_default",
+            "le",
+            "_assert_scalar_default_1",
+            "mul",
+        ]
+    ]
 
 
 def test_gradients_pass() -> None:
@@ -86,16 +98,23 @@ def test_what_was_said_of_floats_is_checked() -> None:
 
     compiled, graphs = whole(f)
     assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
-    for x, words in ((-torch.ones(3), "zuf0 > 0 on node"), (torch.ones(3) * 100, r"zuf0\*2 < 100.5 on node")):
+    for x, words in (
+        (-torch.ones(3), "zuf0 > 0 on node"),
+        (torch.ones(3) * 100, r"zuf0\*2 < 100.5 on node"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             compiled(x)
     assert len(graphs) == 1
 
 
-@pytest.mark.parametrize("f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())]])
+@pytest.mark.parametrize(
+    "f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())]]
+)
 def test_what_decides_by_a_number_is_refused_with_its_line(f: Any) -> None:
     compiled, _ = whole(f)
-    with pytest.raises(UserError, match=r"data-dependent expression(.|\n)*test_numbers_in_graphs.*\n.*lambda x"):
+    with pytest.raises(
+        UserError, match=r"data-dependent expression(.|\n)*test_numbers_in_graphs.*\n.*lambda x"
+    ):
         compiled(torch.ones(3))
 
 
@@ -131,7 +150,14 @@ def test_an_error_of_the_program_is_shown_alone() -> None:
     assert found.value.__context__ is None
 
 
-@pytest.mark.parametrize("f", [lambda x: f"{x.sum().item()}", lambda x: str([x.nonzero().shape[0]]), lambda x: repr(x.sum().item() > 3)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: f"{x.sum().item()}",
+        lambda x: str([x.nonzero().shape[0]]),
+        lambda x: repr(x.sum().item() > 3),
+    ],
+)
 def test_texts_of_what_data_decide_are_refused(f: Callable[..., Any]) -> None:
     with pytest.raises(UserError, match="Could not guard on data-dependent expression"):
         torch.compile(f, backend=lambda graph, _: graph, fullgraph=True)(torch.arange(4.0))

@@ -1,4 +1,5 @@
-"""What a compiled function reads on the host, computed already or not, is no part of a program; what it makes of Python's data is."""
+"""What a compiled function reads on the host, computed already or not, is no part of a program;
+what it makes of Python's data is."""
 
 from __future__ import annotations
 
@@ -53,14 +54,18 @@ def test_what_is_read_is_read_each_time(case):
     assert "reads a value" in compiled.compiled.reason
     whole = torch.compile(READING[case], fullgraph=True)
     if case == "if":
-        with pytest.raises(Unsupported, match=r"fullgraph=True, but .* decides by a value at .*test_reads_and_constants"):
+        with pytest.raises(
+            Unsupported,
+            match=r"fullgraph=True, but .* decides by a value at .*test_reads_and_constants",
+        ):
             whole(*calls[0])
     else:  # numbers, and sizes that data decide, are in PyTorch's graphs
         with pytest.warns(UserWarning, match="reads a value"):
             assert str(whole(*calls[0])) == str(READING[case](*calls[0]))
 
 
-#: What PyTorch's graphs hold, and so is no decision; as a text, since pytest writes assertions in other words.
+#: What PyTorch's graphs hold, and so is no decision; as a text, since pytest writes assertions in
+#: other words.
 ASSERTED = """
 def asserted(x):
     assert x.sum() > 0
@@ -80,7 +85,17 @@ def late(x: torch.Tensor) -> torch.Tensor:
     return x * x.sum().item() if x.max() > 0 else x
 
 
-@pytest.mark.parametrize("f", [negated, joined, late, lambda x: torch.equal(x, x), lambda x: torch.allclose(x, x), lambda x: [repr(x)]])
+@pytest.mark.parametrize(
+    "f",
+    [
+        negated,
+        joined,
+        late,
+        lambda x: torch.equal(x, x),
+        lambda x: torch.allclose(x, x),
+        lambda x: [repr(x)],
+    ],
+)
 def test_what_is_decided_by_is_no_whole_graph(f: Callable[..., Any]) -> None:
     with pytest.raises(Unsupported, match="decides by a value"):
         torch.compile(f, fullgraph=True)(T([1.0, 2.0]))

@@ -1,4 +1,5 @@
-"""Containers that read themselves in ways of their own, and are seen by compiled functions, are read as what they are made of."""
+"""Containers that read themselves in ways of their own, and are seen by compiled functions, are
+read as what they are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Branches and loops that depend on tensors, eagerly and inside jax.jit; numbers in place of symbolic sizes."""
+"""Branches and loops that depend on tensors, eagerly and inside jax.jit; numbers in place of
+symbolic sizes."""
 
 from __future__ import annotations
 
@@ -48,10 +49,22 @@ def test_refuses(call, words: str) -> None:
 
 
 def test_numbers_for_sizes() -> None:
-    assert (torch.sym_max(1, 0.5), torch.sym_min(1, 2), torch.sym_int(-2.5), torch.sym_float(3)) == (1.0, 1, -2, 3.0)
+    assert (
+        torch.sym_max(1, 0.5),
+        torch.sym_min(1, 2),
+        torch.sym_int(-2.5),
+        torch.sym_float(3),
+    ) == (1.0, 1, -2, 3.0)
     assert isinstance(torch.sym_max(1, 0.5), float)
-    assert (torch.sym_not(0), torch.sym_ite(False, 1, 2), torch.sym_sum(1, 2, 3), torch.sym_sqrt(9)) == (True, 2, 6, 3.0)
-    with pytest.raises(RuntimeError, match=r"Invalid value range for 5 between \[6, 9223372036854775807\]."):
+    assert (
+        torch.sym_not(0),
+        torch.sym_ite(False, 1, 2),
+        torch.sym_sum(1, 2, 3),
+        torch.sym_sqrt(9),
+    ) == (True, 2, 6, 3.0)
+    with pytest.raises(
+        RuntimeError, match=r"Invalid value range for 5 between \[6, 9223372036854775807\]."
+    ):
         torch.sym_constrain_range(5, min=6)
     with pytest.raises(RuntimeError, match=r"between \[0,"):
         torch.sym_constrain_range_for_size(-1)

@@ -16,7 +16,9 @@ def pair() -> list[torch.Tensor]:
     return [torch.tensor([0.25, 1.0]), torch.tensor([[4.0]])]
 
 
-@pytest.mark.parametrize("name", ["abs", "sqrt", "exp", "neg", "sigmoid", "round", "lgamma", "trunc", "rsqrt", "erf"])
+@pytest.mark.parametrize(
+    "name", ["abs", "sqrt", "exp", "neg", "sigmoid", "round", "lgamma", "trunc", "rsqrt", "erf"]
+)
 def test_unary(name: str) -> None:
     expected = [getattr(torch, name)(t).tolist() for t in pair()]
     assert [t.tolist() for t in getattr(torch, f"_foreach_{name}")(pair())] == expected
@@ -31,14 +33,17 @@ def test_unary(name: str) -> None:
 def test_in_place_forms_give_what_they_were_given(kind: type, many: int) -> None:
     items, others = kind(pair() * many), [t + 1 for t in pair() * many]
     given: dict[str, tuple[Any, ...]] = {
-        "add": (1.0,), "sub": (others,), "mul": (others,), "div": (2.0,), "maximum": (0.5,), "abs": (), "zero": (), "pow": (2,),
-        "addcmul": (others, others), "addcdiv": (others, others), "lerp": (others, 0.5), "copy": (others,), "exp": (),
+        "add": (1.0,), "sub": (others,), "mul": (others,), "div": (2.0,), "maximum": (0.5,),
+        "abs": (), "zero": (), "pow": (2,), "addcmul": (others, others),
+        "addcdiv": (others, others), "lerp": (others, 0.5), "copy": (others,), "exp": (),
     }  # fmt: skip
     for name, arguments in given.items():
         assert getattr(torch, f"_foreach_{name}_")(items, *arguments) is items
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow"]
+)
 def test_binary_takes_a_number_numbers_or_tensors(name: str) -> None:
     one = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)
     for given, each in ((2.0, [2.0, 2.0]), ([2.0, 3.0], [2.0, 3.0]), (pair(), pair())):
@@ -52,8 +57,14 @@ def test_binary_takes_a_number_numbers_or_tensors(name: str) -> None:
 def test_scaled_products_and_sums() -> None:
     x = pair()
     assert [t.tolist() for t in torch._foreach_add(x, x, alpha=2)] == [[0.75, 3.0], [[12.0]]]
-    assert [t.tolist() for t in torch._foreach_addcmul(x, x, x, torch.tensor([1.0, 2.0]))] == [[0.3125, 2.0], [[36.0]]]
-    assert [t.tolist() for t in torch._foreach_lerp(x, [t * 3 for t in x], 0.5)] == [[0.5, 2.0], [[8.0]]]
+    assert [t.tolist() for t in torch._foreach_addcmul(x, x, x, torch.tensor([1.0, 2.0]))] == [
+        [0.3125, 2.0],
+        [[36.0]],
+    ]
+    assert [t.tolist() for t in torch._foreach_lerp(x, [t * 3 for t in x], 0.5)] == [
+        [0.5, 2.0],
+        [[8.0]],
+    ]
     assert [t.item() for t in torch._foreach_norm(x, float("inf"))] == [1.0, 4.0]
     assert [t.item() for t in torch._foreach_powsum(x, 2)] == [1.0625, 16.0]
     assert [t.item() for t in torch._foreach_max(x)] == [1.0, 4.0]
@@ -66,7 +77,9 @@ def test_scaled_products_and_sums() -> None:
 def test_refuses_lists_that_do_not_fit() -> None:
     with pytest.raises(RuntimeError, match="Tensor list must have at least one tensor"):
         torch._foreach_add([], 1)
-    with pytest.raises(RuntimeError, match="Tensor lists must have the same number of tensors, got 2 and 1"):
+    with pytest.raises(
+        RuntimeError, match="Tensor lists must have the same number of tensors, got 2 and 1"
+    ):
         torch._foreach_mul(pair(), pair()[:1])
     with pytest.raises(RuntimeError, match="same number of elements as scalar list"):
         torch._foreach_mul(pair(), [1.0])
@@ -75,10 +88,13 @@ def test_refuses_lists_that_do_not_fit() -> None:
 
 
 def many(dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    """So many that one operation takes them all; one is large, one has one element, whose square is out of range, and one none."""
+    """So many that one operation takes them all; one is large, one has one element, whose square is
+    out of range, and one none."""
     generator = torch.Generator().manual_seed(0)
     shapes = [(3, 4), (5,), (2, 3), (), (0,), (70, 70), (2, 2, 2), (1,), (6,), (4, 4)]
-    made = [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
+    made = [
+        torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes
+    ]
     made[7].fill_(3e19)
     return made
 
@@ -90,18 +106,25 @@ def test_norms_of_many(ord: float, dtype: torch.dtype) -> None:
     found = torch._foreach_norm(items, ord)
     assert all(n.dtype is dtype and n.shape == () for n in found)
     expected = [torch.linalg.vector_norm(t, ord).item() for t in items]
-    np.testing.assert_allclose([n.item() for n in found], expected, rtol=1e-12 if dtype is torch.float64 else 3e-7)
+    np.testing.assert_allclose(
+        [n.item() for n in found], expected, rtol=1e-12 if dtype is torch.float64 else 3e-7
+    )
 
 
 def test_norms_of_many_refuse_what_has_none() -> None:
-    with pytest.raises(RuntimeError, match="norm on an empty tensor because the operation does not have an identity"):
+    with pytest.raises(
+        RuntimeError,
+        match="norm on an empty tensor because the operation does not have an identity",
+    ):
         torch._foreach_norm(many(), math.inf)
     with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
         torch._foreach_norm([torch.ones(2, dtype=torch.int64)] * 9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
-@pytest.mark.parametrize("factor", [0.1, 2, torch.tensor(0.1), torch.tensor(0.1, dtype=torch.float64)])
+@pytest.mark.parametrize(
+    "factor", [0.1, 2, torch.tensor(0.1), torch.tensor(0.1, dtype=torch.float64)]
+)
 def test_many_times_one_factor(factor: Any, dtype: torch.dtype) -> None:
     items = many(dtype) if dtype.is_floating_point else [torch.arange(3)] * 9
     expected = [t * factor for t in items]
@@ -110,7 +133,8 @@ def test_many_times_one_factor(factor: Any, dtype: torch.dtype) -> None:
     if dtype.is_floating_point:
         assert all(a is b for a, b in zip(torch._foreach_mul_(items, factor), items, strict=True))
         assert all(
-            t.equal(e.to(dtype)) and t._version == 1 + (t.numel() == 1 and t.dim() == 1) for t, e in zip(items, expected, strict=True)
+            t.equal(e.to(dtype)) and t._version == 1 + (t.numel() == 1 and t.dim() == 1)
+            for t, e in zip(items, expected, strict=True)
         )
 
 
@@ -123,7 +147,9 @@ def as_views(items: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("given", [twice, as_views])
-def test_tensors_that_share_memory_are_multiplied_one_after_the_other(given: Callable[[Any], Any]) -> None:
+def test_tensors_that_share_memory_are_multiplied_one_after_the_other(
+    given: Callable[[Any], Any],
+) -> None:
     items = many()
     expected = (items[0] * 2).clone()
     expected[0 if given is as_views else slice(None)] *= 2
@@ -149,13 +175,18 @@ def test_many_have_histories_and_tangents() -> None:
     plain = [t.detach() for t in many()]
     found = torch.func.grad(lambda x: torch._foreach_norm([x, *plain])[0])(torch.tensor([3.0, 4.0]))
     np.testing.assert_allclose(found.numpy(), [0.6, 0.8], rtol=1e-6)
-    _, tangent = torch.func.jvp(lambda x: torch._foreach_mul([x, *plain], 2.0)[0], (torch.ones(2),), (torch.ones(2),))
+    _, tangent = torch.func.jvp(
+        lambda x: torch._foreach_mul([x, *plain], 2.0)[0], (torch.ones(2),), (torch.ones(2),)
+    )
     assert tangent.tolist() == [2.0, 2.0]
 
 
 def _lists(n: int, seed: int) -> list[list[torch.Tensor]]:
     rng = np.random.default_rng(seed)
-    return [[torch.tensor(rng.uniform(0.5, 2, 1 + i % 3), dtype=torch.float32) for i in range(n)] for _ in range(3)]
+    return [
+        [torch.tensor(rng.uniform(0.5, 2, 1 + i % 3), dtype=torch.float32) for i in range(n)]
+        for _ in range(3)
+    ]
 
 
 LISTS_OF_MANY: list[tuple[str, Any, Any]] = [
@@ -175,9 +206,14 @@ LISTS_OF_MANY: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize("n", [3, 12])
 def test_operations_of_lists(name: str, given: Any, formula: Any, n: int) -> None:
     a, b, c = _lists(n, 0)
-    expected = [formula(x.numpy().copy(), y.numpy().copy(), z.numpy().copy()) for x, y, z in zip(a, b, c, strict=True)]
+    expected = [
+        formula(x.numpy().copy(), y.numpy().copy(), z.numpy().copy())
+        for x, y, z in zip(a, b, c, strict=True)
+    ]
     args, options = given(a, b, c)
-    for found, e in zip(getattr(torch, f"_foreach_{name}")(*args, **options), expected, strict=True):
+    for found, e in zip(
+        getattr(torch, f"_foreach_{name}")(*args, **options), expected, strict=True
+    ):
         np.testing.assert_allclose(found.numpy(), e, 1e-6)
     assert [t._version for t in a] == [0] * n
     graph = (torch.ones(1, requires_grad=True) * a[0]).sum()
@@ -189,11 +225,16 @@ def test_operations_of_lists(name: str, given: Any, formula: Any, n: int) -> Non
         graph.backward()
 
 
-@pytest.mark.parametrize(("name", "options"), [("add", {"alpha": 0.7}), ("addcmul", {"value": 0.3}), ("addcdiv", {"value": 0.3})])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("add", {"alpha": 0.7}), ("addcmul", {"value": 0.3}), ("addcdiv", {"value": 0.3})],
+)
 @pytest.mark.parametrize("n", [3, 40])
 def test_lists_give_what_each_tensor_gives(name: str, options: dict[str, float], n: int) -> None:
     lists = _lists(n, 2)[: 2 if name == "add" else 3]
-    for found, operands in zip(getattr(torch, f"_foreach_{name}")(*lists, **options), zip(*lists, strict=True), strict=True):
+    for found, operands in zip(
+        getattr(torch, f"_foreach_{name}")(*lists, **options), zip(*lists, strict=True), strict=True
+    ):
         assert found.tolist() == getattr(torch, name)(*operands, **options).tolist()
 
 

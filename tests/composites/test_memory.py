@@ -1,4 +1,5 @@
-"""Methods that give a tensor other memory or size, elements computed in Python, and old spellings."""
+"""Methods that give a tensor other memory or size, elements computed in Python, and old
+spellings."""
 
 from __future__ import annotations
 
@@ -107,9 +108,15 @@ def test_from_file_shares_memory(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_says_why() -> None:
-    with pytest.raises(NotImplementedError, match=r"torch\.quantize_per_tensor is not offered by jtorch: quantised tensors are left out"):
+    with pytest.raises(
+        NotImplementedError,
+        match=r"torch\.quantize_per_tensor is not offered by jtorch: quantised tensors are left "
+        r"out",
+    ):
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, None)
-    with pytest.raises(NotImplementedError, match=r"torch\.mkldnn_max_pool2d is not offered by jtorch"):
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.mkldnn_max_pool2d is not offered by jtorch"
+    ):
         torch.mkldnn_max_pool2d(torch.ones(1, 1, 2, 2), 2)
 
 
@@ -135,7 +142,10 @@ def test_parts_of_views_that_repeat_memory_are_written(name: str, tracked: bool)
         assert scale.grad.item() == part(torch.arange(4)).numel()
 
 
-@pytest.mark.parametrize(("equation", "shape", "strides"), [("ij->ji", (2, 3), (1, 3)), ("ii->i", (3, 3), (4,)), ("ij", (2, 3), (3, 1))])
+@pytest.mark.parametrize(
+    ("equation", "shape", "strides"),
+    [("ij->ji", (2, 3), (1, 3)), ("ii->i", (3, 3), (4,)), ("ij", (2, 3), (3, 1))],
+)
 def test_einsum_that_sums_nothing_looks_at_its_operand(equation, shape, strides):
     x = torch.ones(shape)
     y = torch.einsum(equation, x)

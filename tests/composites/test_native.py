@@ -34,7 +34,9 @@ def test_embedding_bag_gives_what_its_gradient_needs(mode: int) -> None:
     weight = torch.tensor([[1.0, 9.0], [2.0, 3.0], [4.0, 0.0]])
     indices, offsets = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
     found, bags, sizes, places = torch.embedding_bag(weight, indices, offsets, mode=mode)
-    torch.testing.assert_close(found, F.embedding_bag(indices, weight, offsets, mode=("sum", "mean", "max")[mode]))
+    torch.testing.assert_close(
+        found, F.embedding_bag(indices, weight, offsets, mode=("sum", "mean", "max")[mode])
+    )
     if mode == 0:
         assert (bags.numel(), sizes.tolist(), places.tolist()) == (0, [0, 0], [0, 0])
     else:
@@ -46,33 +48,61 @@ def test_embedding_bag_gives_what_its_gradient_needs(mode: int) -> None:
 def test_batch_norm_over_processes_is_batch_norm_of_all() -> None:
     torch.manual_seed(0)
     x = torch.randn(6, 3, 4, dtype=torch.float64)
-    weight, bias, g = torch.randn(3, dtype=torch.float64), torch.randn(3, dtype=torch.float64), torch.randn_like(x)
+    weight, bias, g = (
+        torch.randn(3, dtype=torch.float64),
+        torch.randn(3, dtype=torch.float64),
+        torch.randn_like(x),
+    )
     parts, eps = x.split([2, 4]), 1e-5
     stats = [torch.batch_norm_stats(p, eps) for p in parts]
     counts = torch.tensor([8.0, 16.0], dtype=torch.float64)
-    running_mean, running_var = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
-    mean, invstd = torch.batch_norm_gather_stats_with_counts(
-        parts[0], torch.stack([m for m, _ in stats]), torch.stack([s for _, s in stats]), running_mean, running_var, 0.1, eps, counts
+    running_mean, running_var = (
+        torch.zeros(3, dtype=torch.float64),
+        torch.ones(3, dtype=torch.float64),
     )
-    expected_mean, expected_var = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    mean, invstd = torch.batch_norm_gather_stats_with_counts(
+        parts[0],
+        torch.stack([m for m, _ in stats]),
+        torch.stack([s for _, s in stats]),
+        running_mean,
+        running_var,
+        0.1,
+        eps,
+        counts,
+    )
+    expected_mean, expected_var = (
+        torch.zeros(3, dtype=torch.float64),
+        torch.ones(3, dtype=torch.float64),
+    )
     y = x.clone().requires_grad_()
     w = weight.clone().requires_grad_()
     expected = F.batch_norm(y, expected_mean, expected_var, w, bias, True, 0.1, eps)
-    torch.testing.assert_close(torch.batch_norm_elemt(x, weight, bias, mean, invstd, eps), expected.detach())
+    torch.testing.assert_close(
+        torch.batch_norm_elemt(x, weight, bias, mean, invstd, eps), expected.detach()
+    )
     torch.testing.assert_close(running_mean, expected_mean)
     torch.testing.assert_close(running_var, expected_var)
     expected.backward(g)
     sums = torch.batch_norm_backward_reduce(g, x, mean, invstd, weight, True, True, True)
     torch.testing.assert_close(sums[2], w.grad)
-    torch.testing.assert_close(torch.batch_norm_backward_elemt(g, x, mean, invstd, weight, sums[0], sums[1], counts), y.grad)
-    mean_now, var_now = torch.batch_norm_update_stats(x, torch.zeros(3, dtype=torch.float64), None, 0.1)
+    torch.testing.assert_close(
+        torch.batch_norm_backward_elemt(g, x, mean, invstd, weight, sums[0], sums[1], counts),
+        y.grad,
+    )
+    mean_now, var_now = torch.batch_norm_update_stats(
+        x, torch.zeros(3, dtype=torch.float64), None, 0.1
+    )
     torch.testing.assert_close(mean_now, x.mean((0, 2)))
     torch.testing.assert_close(var_now, x.var((0, 2), correction=0))
 
 
 def test_grouped_products() -> None:
     a, b = torch.arange(6.0).reshape(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])
-    assert F.grouped_mm(a, b, offs=torch.tensor([1, 3])).tolist() == [[0.0, 1.0], [4.0, 6.0], [8.0, 10.0]]
+    assert F.grouped_mm(a, b, offs=torch.tensor([1, 3])).tolist() == [
+        [0.0, 1.0],
+        [4.0, 6.0],
+        [8.0, 10.0],
+    ]
     assert F.grouped_mm(a, b, offs=torch.tensor([1, 2])).tolist()[2] == [0.0, 0.0]
     assert F.grouped_mm(a.mT, a, offs=torch.tensor([1, 3])).shape == (2, 2, 2)
     assert F.grouped_mm(b, torch.ones(2, 5), offs=torch.tensor([2, 5])).shape == (2, 5)

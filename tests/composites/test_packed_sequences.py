@@ -1,4 +1,5 @@
-"""Packed batches of many lengths: rounded up to few shapes, with the values of their sequences run alone."""
+"""Packed batches of many lengths: rounded up to few shapes, with the values of their sequences run
+alone."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def test_rounding_does_not_show(kind: str) -> None:
     for i, (sequence, out) in enumerate(zip(sequences, unpack_sequence(packed), strict=True)):
         alone = sequence.detach().requires_grad_()
         want, after = net(alone)
-        assert torch.allclose(out, want) and torch.allclose(final[:, i], after[0] if kind == "LSTM" else after)
+        assert torch.allclose(out, want) and torch.allclose(
+            final[:, i], after[0] if kind == "LSTM" else after
+        )
         (got,) = torch.autograd.grad(out.sin().sum(), sequence, retain_graph=True)
         (expected,) = torch.autograd.grad(want.sin().sum(), alone)
         assert torch.allclose(got, expected)
@@ -51,7 +54,9 @@ def test_dropout_falls_on_the_sequences_alone() -> None:
 def test_lengths_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     inner = _C._rnn_packed
-    monkeypatch.setattr(_C, "_rnn_packed", lambda *args: seen.append((args[0].shape, args[1].shape)) or inner(*args))
+    monkeypatch.setattr(
+        _C, "_rnn_packed", lambda *args: seen.append((args[0].shape, args[1].shape)) or inner(*args)
+    )
     net = torch.nn.RNN(1, 2)
     for lengths in ([9, 4], [10, 2], [9, 9], [10, 10]):
         net(pack_sequence([torch.ones(n, 1) for n in lengths]))
@@ -59,7 +64,8 @@ def test_lengths_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_trace_seen_once_leaves_the_program_apart() -> None:
-    """What surrounds the op changes its shapes: compiled into the trace, it would be compiled again for each."""
+    """What surrounds the op changes its shapes: compiled into the trace, it would be compiled again
+    for each."""
     assert OPS["_C._rnn_packed"].apart
     net = torch.nn.GRU(1, 5)
     with execution("deferred"):
@@ -68,8 +74,14 @@ def test_a_trace_seen_once_leaves_the_program_apart() -> None:
             packed.data.mul(2).add(1).sin().exp().sum().backward()
             assert net.weight_hh_l0.grad is not None
             net.weight_hh_l0.grad.sum().item()
-    calls = [c for c in _calls("_rnn_packed", "_rnn_packed_backward") if any(a[0].shape[0] == 28 for a in c.shapes)]
-    assert {c.name for c in calls} == {"_rnn_packed", "_rnn_packed_backward"} and all(c.apart for c in calls)
+    calls = [
+        c
+        for c in _calls("_rnn_packed", "_rnn_packed_backward")
+        if any(a[0].shape[0] == 28 for a in c.shapes)
+    ]
+    assert {c.name for c in calls} == {"_rnn_packed", "_rnn_packed_backward"} and all(
+        c.apart for c in calls
+    )
 
 
 def _calls(*names: str) -> list[Call]:

@@ -1,4 +1,5 @@
-"""Covariance, correlation, gradients on grids and approximate factorisations, by NumPy and by hand."""
+"""Covariance, correlation, gradients on grids and approximate factorisations, by NumPy and by
+hand."""
 
 from __future__ import annotations
 
@@ -15,8 +16,12 @@ def test_covariance_follows_numpy() -> None:
     np.testing.assert_allclose(torch.cov(x).numpy(), np.cov(X))
     np.testing.assert_allclose(torch.cov(x, correction=0).numpy(), np.cov(X, ddof=0))
     f, a = np.array([1, 2, 1, 3]), np.array([0.5, 1.0, 0.25, 2.0])
-    np.testing.assert_allclose(torch.cov(x, fweights=torch.tensor(f)).numpy(), np.cov(X, fweights=f))
-    np.testing.assert_allclose(torch.cov(x, aweights=torch.tensor(a)).numpy(), np.cov(X, aweights=a))
+    np.testing.assert_allclose(
+        torch.cov(x, fweights=torch.tensor(f)).numpy(), np.cov(X, fweights=f)
+    )
+    np.testing.assert_allclose(
+        torch.cov(x, aweights=torch.tensor(a)).numpy(), np.cov(X, aweights=a)
+    )
     np.testing.assert_allclose(torch.corrcoef(x).numpy(), np.corrcoef(X))
     assert torch.cov(x[0]).shape == ()
     assert x.cov().tolist() == torch.cov(x).tolist()
@@ -31,7 +36,10 @@ def test_covariance_of_complex_numbers_conjugates() -> None:
     ("options", "words"),
     [
         ({"fweights": torch.tensor([1, 2])}, "same numel as there are observations"),
-        ({"fweights": torch.tensor([1.0] * 4)}, "expected fweights to have integral dtype but got fweights with Float dtype"),
+        (
+            {"fweights": torch.tensor([1.0] * 4)},
+            "expected fweights to have integral dtype but got fweights with Float dtype",
+        ),
         ({"aweights": torch.tensor([-1.0, 1, 1, 1])}, "aweights cannot be negative"),
         ({"fweights": torch.tensor([0] * 4)}, "weights sum to zero"),
     ],
@@ -43,7 +51,10 @@ def test_covariance_refuses(options: dict[str, torch.Tensor], words: str) -> Non
 
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 def test_spread_warns_without_freedom(name: str) -> None:
-    function, words = getattr(torch, name), rf"^{name}\(\): degrees of freedom is <= 0\. Correction should be strictly less"
+    function, words = (
+        getattr(torch, name),
+        rf"^{name}\(\): degrees of freedom is <= 0\. Correction should be strictly less",
+    )
     for x, options in (
         (torch.ones(1), {}),
         (torch.ones(()), {"dim": -1}),
@@ -71,15 +82,21 @@ def test_covariance_warns_without_freedom() -> None:
 @pytest.mark.parametrize("edge_order", [1, 2])
 def test_gradient_follows_numpy(edge_order: int) -> None:
     x = torch.tensor(X)
-    for mine, other in zip(torch.gradient(x, edge_order=edge_order), np.gradient(X, edge_order=edge_order), strict=True):
+    for mine, other in zip(
+        torch.gradient(x, edge_order=edge_order), np.gradient(X, edge_order=edge_order), strict=True
+    ):
         np.testing.assert_allclose(mine.numpy(), other, atol=1e-12)
     rows, columns = np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.5, 2.0, 3.0])
     spacing = [torch.tensor(rows), torch.tensor(columns)]
     found = torch.gradient(x, spacing=spacing, edge_order=edge_order)
-    for mine, other in zip(found, np.gradient(X, rows, columns, edge_order=edge_order), strict=True):
+    for mine, other in zip(
+        found, np.gradient(X, rows, columns, edge_order=edge_order), strict=True
+    ):
         np.testing.assert_allclose(mine.numpy(), other, atol=1e-12)
     (only,) = torch.gradient(x, spacing=2.0, dim=1, edge_order=edge_order)
-    np.testing.assert_allclose(only.numpy(), np.gradient(X, 2.0, axis=1, edge_order=edge_order), atol=1e-12)
+    np.testing.assert_allclose(
+        only.numpy(), np.gradient(X, 2.0, axis=1, edge_order=edge_order), atol=1e-12
+    )
 
 
 def test_gradient_refuses() -> None:

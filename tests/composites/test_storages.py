@@ -1,4 +1,5 @@
-"""Storages as programs see them: slices, writing, other dtypes on one memory, and tensors that are given another size."""
+"""Storages as programs see them: slices, writing, other dtypes on one memory, and tensors that are
+given another size."""
 
 from __future__ import annotations
 
@@ -37,9 +38,14 @@ def test_strided_looks_at_views_as_other_dtypes():
     assert ones.dtype == torch.int32 and ones.tolist() == [0x3F800000, 0x40000000]
     assert x.view(torch.int32)[1:].as_strided((2,), (1,)).tolist() == ones.tolist()
     assert x.view(torch.uint8).as_strided((2, 2), (4, 1), 6).tolist() == [[128, 63], [0, 64]]
-    assert x.view(torch.float64).as_strided((1,), (1,), 1).tolist() == x.view(torch.float64)[1:].tolist()
+    assert (
+        x.view(torch.float64).as_strided((1,), (1,), 1).tolist()
+        == x.view(torch.float64)[1:].tolist()
+    )
     c = torch.tensor([1 + 2j, 3 + 4j])
-    assert c.real.as_strided((2,), (1,), 1).tolist() == [2, 3] and c.imag.as_strided((2,), (2,)).tolist() == [2, 4]
+    assert c.real.as_strided((2,), (1,), 1).tolist() == [2, 3] and c.imag.as_strided(
+        (2,), (2,)
+    ).tolist() == [2, 4]
     ones.zero_()
     assert x.tolist() == [0, 0, 0, 3]
     with pytest.raises(RuntimeError, match=r"out of bounds for storage of size 16$"):
@@ -78,16 +84,36 @@ def test_slices_of_storages_share_their_bytes():
 def test_errors_of_storages():
     s = torch.zeros(2).untyped_storage()
     for call, kind, words in (
-        (lambda: s[::2], RuntimeError, "Trying to slice with a step of 2, but only a step of 1 is supported"),
+        (
+            lambda: s[::2],
+            RuntimeError,
+            "Trying to slice with a step of 2, but only a step of 1 is supported",
+        ),
         (lambda: s[100], IndexError, "index 100 out of range for storage of size 8"),
         (lambda: s[2**70], ValueError, "Overflow when unpacking long long"),
         (lambda: s["a"], TypeError, "can't index a torch.UntypedStorage with str"),
-        (lambda: s.__setitem__(0, 1.5), RuntimeError, "can only set storage content with a int types, but got float instead"),
+        (
+            lambda: s.__setitem__(0, 1.5),
+            RuntimeError,
+            "can only set storage content with a int types, but got float instead",
+        ),
         (lambda: s.__setitem__(9, 1), RuntimeError, "out of bounds"),
         (lambda: s.fill_(1.5), RuntimeError, "fill_ expects int, but got float"),
-        (lambda: torch.UntypedStorage(2**62), RuntimeError, "DefaultCPUAllocator: can't allocate memory"),
-        (lambda: torch.UntypedStorage(-1), RuntimeError, "alloc_cpu() seems to have been called with negative number"),
-        (lambda: torch.UntypedStorage(1.5), RuntimeError, "torch.UntypedStorage(): Expected a sequence type, but got float"),
+        (
+            lambda: torch.UntypedStorage(2**62),
+            RuntimeError,
+            "DefaultCPUAllocator: can't allocate memory",
+        ),
+        (
+            lambda: torch.UntypedStorage(-1),
+            RuntimeError,
+            "alloc_cpu() seems to have been called with negative number",
+        ),
+        (
+            lambda: torch.UntypedStorage(1.5),
+            RuntimeError,
+            "torch.UntypedStorage(): Expected a sequence type, but got float",
+        ),
     ):
         with pytest.raises(kind) as caught:
             call()
@@ -97,7 +123,11 @@ def test_errors_of_storages():
 
 def test_bools_in_foreign_memory_count_once():
     t = torch.frombuffer(bytearray([0, 1, 2, 255]), dtype=torch.bool)
-    assert t.sum().item() == 3 and t.tolist() == [False, True, True, True] and (t == torch.tensor([False, True, True, True])).all()
+    assert (
+        t.sum().item() == 3
+        and t.tolist() == [False, True, True, True]
+        and (t == torch.tensor([False, True, True, True])).all()
+    )
 
 
 def test_memory_taken_back_from_numpy_is_read_again():

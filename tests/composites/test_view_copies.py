@@ -8,7 +8,10 @@ import jtorch as torch
 
 CALLS = {
     "alias_copy": lambda x: (torch.alias_copy(x.t()), x.t()),
-    "as_strided_copy": lambda x: (torch.as_strided_copy(x, (2, 2), (1, 2)), x.as_strided((2, 2), (1, 2))),
+    "as_strided_copy": lambda x: (
+        torch.as_strided_copy(x, (2, 2), (1, 2)),
+        x.as_strided((2, 2), (1, 2)),
+    ),
     "detach_copy": lambda x: (torch.detach_copy(x), x.detach()),
     "diagonal_copy": lambda x: (torch.diagonal_copy(x, 1), x.diagonal(1)),
     "expand_copy": lambda x: (torch.expand_copy(x, (4, 2, 3)), x.expand(4, 2, 3)),

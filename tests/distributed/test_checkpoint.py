@@ -1,4 +1,5 @@
-"""Checkpoints in PyTorch's files: what is written and read, by one process here and by several in ``programs/checkpoints.py``."""
+"""Checkpoints in PyTorch's files: what is written and read, by one process here and by several in
+``programs/checkpoints.py``."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from jtorch.distributed.checkpoint.state_dict_loader import _load_state_dict_fro
 @pytest.fixture(autouse=True)
 def _alone():
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="torch.distributed is disabled|Detected an existing checkpoint")
+        warnings.filterwarnings(
+            "ignore", message="torch.distributed is disabled|Detected an existing checkpoint"
+        )
         yield
 
 
@@ -44,15 +47,35 @@ def state(scale: float = 1.0) -> dict[str, Any]:
 def test_round_trip(tmp_path: Path) -> None:
     metadata = dcp.save(state(), checkpoint_id=tmp_path / "c")
     assert sorted(os.listdir(tmp_path / "c")) == [".metadata", "__0_0.distcp"]
-    assert sorted(metadata.state_dict_metadata) == ["a", "bf", "n.l.0", "n.l.1", "n.l.2", "n.t", "o.x", "p", "part"]
+    assert sorted(metadata.state_dict_metadata) == [
+        "a",
+        "bf",
+        "n.l.0",
+        "n.l.1",
+        "n.l.2",
+        "n.t",
+        "o.x",
+        "p",
+        "part",
+    ]
     found = state(0.0)
     held = found["a"]
     dcp.load(found, checkpoint_id=tmp_path / "c")
     assert found["a"] is held and torch.equal(held, state()["a"])  # in place
-    assert found["n"]["l"][:2] == [1.0, "two"] and torch.equal(found["n"]["l"][2], torch.ones(2)) and found["o"]["x"] == (1, 1.0)
-    assert torch.equal(found["bf"], torch.ones(2, dtype=torch.bfloat16)) and torch.equal(found["p"], torch.ones(2))
+    assert (
+        found["n"]["l"][:2] == [1.0, "two"]
+        and torch.equal(found["n"]["l"][2], torch.ones(2))
+        and found["o"]["x"] == (1, 1.0)
+    )
+    assert torch.equal(found["bf"], torch.ones(2, dtype=torch.bfloat16)) and torch.equal(
+        found["p"], torch.ones(2)
+    )
     whole = _load_state_dict_from_keys({"n.l", "part"}, checkpoint_id=tmp_path / "c")
-    assert whole["n"]["l"][:2] == [1.0, "two"] and whole["part"].tolist() == [2, 3] and set(whole) == {"n", "part"}
+    assert (
+        whole["n"]["l"][:2] == [1.0, "two"]
+        and whole["part"].tolist() == [2, 3]
+        and set(whole) == {"n", "part"}
+    )
 
 
 def test_other_dtypes_and_meta(tmp_path: Path) -> None:
@@ -67,7 +90,10 @@ def test_other_dtypes_and_meta(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     dcp.save({"a": torch.arange(4.0), "n": 1}, checkpoint_id=tmp_path)
-    for wanted, words in (({"b": torch.ones(2)}, "Missing key in checkpoint state_dict: b."), ({"a": torch.ones(2)}, "Size mismatch")):
+    for wanted, words in (
+        ({"b": torch.ones(2)}, "Missing key in checkpoint state_dict: b."),
+        ({"a": torch.ones(2)}, "Size mismatch"),
+    ):
         with pytest.raises(dcp.CheckpointException, match=words) as caught:
             dcp.load(wanted, checkpoint_id=tmp_path)
         assert list(caught.value.failures) == [0] and not isinstance(caught.value, Exception)
@@ -75,13 +101,17 @@ def test_what_is_refused(tmp_path: Path) -> None:
     dcp.load(partly, checkpoint_id=tmp_path, planner=DefaultLoadPlanner(allow_partial_load=True))
     assert partly["b"] == 7 and partly["a"].tolist() == [0, 1, 2, 3]
     with pytest.raises(dcp.CheckpointException, match="already exists"):
-        dcp.save({"a": torch.ones(4)}, storage_writer=dcp.FileSystemWriter(tmp_path, overwrite=False))
+        dcp.save(
+            {"a": torch.ones(4)}, storage_writer=dcp.FileSystemWriter(tmp_path, overwrite=False)
+        )
     with pytest.raises(RuntimeError, match="`checkpoint_id` must be specified"):
         dcp.save({})
     with pytest.raises(dcp.CheckpointException, match="duplicated flatten key"):
         dcp.save({"a.b": 1, "a": {"b": 2}}, checkpoint_id=tmp_path)
     with pytest.raises(NotImplementedError, match="SAFETENSORS"):
-        dcp.FileSystemWriter(tmp_path, serialization_format=dcp.filesystem.SerializationFormat.SAFETENSORS)
+        dcp.FileSystemWriter(
+            tmp_path, serialization_format=dcp.filesystem.SerializationFormat.SAFETENSORS
+        )
 
 
 def test_a_failed_save_leaves_the_earlier_checkpoint(tmp_path: Path) -> None:
@@ -126,7 +156,9 @@ def test_stateful_objects_and_planners_of_a_program(tmp_path: Path) -> None:
 
     class Doubled(dcp.DefaultSavePlanner):
         def transform_object(self, write_item: Any, object: Any) -> Any:
-            return super().transform_object(write_item, object * 2 if isinstance(object, torch.Tensor) else object)
+            return super().transform_object(
+                write_item, object * 2 if isinstance(object, torch.Tensor) else object
+            )
 
     counter = Counter()
     assert isinstance(counter, dcp.stateful.Stateful)
@@ -169,7 +201,10 @@ def test_conversions(tmp_path: Path) -> None:
 def test_names_of_nested_values(nested: Any, names: list[str]) -> None:
     flat, paths = _nested_dict.flatten_state_dict(nested)
     assert list(flat) == names
-    assert list(_nested_dict.flatten_state_dict(_nested_dict.unflatten_state_dict(flat, paths))[0]) == names
+    assert (
+        list(_nested_dict.flatten_state_dict(_nested_dict.unflatten_state_dict(flat, paths))[0])
+        == names
+    )
 
 
 class Bomb:
@@ -185,14 +220,20 @@ def test_metadata_runs_nothing(tmp_path: Path) -> None:
     good = metadata.Metadata({}, planner_data={"a": ("a", 0)}, version="1.0.0")
     assert _metadata_file.read(_metadata_file.write(good)) == good
     for bad in (
-        Bomb(os.system, f"touch {marker}"), Bomb(eval, "1"), Bomb(getattr, metadata.Metadata, "__init__"), Bomb(torch.ones, 3),
-        subprocess.Popen, {"x": io.BytesIO()}, [1],
+        Bomb(os.system, f"touch {marker}"), Bomb(eval, "1"),
+        Bomb(getattr, metadata.Metadata, "__init__"), Bomb(torch.ones, 3), subprocess.Popen,
+        {"x": io.BytesIO()}, [1],
     ):  # fmt: skip
         with pytest.raises(pickle.UnpicklingError):
             _metadata_file.read(pickle.dumps(bad))
     # what would change a class rather than an object, and pickles that end too early
     path = b"ctorch.distributed.checkpoint.metadata\nMetadata\n"
-    for raw in (path + b"(N}X\x07\x00\x00\x00versionX\x01\x00\x00\x00xstb.", path, b"", b"\x80\x04]h\x05."):
+    for raw in (
+        path + b"(N}X\x07\x00\x00\x00versionX\x01\x00\x00\x00xstb.",
+        path,
+        b"",
+        b"\x80\x04]h\x05.",
+    ):
         with pytest.raises(pickle.UnpicklingError):
             _metadata_file.read(raw)
     assert not marker.exists() and metadata.Metadata({}).version is None
@@ -205,10 +246,15 @@ def test_several_processes(name: str) -> None:
 
 @pytest.mark.parametrize("how", ["save", "async_save"])
 def test_a_killed_process_leaves_the_earlier_checkpoint(how: str, tmp_path: Path) -> None:
-    environment = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    environment = dict(
+        os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port())
+    )
     command = [sys.executable, str(PROGRAMS / "killed_saving.py"), str(tmp_path), how]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(2)]
+    started = [
+        subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes)
+        for rank in range(2)
+    ]
     try:
         outputs = [p.communicate(timeout=300)[0] for p in started]
     finally:

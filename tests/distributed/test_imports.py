@@ -7,7 +7,8 @@ import pytest
 from jtorch.distributed.pipelining import schedules
 
 REAL = """
-    pipelining.schedules FORWARD BACKWARD_INPUT BACKWARD_WEIGHT FULL_BACKWARD UNSHARD RESHARD SEND_F RECV_B
+    pipelining.schedules FORWARD BACKWARD_INPUT BACKWARD_WEIGHT FULL_BACKWARD UNSHARD RESHARD \
+SEND_F RECV_B
     pipelining.stage _normalize_model_output_as_tuple
     tensor _DTensorSpec
     _tensor.placement_types DTensorSpec TensorMeta Shard
@@ -27,12 +28,18 @@ REFUSED = """
 
 
 def named(text: str) -> list[tuple[str, str]]:
-    return [(module, name) for module, *names in map(str.split, text.strip().splitlines()) for name in names]
+    return [
+        (module, name)
+        for module, *names in map(str.split, text.strip().splitlines())
+        for name in names
+    ]
 
 
 @pytest.mark.parametrize(("module", "name"), named(REAL))
 def test_what_is_there(module: str, name: str) -> None:
-    assert "Not offered" not in (getattr(importlib.import_module(f"jtorch.distributed.{module}"), name).__doc__ or "")
+    assert "Not offered" not in (
+        getattr(importlib.import_module(f"jtorch.distributed.{module}"), name).__doc__ or ""
+    )
 
 
 @pytest.mark.parametrize(("module", "name"), named(REFUSED))

@@ -22,7 +22,12 @@ from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel,
 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name, value in {"MASTER_ADDR": "localhost", "MASTER_PORT": "29555", "RANK": "0", "WORLD_SIZE": "1"}.items():
+    for name, value in {
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": "29555",
+        "RANK": "0",
+        "WORLD_SIZE": "1",
+    }.items():
         monkeypatch.setenv(name, value)
     dist.init_process_group("gloo")
     yield
@@ -33,7 +38,11 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_address_may_be_a_name() -> None:
     assert dist.is_initialized() and dist.get_world_size() == 1
     c10d = dist.distributed_c10d
-    assert c10d._get_default_group() is dist.group.WORLD and c10d._world.default_pg is dist.group.WORLD and len(c10d._pg_map) == 1
+    assert (
+        c10d._get_default_group() is dist.group.WORLD
+        and c10d._world.default_pg is dist.group.WORLD
+        and len(c10d._pg_map) == 1
+    )
     assert not dist._rank_not_in_group(None)
 
 
@@ -42,7 +51,9 @@ def test_meshes() -> None:
     mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
     assert mesh["dp"].shape == (1,) and mesh["dp", "tp"] is mesh and mesh.get_coordinate() == (0, 0)
     assert mesh._flatten("all")["all"].size() == 1 and mesh["all"].mesh_dim_names == ("all",)
-    assert dist.DeviceMesh is DeviceMesh and hash(mesh) == hash(init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp")))
+    assert dist.DeviceMesh is DeviceMesh and hash(mesh) == hash(
+        init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    )
     with mesh as current:
         assert current is mesh
     with pytest.raises(RuntimeError, match="found 2 ranks"):
@@ -54,7 +65,10 @@ def test_meshes() -> None:
 def test_distributed_tensors_keep_their_shapes(change: str) -> None:
     x = distribute_tensor(torch.arange(3.0).view(3, 1), init_device_mesh("cpu", (1,)), [Shard(0)])
     numbers = {"unsqueeze_": (0,), "swapdims_": (0, 1)}.get(change, ())
-    with pytest.raises(NotImplementedError, match=r"Operator aten\.\w+_\.\w+ does not have a sharding strategy registered"):
+    with pytest.raises(
+        NotImplementedError,
+        match=r"Operator aten\.\w+_\.\w+ does not have a sharding strategy registered",
+    ):
         getattr(x, change)(*numbers)
     assert x.shape == (3, 1)
 
@@ -85,7 +99,9 @@ def test_checkpointed_modules_keep_their_names() -> None:
     state, x = net.state_dict(), torch.ones(1, 2)
     expected = net(x)
     wrappers.apply_activation_checkpointing(net, check_fn=lambda m: isinstance(m, torch.nn.Linear))
-    assert isinstance(net[0], wrappers.CheckpointWrapper) and isinstance(net[1][0], wrappers.CheckpointWrapper)
+    assert isinstance(net[0], wrappers.CheckpointWrapper) and isinstance(
+        net[1][0], wrappers.CheckpointWrapper
+    )
     assert list(net.state_dict()) == list(state) and not any(net.load_state_dict(state))
     assert torch.equal(net(x), expected) and torch.equal(wrappers.offload_wrapper(net)(x), expected)
 
@@ -98,11 +114,16 @@ def test_states_by_name() -> None:
     net(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     model, optim = get_state_dict(net, optimizer)
-    assert set(optim["state"]) == {"weight", "bias"} and optim["param_groups"][0]["params"] == ["weight", "bias"]
+    assert set(optim["state"]) == {"weight", "bias"} and optim["param_groups"][0]["params"] == [
+        "weight",
+        "bias",
+    ]
     other = torch.nn.Linear(2, 1)
     fresh = torch.optim.Adam(other.parameters())
     set_state_dict(other, fresh, model_state_dict=model, optim_state_dict=optim)
-    assert torch.equal(other.weight, net.weight) and torch.equal(fresh.state[other.bias]["exp_avg"], optimizer.state[net.bias]["exp_avg"])
+    assert torch.equal(other.weight, net.weight) and torch.equal(
+        fresh.state[other.bias]["exp_avg"], optimizer.state[net.bias]["exp_avg"]
+    )
 
 
 def test_functions_that_change_modules_in_place() -> None:
@@ -119,7 +140,11 @@ def test_functions_that_change_modules_in_place() -> None:
         module.other = nn.Linear(1, 1)
 
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    assert mark(model, 3) is model and mark.state(model).value == 3 and list(_get_registry(model) or {}) == ["mark"]
+    assert (
+        mark(model, 3) is model
+        and mark.state(model).value == 3
+        and list(_get_registry(model) or {}) == ["mark"]
+    )
     assert mark.state(model[0]) is None
     with pytest.raises(AssertionError, match="can only be applied to a module once"):
         mark(model, 4)
@@ -153,8 +178,14 @@ def test_activations_computed_again_in_place() -> None:
 @pytest.mark.parametrize(
     ("device_id", "words"),
     [
-        (torch.device("cpu"), "init_process_group device_id parameter must be an accelerator with an index"),
-        (torch.device("cuda", 0), "device_id cuda:0 does not match the current compilation's accelerator support: None"),
+        (
+            torch.device("cpu"),
+            "init_process_group device_id parameter must be an accelerator with an index",
+        ),
+        (
+            torch.device("cuda", 0),
+            "device_id cuda:0 does not match the current compilation's accelerator support: None",
+        ),
         (0, "device_id is an int, but no accelerator support is found"),
     ],
 )
@@ -162,23 +193,39 @@ def test_a_group_is_bound_to_an_accelerator_that_is_there(device_id: Any, words:
     if torch.accelerator.is_available():
         pytest.skip("this machine has an accelerator")
     with pytest.raises(ValueError, match=words):
-        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, device_id=device_id)
+        dist.init_process_group(
+            "gloo", store=dist.HashStore(), rank=0, world_size=1, device_id=device_id
+        )
     assert not dist.is_initialized()
 
 
 @pytest.mark.usefixtures("group")
 def test_a_new_group_keeps_its_device() -> None:
-    assert dist.new_group([0], device_id=torch.device("cuda", 0)).bound_device_id == torch.device("cuda", 0)
+    assert dist.new_group([0], device_id=torch.device("cuda", 0)).bound_device_id == torch.device(
+        "cuda", 0
+    )
     with pytest.raises(ValueError, match="must be an accelerator with an index"):
         dist.new_group([0], device_id=torch.device("cpu"))
 
 
-@pytest.mark.parametrize("name", ["device_mesh", "experimental", "_utils", "_shards_wrapper", "api", "placement_types"])
+@pytest.mark.parametrize(
+    "name", ["device_mesh", "experimental", "_utils", "_shards_wrapper", "api", "placement_types"]
+)
 def test_the_older_name_of_tensor_holds_what_pytorch_redirects(name: str) -> None:
     older = importlib.import_module(f"jtorch.distributed._tensor.{name}")
-    home = importlib.import_module(f"jtorch.distributed.tensor{'' if name == 'api' else '.' + name}")
-    wanted = {"device_mesh": "init_device_mesh", "_utils": "compute_local_shape_and_global_offset", "api": "DTensor"}
-    wanted |= {"experimental": "local_map", "_shards_wrapper": "LocalShardsWrapper", "placement_types": "Shard"}
+    home = importlib.import_module(
+        f"jtorch.distributed.tensor{'' if name == 'api' else '.' + name}"
+    )
+    wanted = {
+        "device_mesh": "init_device_mesh",
+        "_utils": "compute_local_shape_and_global_offset",
+        "api": "DTensor",
+    }
+    wanted |= {
+        "experimental": "local_map",
+        "_shards_wrapper": "LocalShardsWrapper",
+        "placement_types": "Shard",
+    }
     assert getattr(older, wanted[name]) is getattr(home, wanted[name])
 
 
@@ -187,7 +234,9 @@ def test_gradients_of_parallel_layers_add_up() -> None:
     mesh = init_device_mesh("cpu", (1,))
     torch.manual_seed(0)
     plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-    layers = parallelize_module(copy.deepcopy(plain), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    layers = parallelize_module(
+        copy.deepcopy(plain), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    )
     for _ in range(3):
         x = torch.rand(5, 3)
         plain(x).square().sum().backward()
@@ -200,7 +249,11 @@ def test_gradients_of_parallel_layers_add_up() -> None:
 @pytest.mark.usefixtures("group")
 def test_meshes_lie_on_the_cpu_whatever_the_default_device_is() -> None:
     with torch.device("meta"):
-        for mesh in (init_device_mesh("cpu", (1,)), DeviceMesh("cpu", [0]), DeviceMesh.from_group(dist.group.WORLD, "cpu")):
+        for mesh in (
+            init_device_mesh("cpu", (1,)),
+            DeviceMesh("cpu", [0]),
+            DeviceMesh.from_group(dist.group.WORLD, "cpu"),
+        ):
             assert mesh.mesh.device.type == "cpu" and mesh.mesh.tolist() == [0]
         layer = fully_shard(nn.Linear(2, 3))
     assert layer.weight.device.type == "meta"
@@ -211,21 +264,35 @@ def test_meshes_lie_on_the_cpu_whatever_the_default_device_is() -> None:
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize(
     ("batched", "expected"),
-    [(False, [203.8416, 475.5928, 390.6676, 105.1744]), (True, [203.5099, 479.8365, 386.5638, 105.0004])],
+    [
+        (False, [203.8416, 475.5928, 390.6676, 105.1744]),
+        (True, [203.5099, 479.8365, 386.5638, 105.0004]),
+    ],
 )
 def test_low_rank_gradients_are_drawn_by_shapes(batched: bool, expected: list[float]) -> None:
-    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
+        PowerSGDState,
+        powerSGD_hook,
+    )
 
     net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 9), nn.Linear(9, 8), nn.Linear(8, 8))
     for i, p in enumerate(net.parameters()):
         p.data = torch.linspace(-1, 1, p.numel()).view(p.shape).roll(i)
     model = nn.parallel.DistributedDataParallel(net)
-    state = PowerSGDState(None, 1, start_powerSGD_iter=2, batch_tensors_with_same_shape=batched, min_compression_rate=1)
+    state = PowerSGDState(
+        None,
+        1,
+        start_powerSGD_iter=2,
+        batch_tensors_with_same_shape=batched,
+        min_compression_rate=1,
+    )
     model.register_comm_hook(state, powerSGD_hook)
     for _ in range(3):
         model.zero_grad()
         model(torch.linspace(-1, 1, 40).view(5, 8)).square().mean().backward()
-    found = [p.grad.abs().sum().item() for p in model.parameters() if p.grad is not None and p.ndim == 2]
+    found = [
+        p.grad.abs().sum().item() for p in model.parameters() if p.grad is not None and p.ndim == 2
+    ]
     assert found == pytest.approx(expected, rel=1e-4)  # PyTorch's
     assert state.compression_stats() == (pytest.approx(305 / 99), 305, 99)
 
@@ -256,7 +323,9 @@ def test_parameters_of_an_optimizer_in_parts() -> None:
 def test_the_launcher_takes_the_time_to_end_in() -> None:
     from jtorch.distributed.run import config_from_args, parse_args
 
-    config = config_from_args(parse_args(["--shutdown-timeout=3", "--nproc-per-node=1", "train.py"]))[0]
+    config = config_from_args(
+        parse_args(["--shutdown-timeout=3", "--nproc-per-node=1", "train.py"])
+    )[0]
     assert config.shutdown_timeout == 3
 
 
@@ -271,8 +340,9 @@ def test_jobs_of_one_machine_choose_their_ports(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(launcher, "elastic_launch", launch)
     for options, endpoint in {
-        "": "localhost:0", "--nnodes=1:1 --master-addr=10.0.0.1": "localhost:0", "--master-port=29500": "127.0.0.1:29500",
-        "--nnodes=2 --node-rank=1": "127.0.0.1:29500", "--rdzv-endpoint=localhost:29501": "localhost:29501",
+        "": "localhost:0", "--nnodes=1:1 --master-addr=10.0.0.1": "localhost:0",
+        "--master-port=29500": "127.0.0.1:29500", "--nnodes=2 --node-rank=1": "127.0.0.1:29500",
+        "--rdzv-endpoint=localhost:29501": "localhost:29501",
     }.items():  # fmt: skip
         launcher.run(launcher.parse_args([*options.split(), "train.py"]))
         assert seen.pop() == (endpoint, endpoint != "localhost:0"), options

@@ -1,4 +1,5 @@
-"""The orders of pipelines' schedules: that each action comes after those it needs, and what PyTorch's are."""
+"""The orders of pipelines' schedules: that each action comes after those it needs, and what
+PyTorch's are."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from typing import Any
 import pytest
 
 from jtorch.distributed.pipelining import _orders, schedules
-from jtorch.distributed.pipelining._utils import generate_rank_to_stage_mapping, generate_stage_to_rank_mapping
+from jtorch.distributed.pipelining._utils import (
+    generate_rank_to_stage_mapping,
+    generate_stage_to_rank_mapping,
+)
 
 #: Schedule -> how stages lie, stages of each process.
 SHAPES = {
@@ -32,12 +36,17 @@ CASES = [
 
 
 def stage(index: int, ranks: int, local: int, rank: int) -> Any:
-    return SimpleNamespace(stage_index=index, num_stages=ranks * local, group_size=ranks, group_rank=rank, submod=None)
+    return SimpleNamespace(
+        stage_index=index, num_stages=ranks * local, group_size=ranks, group_rank=rank, submod=None
+    )
 
 
 def made(module: Any, name: str, style: str, ranks: int, local: int, microbatches: int) -> Any:
     """A schedule as the first process makes it."""
-    stages = [stage(i, ranks, local, 0) for i in generate_rank_to_stage_mapping(ranks, ranks * local, style)[0]]
+    stages = [
+        stage(i, ranks, local, 0)
+        for i in generate_rank_to_stage_mapping(ranks, ranks * local, style)[0]
+    ]
     kind = module.get_schedule_class(name)
     return kind(stages[0] if name in ("GPipe", "1F1B") else stages, microbatches)
 
@@ -54,7 +63,8 @@ def test_orders_end(name: str) -> None:
 
 
 def ends(case: Any) -> None:
-    """All processes come to the end, each stage does all its passes, and gradients are divided after the last one."""
+    """All processes come to the end, each stage does all its passes, and gradients are divided
+    after the last one."""
     _, style, ranks, local, microbatches = case
     orders = {rank: list(order) for rank, order in actions_of(made(schedules, *case)).items()}
     last, done, at = ranks * local - 1, set(), dict.fromkeys(orders, 0)
@@ -77,7 +87,8 @@ def ends(case: Any) -> None:
         for rank, order in orders.items():
             while at[rank] < len(order):
                 parts = [
-                    (a.stage_index, a.computation_type.value, a.microbatch_index) for a in order[at[rank]].sub_actions or [order[at[rank]]]
+                    (a.stage_index, a.computation_type.value, a.microbatch_index)
+                    for a in order[at[rank]].sub_actions or [order[at[rank]]]
                 ]
                 for part in list(parts):
                     if part in done:
@@ -91,7 +102,9 @@ def ends(case: Any) -> None:
                     at[rank] += 1
                     continue
                 break
-    assert all(at[rank] == len(order) for rank, order in orders.items()), f"{case}: no process can go on"
+    assert all(at[rank] == len(order) for rank, order in orders.items()), (
+        f"{case}: no process can go on"
+    )
     for s in range(last + 1):
         assert (s, "REDUCE_GRAD", None) in done
         for chunk in range(microbatches):
@@ -100,17 +113,25 @@ def ends(case: Any) -> None:
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", [name for name in SHAPES if name != "1F1B"])  # of which PyTorch leaves out a microbatch
+# of which PyTorch leaves out a microbatch
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "1F1B"])
 def test_orders_of_pytorch(name: str) -> None:
     module = pytest.importorskip("torch.distributed.pipelining.schedules")
     for case in CASES:
         if case[0] == name:
             ours, theirs = made(schedules, *case).pipeline_order, made(module, *case).pipeline_order
-            assert {k: list(map(str, v)) for k, v in ours.items()} == {k: list(map(str, v)) for k, v in theirs.items()}, case
+            assert {k: list(map(str, v)) for k, v in ours.items()} == {
+                k: list(map(str, v)) for k, v in theirs.items()
+            }, case
 
 
 def test_actions_as_text() -> None:
-    pair = _orders._Action(-1, _orders.OVERLAP_F_B, None, (_orders._Action(0, _orders.F, 3), _orders._Action(1, _orders.B, 2)))
+    pair = _orders._Action(
+        -1,
+        _orders.OVERLAP_F_B,
+        None,
+        (_orders._Action(0, _orders.F, 3), _orders._Action(1, _orders.B, 2)),
+    )
     assert str(pair) == "(0F3;1B2)OVERLAP_F_B" and _orders._Action.from_str(str(pair)) == pair
     assert _orders._Action.from_str("12SEND_F3") == (12, _orders._ComputationType.SEND_F, 3, None)
     assert _orders._Action.from_str(" ") is None

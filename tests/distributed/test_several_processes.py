@@ -1,4 +1,5 @@
-"""Worlds of several processes: each program's cases run one after another in one world, and are tests of their own here."""
+"""Worlds of several processes: each program's cases run one after another in one world, and are
+tests of their own here."""
 
 from __future__ import annotations
 

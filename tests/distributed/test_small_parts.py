@@ -18,7 +18,10 @@ def both(module: str) -> list[Any]:
 @pytest.mark.parity
 def test_how_chunks_lie_to_each_other() -> None:
     ours, theirs = both("checkpoint.resharding")
-    places = [SimpleNamespace(offsets=(i, j), sizes=(n, 2)) for i, j, n in itertools.product((0, 1, 3), (0, 2), (1, 3))]
+    places = [
+        SimpleNamespace(offsets=(i, j), sizes=(n, 2))
+        for i, j, n in itertools.product((0, 1, 3), (0, 2), (1, 3))
+    ]
     overlaps = 0
     for a, b in itertools.product(places, places):
         found = ours._check_shard_metadata_pair_overlap(a, b)
@@ -37,12 +40,20 @@ def test_options_of_launchers() -> None:
     for run in (ours, theirs):
         with pytest.raises(RuntimeError, match='nnodes=1:2:3 is not in "MIN:MAX" format'):
             run.parse_min_max_nnodes("1:2:3")
-    for options in (["--master-port=5"], ["--rdzv-endpoint=h:1"], ["--rdzv-backend=c10d"], ["--master-addr=h", "--master-port=7"]):
+    for options in (
+        ["--master-port=5"],
+        ["--rdzv-endpoint=h:1"],
+        ["--rdzv-backend=c10d"],
+        ["--master-addr=h", "--master-port=7"],
+    ):
         ends = [run.get_rdzv_endpoint(run.parse_args([*options, "x.py"])) for run in (ours, theirs)]
         assert ends[0] == ends[1]
     assert ours.get_use_env(SimpleNamespace()) is theirs.get_use_env(SimpleNamespace()) is True
     for launch in both("launch"):
-        assert launch.parse_args(["x.py"]).use_env is False and launch.parse_args(["--use-env", "x.py"]).use_env is True
+        assert (
+            launch.parse_args(["x.py"]).use_env is False
+            and launch.parse_args(["--use-env", "x.py"]).use_env is True
+        )
         with pytest.raises(ValueError, match="you must also set the '--use-env' flag"):
             launch.launch(launch.parse_args(["--no-python", "x.py"]))
 

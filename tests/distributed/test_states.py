@@ -1,4 +1,5 @@
-"""States by parameters' names: options of ``get_state_dict`` and ``set_state_dict``, and what they refuse."""
+"""States by parameters' names: options of ``get_state_dict`` and ``set_state_dict``, and what they
+refuse."""
 
 from __future__ import annotations
 
@@ -53,10 +54,16 @@ def test_states_that_lack_a_parameter() -> None:
     for options in (StateDictOptions(), FLAT):
         found = states.get_optimizer_state_dict(model, optimizer, options=options)
         if options is FLAT:
-            found = {name: value for name, value in found.items() if not name.startswith("state.2.weight")}
+            found = {
+                name: value
+                for name, value in found.items()
+                if not name.startswith("state.2.weight")
+            }
         else:
             del found["state"]["2.weight"]
-        with pytest.raises(RuntimeError, match=r"Missing optimizer state for parameter '2\.weight' in checkpoint"):
+        with pytest.raises(
+            RuntimeError, match=r"Missing optimizer state for parameter '2\.weight' in checkpoint"
+        ):
             states.set_optimizer_state_dict(model, optimizer, found, options=options)
         some = StateDictOptions(strict=False, flatten_optimizer_state_dict=options is FLAT)
         other = torch.optim.AdamW(model.parameters(), 0.5)
@@ -71,16 +78,30 @@ def test_states_that_lack_a_parameter() -> None:
 def test_frozen_parameters_keep_their_states() -> None:
     model, optimizer = trained()
     model[0].weight.requires_grad_(False)
-    assert set(states.get_optimizer_state_dict(model, optimizer)["state"]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
+    assert set(states.get_optimizer_state_dict(model, optimizer)["state"]) == {
+        "0.weight",
+        "0.bias",
+        "2.weight",
+        "2.bias",
+    }
     few = StateDictOptions(ignore_frozen_params=True)
     assert set(states.get_model_state_dict(model, options=few)) == {"0.bias", "2.weight", "2.bias"}
 
 
 def test_empty_states_are_refused() -> None:
     model, optimizer = trained()
-    for call in (lambda: states.set_model_state_dict(model, {}), lambda: states.get_model_state_dict(nn.ReLU())):
-        with pytest.raises(RuntimeError, match="model state_dict is required to save or load, but model state_dict is empty"):
+    for call in (
+        lambda: states.set_model_state_dict(model, {}),
+        lambda: states.get_model_state_dict(nn.ReLU()),
+    ):
+        with pytest.raises(
+            RuntimeError,
+            match="model state_dict is required to save or load, but model state_dict is empty",
+        ):
             call()
     with pytest.raises(RuntimeError, match="optim state_dict is empty"):
         states.set_optimizer_state_dict(model, optimizer, {})
-    assert states.set_model_state_dict(model, {}, options=StateDictOptions(strict=False)).missing_keys == []
+    assert (
+        states.set_model_state_dict(model, {}, options=StateDictOptions(strict=False)).missing_keys
+        == []
+    )

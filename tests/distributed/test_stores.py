@@ -27,7 +27,9 @@ def store(request, tmp_path):
     else:
         server = dist.TCPStore("127.0.0.1", 0, None, True)
         client = dist.TCPStore("127.0.0.1", server.port, None, False)
-        yield {"tcp": server, "client": client, "prefix": dist.PrefixStore("a", client)}[request.param]
+        yield {"tcp": server, "client": client, "prefix": dist.PrefixStore("a", client)}[
+            request.param
+        ]
         client._close()
         server._close()
 
@@ -42,11 +44,18 @@ def test_values(store) -> None:
     assert store.delete_key("count") and not store.delete_key("count")
     store.append("key", "s")
     assert store.multi_get(["key", "bytes"]) == [b"texts", b"\x00\xff"]
-    assert store.compare_set("key", "other", "new") == b"texts" and store.compare_set("key", "texts", "new") == b"new"
-    assert store.compare_set("first", "", "x") == b"x" and store.compare_set("none", "y", "z") == b"y"
+    assert (
+        store.compare_set("key", "other", "new") == b"texts"
+        and store.compare_set("key", "texts", "new") == b"new"
+    )
+    assert (
+        store.compare_set("first", "", "x") == b"x" and store.compare_set("none", "y", "z") == b"y"
+    )
     store.queue_push("q", "1")
     store.queue_push("q", "2")
-    assert store.queue_len("q") == 2 and store.queue_pop("q") == b"1" and store.queue_pop("q") == b"2"
+    assert (
+        store.queue_len("q") == 2 and store.queue_pop("q") == b"1" and store.queue_pop("q") == b"2"
+    )
 
 
 def test_keys_and_values_of_other_types(store) -> None:
@@ -59,7 +68,9 @@ def test_keys_and_values_of_other_types(store) -> None:
         store.wait([None])
     with pytest.raises(TypeError, match="incompatible function arguments"):
         store.add("key", 1.5)
-    with pytest.raises(dist.DistStoreError, match="multiSet keys and values vectors must be of same size"):
+    with pytest.raises(
+        dist.DistStoreError, match="multiSet keys and values vectors must be of same size"
+    ):
         store.multi_set(["key", "other"], ["5"])
     assert store.list_keys() == []
 
@@ -108,12 +119,17 @@ def test_those_who_join_a_store_do_not_wait_for_the_others() -> None:
 
 def test_waiting(store) -> None:
     over_tcp = isinstance(store, (dist.TCPStore, dist.PrefixStore))
-    with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms" if over_tcp else "^Wait timeout$"):
+    with pytest.raises(
+        dist.DistStoreError, match="wait timeout after 100ms" if over_tcp else "^Wait timeout$"
+    ):
         store.wait(["never"], SHORT)
     store.set_timeout(SHORT)
     assert store.timeout == SHORT
     of_file = isinstance(store, dist.FileStore)
-    with pytest.raises(dist.DistStoreError, match="^Timeout waiting for key: never after 100 ms$" if of_file else "(?i)^wait timeout"):
+    with pytest.raises(
+        dist.DistStoreError,
+        match="^Timeout waiting for key: never after 100 ms$" if of_file else "(?i)^wait timeout",
+    ):
         store.get("never")
     store.set("text", "v")
     if not over_tcp:  # where the server hangs up, as PyTorch's
@@ -150,7 +166,8 @@ def test_what_does_not_speak_the_language_is_let_go() -> None:
 
 def listening() -> Any:
     found = socket.socket()
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # who comes after it need not wait for its connections to be forgotten
+    # who comes after it need not wait for its connections to be forgotten
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.bind(("127.0.0.1", 0))
     found.listen()
     return found, found.getsockname()[1]
@@ -159,9 +176,16 @@ def listening() -> Any:
 def test_a_port_that_others_have_taken() -> None:
     taken, port = listening()  # and never answers
     with taken:
-        with pytest.raises(dist.DistNetworkError, match=r"timed out after 200ms while trying to connect to \(127.0.0.1, \d+\)\. timed out"):
+        with pytest.raises(
+            dist.DistNetworkError,
+            match=r"timed out after 200ms while trying to connect to \(127.0.0.1, \d+\)\. timed "
+            r"out",
+        ):
             dist.TCPStore("127.0.0.1", port, 2, False, datetime.timedelta(seconds=0.2))
-        with pytest.raises(dist.DistNetworkError, match="code: -98, name: EADDRINUSE, message: address already in use"):
+        with pytest.raises(
+            dist.DistNetworkError,
+            match="code: -98, name: EADDRINUSE, message: address already in use",
+        ):
             dist.TCPStore("127.0.0.1", port, 2, True, datetime.timedelta(seconds=0.2))
     taken, port = listening()
 
@@ -172,7 +196,9 @@ def test_a_port_that_others_have_taken() -> None:
             connection.recv(1000)
 
     threading.Thread(target=greets).start()
-    with pytest.raises(dist.DistNetworkError, match="Ping failed, invalid value returned from server"):
+    with pytest.raises(
+        dist.DistNetworkError, match="Ping failed, invalid value returned from server"
+    ):
         dist.TCPStore("127.0.0.1", port, 2, False)
 
 
@@ -197,11 +223,16 @@ def test_a_port_that_lets_go_of_those_who_come_too_early() -> None:
 def test_those_who_never_come() -> None:
     some, port = datetime.timedelta(seconds=0.2), free_port()
     for _ in range(2):  # the port is free again
-        with pytest.raises(dist.DistStoreError, match=r"Timed out after 0 seconds waiting for clients\. 1/2 clients joined\."):
+        with pytest.raises(
+            dist.DistStoreError,
+            match=r"Timed out after 0 seconds waiting for clients\. 1/2 clients joined\.",
+        ):
             dist.TCPStore("127.0.0.1", port, 2, True, some)
     for rank, kind in ((0, dist.DistStoreError), (1, dist.DistNetworkError)):
         with pytest.raises(kind):
-            dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2, timeout=some)
+            dist.init_process_group(
+                "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2, timeout=some
+            )
         assert not dist.is_initialized()
     with pytest.raises(ValueError, match="world size cannot be 0"):
         dist.TCPStore("127.0.0.1", port, 0, True)
@@ -222,7 +253,9 @@ def test_a_server_that_ends_answers_what_it_has_carried_out(monkeypatch):
     server = _wire.Server("", 0)
     client = _wire.Client("127.0.0.1", server.port, 5.0)
     outcome = []
-    thread = threading.Thread(target=lambda: outcome.append(client.ask("set", 5.0, "key", b"value")))
+    thread = threading.Thread(
+        target=lambda: outcome.append(client.ask("set", 5.0, "key", b"value"))
+    )
     thread.start()
     assert server.memory.ask("get", 5.0, "key") == b"value"
     server.close()

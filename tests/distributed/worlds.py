@@ -1,4 +1,5 @@
-"""Starts the processes of a world, has each run the cases of a program, and gathers what became of them."""
+"""Starts the processes of a world, has each run the cases of a program, and gathers what became of
+them."""
 
 from __future__ import annotations
 
@@ -29,16 +30,25 @@ def cases(program: str) -> list[str]:
 
 @functools.cache
 def outcomes(program: str, processes: int) -> dict[str, dict[int, str]]:
-    """Case -> rank -> "ok" or a traceback, of one world in which all cases ran one after another."""
+    """Case -> rank -> "ok" or a traceback, of one world in which all cases ran one after
+    another."""
     with tempfile.TemporaryDirectory() as folder:
         port, started = free_port(), []
         for rank in range(processes):
             environment = dict(
-                os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(processes), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-                WORLD_FOLDER=folder,
+                os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(processes),
+                MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_FOLDER=folder,
             )  # fmt: skip
             command = [sys.executable, str(PROGRAMS / f"{program}.py")]
-            started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            started.append(
+                subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
         outputs, end = [], time.monotonic() + 300
         for p in started:
             try:
@@ -51,7 +61,11 @@ def outcomes(program: str, processes: int) -> dict[str, dict[int, str]]:
             path = Path(folder) / f"{rank}.json"
             told = json.loads(path.read_text()) if path.exists() else {}
             for name in found:
-                found[name][rank] = told.get(name, f"did not run; the process ended with {started[rank].returncode}:\n{output[-3000:]}")
+                found[name][rank] = told.get(
+                    name,
+                    f"did not run; the process ended with {started[rank].returncode}:\n"
+                    f"{output[-3000:]}",
+                )
         return found
 
 

@@ -1,4 +1,5 @@
-"""Distributions on their own: samples agree with densities, gradients with differences, and programs derive their own."""
+"""Distributions on their own: samples agree with densities, gradients with differences, and
+programs derive their own."""
 
 from __future__ import annotations
 
@@ -70,7 +71,12 @@ def test_gradients_of_samples_are_those_of_the_mean(name: str) -> None:
 
 
 def test_discrete_probabilities_sum_to_one() -> None:
-    for d in (D.Bernoulli(_one(0.3)), D.Binomial(9, _one(0.3)), D.Categorical(torch.ones(4)), D.OneHotCategorical(torch.ones(4))):
+    for d in (
+        D.Bernoulli(_one(0.3)),
+        D.Binomial(9, _one(0.3)),
+        D.Categorical(torch.ones(4)),
+        D.OneHotCategorical(torch.ones(4)),
+    ):
         assert abs(float(d.log_prob(d.enumerate_support()).exp().sum()) - 1) < 1e-6
     counts = torch.arange(60.0)
     for d in (D.Poisson(7.0), D.Geometric(0.4), D.NegativeBinomial(3.0, torch.tensor(0.4))):
@@ -78,7 +84,12 @@ def test_discrete_probabilities_sum_to_one() -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
-    for d in (D.Gamma(2.0, 1.0), D.Poisson(30.0), D.Binomial(100, torch.tensor(0.4)), D.VonMises(0.0, 2.0)):
+    for d in (
+        D.Gamma(2.0, 1.0),
+        D.Poisson(30.0),
+        D.Binomial(100, torch.tensor(0.4)),
+        D.VonMises(0.0, 2.0),
+    ):
         torch.manual_seed(4)
         first = d.sample((5,)).tolist()
         after = torch.rand(1).item()
@@ -92,9 +103,15 @@ def test_known_numbers() -> None:
     torch.manual_seed(0)
     assert torch.poisson(torch.tensor([0.5, 4.0, 100.0])).tolist() == [2.0, 5.0, 94.0]
     torch.manual_seed(0)
-    assert torch.binomial(torch.tensor([10.0, 100.0]), torch.tensor([0.5, 0.9])).tolist() == [7.0, 89.0]
+    assert torch.binomial(torch.tensor([10.0, 100.0]), torch.tensor([0.5, 0.9])).tolist() == [
+        7.0,
+        89.0,
+    ]
     torch.manual_seed(0)
-    assert torch._standard_gamma(torch.tensor([0.5, 3.0])).tolist() == [0.0007893581641837955, 1.2728434801101685]
+    assert torch._standard_gamma(torch.tensor([0.5, 3.0])).tolist() == [
+        0.0007893581641837955,
+        1.2728434801101685,
+    ]
 
 
 def test_random_words_are_given_back() -> None:
@@ -136,7 +153,9 @@ def test_a_distribution_of_ones_own() -> None:
     with pytest.raises(NotImplementedError):
         d.expand((3, 2))
     shifted = D.TransformedDistribution(d, D.AffineTransform(1.0, 2.0))
-    assert torch.allclose(shifted.log_prob(torch.tensor([2.0, 3.0])), d.log_prob(torch.tensor([0.5, 1.0])) - np.log(2))
+    assert torch.allclose(
+        shifted.log_prob(torch.tensor([2.0, 3.0])), d.log_prob(torch.tensor([0.5, 1.0])) - np.log(2)
+    )
 
 
 def test_divergences_of_ones_own() -> None:
@@ -187,7 +206,9 @@ def test_caches_give_back_what_went_in() -> None:
 
 def test_gradients_flow_through_transformed_samples() -> None:
     loc = torch.zeros(2, requires_grad=True)
-    d = D.TransformedDistribution(D.Independent(D.Normal(loc, torch.ones(2)), 1), [D.TanhTransform()])
+    d = D.TransformedDistribution(
+        D.Independent(D.Normal(loc, torch.ones(2)), 1), [D.TanhTransform()]
+    )
     torch.manual_seed(0)
     x = d.rsample()
     d.log_prob(x.detach() * 0.5).backward()

@@ -28,7 +28,13 @@ MADE = {
 
 def _value(name: str) -> object:
     return (
-        torch.tensor(1) if name == "categories" else torch.ones(2) if name == "geometric" else torch.eye(2) if name == "wishart" else PAIR
+        torch.tensor(1)
+        if name == "categories"
+        else torch.ones(2)
+        if name == "geometric"
+        else torch.eye(2)
+        if name == "wishart"
+        else PAIR
     )
 
 
@@ -47,7 +53,11 @@ def test_parameters_that_are_traced_are_not_read(name: str) -> None:
 
 def test_what_is_known_is_checked_while_jax_traces() -> None:
     with pytest.raises(ValueError, match="Expected parameter scale"):
-        jax.jit(lambda p: D.Normal(torch.as_tensor(p), torch.tensor(-1.0)).log_prob(torch.tensor(0.0)).jax())(jnp.float32(1))
+        jax.jit(
+            lambda p: (
+                D.Normal(torch.as_tensor(p), torch.tensor(-1.0)).log_prob(torch.tensor(0.0)).jax()
+            )
+        )(jnp.float32(1))
     with pytest.raises(ValueError, match="greater than ndim - 1"):
         D.Wishart(torch.tensor(0.5), torch.eye(2))
 
@@ -66,7 +76,11 @@ def test_samples_of_normal_numbers_whose_parameters_are_traced() -> None:
     found = _drawn(lambda x: D.Normal(x, x.exp()), [0.5, -1.0], 4000)
     np.testing.assert_allclose(found.mean(0), [0.5, -1.0], atol=0.1)
     np.testing.assert_allclose(found.std(0), np.exp([0.5, -1.0]), rtol=0.05)
-    mixture = _drawn(lambda x: D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(x * 100, 1.0)), [0.0, np.log(3.0)], 4000)
+    mixture = _drawn(
+        lambda x: D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(x * 100, 1.0)),
+        [0.0, np.log(3.0)],
+        4000,
+    )
     np.testing.assert_allclose((mixture > 50).mean(), 0.75, atol=0.03)
 
 
@@ -78,8 +92,11 @@ def test_wishart_samples_are_drawn_and_differentiated_where_they_are_traced() ->
 
     def trace(x: Any) -> Any:
         with torch.jax.with_key(jax.random.key(1)):
-            return D.Wishart(torch.tensor(6.0), torch.diag(torch.as_tensor(x))).rsample()[0, 0].jax()
+            return (
+                D.Wishart(torch.tensor(6.0), torch.diag(torch.as_tensor(x))).rsample()[0, 0].jax()
+            )
 
     x = jnp.array([1.0, 2.0], jnp.float32)
     value, slope = jax.jit(jax.value_and_grad(trace))(x)
-    np.testing.assert_allclose(slope, [value, 0.0], rtol=1e-4, atol=1e-5)  # proportional to the first scale
+    # proportional to the first scale
+    np.testing.assert_allclose(slope, [value, 0.0], rtol=1e-4, atol=1e-5)

@@ -26,7 +26,9 @@ def seeded():
 
 
 def near(found, expected, **kwargs) -> None:
-    np.testing.assert_allclose(np.asarray(found.numpy(), np.float64), expected, rtol=0, atol=6e-5, **kwargs)
+    np.testing.assert_allclose(
+        np.asarray(found.numpy(), np.float64), expected, rtol=0, atol=6e-5, **kwargs
+    )
 
 
 def test_rand() -> None:
@@ -68,7 +70,8 @@ def test_exponential() -> None:
 
 
 def test_a_generator_takes_over_what_another_left() -> None:
-    """What a twister leaves behind is seeded anew: nothing of its stream, its place in it or its kept number goes on."""
+    """What a twister leaves behind is seeded anew: nothing of its stream, its place in it or its
+    kept number goes on."""
     wanted = torch.randn(5, generator=torch.Generator().manual_seed(3))
     for n in (1, 3, 700):
         first = torch.Generator().manual_seed(n)
@@ -95,7 +98,10 @@ def test_few_even_numbers_are_those_of_many(count: int) -> None:
         found = _sampling.uniform64(few, count)
         high, low = many.halves(count)
         assert found.dtype == np.float64
-        assert found.tolist() == [(h % 2**21 * 2**32 + k) / 2**53 for h, k in zip(high.tolist(), low.tolist(), strict=True)]
+        assert found.tolist() == [
+            (h % 2**21 * 2**32 + k) / 2**53
+            for h, k in zip(high.tolist(), low.tolist(), strict=True)
+        ]
     assert few.bits32(1) == many.bits32(1)
 
 
@@ -118,7 +124,7 @@ def test_views_are_filled_in_place() -> None:
     assert (x[:, ::2] >= 1).all() and not x[:, 1::2].any()
 
 
-# ---- states ----------------------------------------------------------------------------------------------------------------------
+# ---- states --------------------------------------------------------------------------------------
 
 
 def test_a_state_has_pytorchs_size_and_restores() -> None:
@@ -146,7 +152,11 @@ def test_states_restore_at_every_place_of_the_cycle(draws: int) -> None:
 
 
 def test_bad_states_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="Expected a CPUGeneratorImplState of size 5056 but found the input RNG state size to be 3"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected a CPUGeneratorImplState of size 5056 but found the input RNG state size to "
+        "be 3",
+    ):
         torch.set_rng_state(torch.zeros(3, dtype=torch.uint8))
     with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
         torch.set_rng_state(torch.zeros(5056, dtype=torch.uint8))
@@ -161,7 +171,11 @@ def test_generators() -> None:
     twin = g.clone_state()
     restored = pickle.loads(pickle.dumps(g))
     expected = torch.rand(2, generator=g).tolist()
-    assert torch.rand(2, generator=twin).tolist() == torch.rand(2, generator=restored).tolist() == expected
+    assert (
+        torch.rand(2, generator=twin).tolist()
+        == torch.rand(2, generator=restored).tolist()
+        == expected
+    )
     assert torch.manual_seed(-1).initial_seed() == 2**64 - 1
     assert isinstance(copy.deepcopy(g), torch.Generator)
 
@@ -183,13 +197,17 @@ def test_fork_rng() -> None:
     near(torch.rand(1), [0.4963])
 
 
-# ---- arguments -------------------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def test_options_of_factories() -> None:
     x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
     assert x.dtype is torch.float64 and x.requires_grad and x.is_leaf
-    assert torch.rand((2, 3)).shape == torch.rand(size=(2, 3)).shape == torch.rand(torch.Size([2, 3])).shape
+    assert (
+        torch.rand((2, 3)).shape
+        == torch.rand(size=(2, 3)).shape
+        == torch.rand(torch.Size([2, 3])).shape
+    )
     out = torch.empty(3)
     assert torch.rand(3, out=out) is out and out.any()
     assert torch.rand(3, device="meta").device.type == "meta"
@@ -198,21 +216,77 @@ def test_options_of_factories() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: torch.rand(-1), RuntimeError, r"Trying to create tensor with negative dimension -1: \[-1\]"),
-        (lambda: torch.rand(2.5), TypeError, r"rand\(\): argument 'size' \(position 1\) must be tuple of ints, not float"),
-        (lambda: torch.rand(3, dtype=torch.int64), NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
-        (lambda: torch.randint(3, 3, (2,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"),
-        (lambda: torch.randint(0, 300, (2,), dtype=torch.uint8), RuntimeError, "to - 1 is out of bounds for unsigned char"),
-        (lambda: torch.empty(3).uniform_(3, 2), RuntimeError, "uniform_ expects to return a .from, to. range, but found from=3 > to=2"),
-        (lambda: torch.empty(3).normal_(0, -1), RuntimeError, "normal expects std >= 0.0, but found std -1"),
-        (lambda: torch.empty(3).bernoulli_(1.5), RuntimeError, r"bernoulli_ expects p to be in \[0, 1\], but got p=1.5"),
-        (lambda: torch.empty(3).expand(2, 3).uniform_(), RuntimeError, "more than one element of the written-to tensor refers to a single"),
-        (lambda: torch.multinomial(torch.ones(2), 3), RuntimeError, "cannot sample n_sample > prob_dist.size"),
-        (lambda: torch.multinomial(-torch.ones(2), 1), RuntimeError, "probability tensor contains either `inf`, `nan` or element < 0"),
-        (lambda: torch.normal(torch.zeros(2), -torch.ones(2)), RuntimeError, "normal expects all elements of std >= 0.0"),
-        (lambda: F.dropout(torch.ones(3), 1.5), ValueError, "dropout probability has to be between 0 and 1, but got 1.5"),
+        (
+            lambda: torch.rand(-1),
+            RuntimeError,
+            r"Trying to create tensor with negative dimension -1: \[-1\]",
+        ),
+        (
+            lambda: torch.rand(2.5),
+            TypeError,
+            r"rand\(\): argument 'size' \(position 1\) must be tuple of ints, not float",
+        ),
+        (
+            lambda: torch.rand(3, dtype=torch.int64),
+            NotImplementedError,
+            "\"check_uniform_bounds\" not implemented for 'Long'",
+        ),
+        (
+            lambda: torch.randint(3, 3, (2,)),
+            RuntimeError,
+            "random_ expects 'from' to be less than 'to', but got from=3 >= to=3",
+        ),
+        (
+            lambda: torch.randint(0, 300, (2,), dtype=torch.uint8),
+            RuntimeError,
+            "to - 1 is out of bounds for unsigned char",
+        ),
+        (
+            lambda: torch.empty(3).uniform_(3, 2),
+            RuntimeError,
+            "uniform_ expects to return a .from, to. range, but found from=3 > to=2",
+        ),
+        (
+            lambda: torch.empty(3).normal_(0, -1),
+            RuntimeError,
+            "normal expects std >= 0.0, but found std -1",
+        ),
+        (
+            lambda: torch.empty(3).bernoulli_(1.5),
+            RuntimeError,
+            r"bernoulli_ expects p to be in \[0, 1\], but got p=1.5",
+        ),
+        (
+            lambda: torch.empty(3).expand(2, 3).uniform_(),
+            RuntimeError,
+            "more than one element of the written-to tensor refers to a single",
+        ),
+        (
+            lambda: torch.multinomial(torch.ones(2), 3),
+            RuntimeError,
+            "cannot sample n_sample > prob_dist.size",
+        ),
+        (
+            lambda: torch.multinomial(-torch.ones(2), 1),
+            RuntimeError,
+            "probability tensor contains either `inf`, `nan` or element < 0",
+        ),
+        (
+            lambda: torch.normal(torch.zeros(2), -torch.ones(2)),
+            RuntimeError,
+            "normal expects all elements of std >= 0.0",
+        ),
+        (
+            lambda: F.dropout(torch.ones(3), 1.5),
+            ValueError,
+            "dropout probability has to be between 0 and 1, but got 1.5",
+        ),
         (lambda: torch.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
-        (lambda: torch.ones(2, requires_grad=True).uniform_(), RuntimeError, "a leaf Variable that requires grad"),
+        (
+            lambda: torch.ones(2, requires_grad=True).uniform_(),
+            RuntimeError,
+            "a leaf Variable that requires grad",
+        ),
     ],
 )
 def test_errors(call, kind, text) -> None:
@@ -220,7 +294,7 @@ def test_errors(call, kind, text) -> None:
         call()
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
 def test_filling_cuts_the_gradient() -> None:
@@ -252,7 +326,7 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
     assert abs(x.mean().item()) < 0.02 and abs(x.std().item() - 1) < 0.02
 
 
-# ---- the numbers themselves ------------------------------------------------------------------------------------------------------
+# ---- the numbers themselves ----------------------------------------------------------------------
 
 
 def test_trials_compare_53_bits() -> None:
@@ -313,7 +387,9 @@ def test_compiled_normal_numbers_are_looked_at_once() -> None:
     assert _box_muller._same_bits(_box_muller._program(_box_muller._in_float64))
     wrong = program(np.full((_box_muller.ROWS, 2, 8), 3, np.uint32))
     assert not _box_muller._same_bits(lambda words: wrong)
-    assert not _box_muller._same_bits(lambda words: np.nextafter(np.asarray(program(words)), np.float32(9)))
+    assert not _box_muller._same_bits(
+        lambda words: np.nextafter(np.asarray(program(words)), np.float32(9))
+    )
 
 
 @pytest.mark.parametrize("rows", [rows for _, rows in _sampling._SIZES])
@@ -323,7 +399,9 @@ def test_compiled_normal_numbers_of_every_size(rows: int) -> None:
 
 @pytest.mark.parametrize("before", [0, 1, 623, 624, 1000])
 @pytest.mark.parametrize("n", [_twisting.LARGE, _twisting.LARGE + 623, 3 * _twisting.CALL + 625])
-def test_compiled_words_are_those_of_numpy(before: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_words_are_those_of_numpy(
+    before: int, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = Twister(9), Twister(9)
     for twister in (one, other):
         twister.bits32(before)
@@ -332,7 +410,9 @@ def test_compiled_words_are_those_of_numpy(before: int, n: int, monkeypatch: pyt
     wanted = other.bits32(n)
     filled, fill = [], _twisting.fill
     monkeypatch.setattr(_twisting, "worth", lambda n: True)
-    monkeypatch.setattr(_twisting, "fill", lambda key, words: filled.append(words.size) or fill(key, words))
+    monkeypatch.setattr(
+        _twisting, "fill", lambda key, words: filled.append(words.size) or fill(key, words)
+    )
     np.testing.assert_array_equal(one.bits32(n), wanted)
     assert filled or n < _twisting.LARGE + 624
     np.testing.assert_array_equal(one.get_state(), other.get_state())
@@ -386,12 +466,15 @@ def test_normal_numbers_made_ahead_are_those_that_come_next() -> None:
 
 
 def test_many_words_are_compiled_once_that_has_paid(monkeypatch) -> None:
-    monkeypatch.setattr(values, "tier", "auto")  # whichever the others run in: this is about the choice
+    # whichever the others run in: this is about the choice
+    monkeypatch.setattr(values, "tier", "auto")
     monkeypatch.setattr(_twisting, "_PRICE", 3 * _twisting.LARGE)
     monkeypatch.setattr(_twisting, "_drawn", 0)
     asked = []
     fill = _twisting.fill
-    monkeypatch.setattr(_twisting, "fill", lambda key, words: asked.append(words.size) or fill(key, words))
+    monkeypatch.setattr(
+        _twisting, "fill", lambda key, words: asked.append(words.size) or fill(key, words)
+    )
     generator = torch.Generator()
 
     def drawn() -> bytes:
@@ -411,11 +494,16 @@ def test_small_fills_are_compiled_once_that_has_paid(monkeypatch) -> None:
     asked = []
     monkeypatch.setattr(_sampling, "_native_blocks", None)
     normal = _box_muller.normal
-    monkeypatch.setattr(_box_muller, "normal", lambda words: asked.append(words.size) or normal(words))
+    monkeypatch.setattr(
+        _box_muller, "normal", lambda words: asked.append(words.size) or normal(words)
+    )
     generator = torch.Generator()
 
     def drawn() -> list[bytes]:
-        return [torch.randn(n, generator=generator.manual_seed(n)).numpy().tobytes() for n in (16, 37, 64 * 16, 64 * 16 + 1)]
+        return [
+            torch.randn(n, generator=generator.manual_seed(n)).numpy().tobytes()
+            for n in (16, 37, 64 * 16, 64 * 16 + 1)
+        ]
 
     first = drawn()
     assert asked == []
@@ -431,7 +519,9 @@ def test_large_fills_are_the_same_bit_for_bit(monkeypatch) -> None:
     n = _sampling._LARGE + 5
     large = _sampling.normal(Twister(3), n, 1.0, 2.0, np.dtype(np.float32))
     monkeypatch.setattr(_sampling, "_LARGE", 2 * n)
-    np.testing.assert_array_equal(large, _sampling.normal(Twister(3), n, 1.0, 2.0, np.dtype(np.float32)))
+    np.testing.assert_array_equal(
+        large, _sampling.normal(Twister(3), n, 1.0, 2.0, np.dtype(np.float32))
+    )
 
 
 def test_large_fills_inside_jit() -> None:
@@ -450,7 +540,12 @@ def test_dropout_of_expanded_tensors_draws_in_the_order_of_dense_memory() -> Non
 
 def test_versions_of_drawn_tensors() -> None:
     x = torch.full((2, 3), 0.5)
-    assert torch.rand_like(x)._version == torch.randint_like(x, 3)._version == torch.bernoulli(x)._version == 0
+    assert (
+        torch.rand_like(x)._version
+        == torch.randint_like(x, 3)._version
+        == torch.bernoulli(x)._version
+        == 0
+    )
     assert torch.alpha_dropout(x, 0.5, True)._version == 1
     assert torch.nn.utils.rnn.pad_sequence([x[0], x[0, :2]])._version == 3
 
@@ -466,7 +561,9 @@ def test_draws_into_tensors_of_other_dtypes():
 
 
 def test_bounds_that_a_dtype_cannot_tell_apart():
-    with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^8\), 2\^8\].*c10::BFloat16"):
+    with pytest.warns(
+        UserWarning, match=r"to - 1 is out of bounds \[-\(2\^8\), 2\^8\].*c10::BFloat16"
+    ):
         torch.randint(0, 1000, (2,), dtype=torch.bfloat16)
     with pytest.warns(UserWarning, match=r"from is out of bounds \[-\(2\^11\), 2\^11\].*c10::Half"):
         torch.empty(2, dtype=torch.float16).random_(-5000, 0)
@@ -491,10 +588,23 @@ def test_few_uniform_numbers_are_those_of_many_wherever_blocks_of_words_end() ->
 def test_normal_numbers_in_c_are_those_of_numpy() -> None:
     make = native.extension().normal
     words = np.random.default_rng(0).integers(0, 1 << 32, 1 << 18, dtype=np.uint32)
-    words[:16], words[16:32], words[32:48], words[48:64] = 0, 0xFFFFFF, np.arange(16), 0xFFFFFF - np.arange(16)
+    words[:16], words[16:32], words[32:48], words[48:64] = (
+        0,
+        0xFFFFFF,
+        np.arange(16),
+        0xFFFFFF - np.arange(16),
+    )
     wanted = _sampling._blocks_of_numpy(words.copy())
     for n in (0, 16, 624, 4096, words.size):  # the largest without Python's lock
         np.testing.assert_array_equal(make(words[:n]).view(np.int32), wanted[:n].view(np.int32))
-    for bad in (words[:15], words.reshape(-1, 16), words[::2], words.view(np.int32), words.astype(">u4"), words.tolist(), None):
+    for bad in (
+        words[:15],
+        words.reshape(-1, 16),
+        words[::2],
+        words.view(np.int32),
+        words.astype(">u4"),
+        words.tolist(),
+        None,
+    ):
         with pytest.raises(TypeError, match="blocks of 16"):
             make(bad)

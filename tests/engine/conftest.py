@@ -13,4 +13,5 @@ def compiles_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION", "ARRAY", "APART"):
         monkeypatch.setattr(tiers, name, 0.0)
     flush()
-    trie.clear()  # other tests may have met the same traces, and judged them by what compiling really costs
+    # other tests may have met the same traces, and judged them by what compiling really costs
+    trie.clear()

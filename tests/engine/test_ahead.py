@@ -1,4 +1,5 @@
-"""Compiling ahead: another thread, which changes neither numbers nor when what it compiles is used, and is in nobody's way."""
+"""Compiling ahead: another thread, which changes neither numbers nor when what it compiles is used,
+and is in nobody's way."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ _TRAINING = """
 import sys
 import jtorch as torch
 from jtorch._src.engine import ahead, stats, tiers
-tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.LAUNCH_TRACE, tiers.APART, tiers.ARRAY = 0.002, 0.0, 0.0, 0.0, 0.0, 0.0  # soon
+# soon
+tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.LAUNCH_TRACE, tiers.APART, tiers.ARRAY = \
+0.002, 0.0, 0.0, 0.0, 0.0, 0.0
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(9, 17), torch.nn.Tanh(), torch.nn.Linear(17, 3))
 opt = torch.optim.Adam(net.parameters())
@@ -39,9 +42,20 @@ print(stats.compiled, ahead._thread is not None, file=sys.stderr)
 
 
 def _run(code: str, cache: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    kept = {k: v for k, v in os.environ.items() if k not in ("JTORCH_CACHE", "JTORCH_TIERS", "JTORCH_EXECUTION")}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("JTORCH_CACHE", "JTORCH_TIERS", "JTORCH_EXECUTION")
+    }
     env = {**kept, "JTORCH_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0", **env}
-    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @needs_cores
@@ -58,7 +72,8 @@ def test_it_changes_neither_numbers_nor_when_a_program_is_used(tmp_path: Path) -
 
 _ENDING = """
 import atexit, sys, threading, time
-atexit.register(lambda: print("last words", file=sys.stderr))  # called after those that are registered later
+# called after those that are registered later
+atexit.register(lambda: print("last words", file=sys.stderr))
 import jax, jax.numpy as jnp
 import jtorch as torch
 from jtorch._src.engine import ahead
@@ -91,12 +106,23 @@ def test_a_process_ends_at_once_and_with_its_own_status(tmp_path: Path, after: f
     assert now - float(then) < 5
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be told where to run")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="processes cannot be told where to run"
+)
 def test_it_ends_well_where_others_take_the_processor(tmp_path: Path) -> None:
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" + _ENDING.format(0.0)
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" + _ENDING.format(
+        0.0
+    )
     env = {**os.environ, "JTORCH_CACHE_DIR": str(tmp_path), "JTORCH_TIERS": "auto"}
     all_at_once = [
-        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(5)
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(5)
     ]
     ends = [(process.communicate(timeout=300)[1], process.returncode) for process in all_at_once]
     assert ends == [("last words\n", 7)] * 5
@@ -142,11 +168,17 @@ def test_what_fails_is_reported_once_and_made_again_by_who_needs_it(
             assert ahead.taken(key) is None
             assert not ahead.submitted(key)
     assert [r.getMessage() for r in caplog.records] == [
-        "compiling ahead of use failed (ValueError: no such instruction); compiling again where it is needed"
+        (
+            "compiling ahead of use failed (ValueError: no such instruction); compiling again "
+            "where it is needed"
+        )
     ]
 
 
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"),
+    reason="no timers",
+)
 def test_who_waits_can_be_interrupted_and_wait_again() -> None:
     going_on = threading.Event()
     ahead.submit("slow", lambda: going_on.wait(60) and "made")
@@ -178,7 +210,9 @@ def test_one_thread_does_all_and_results_nobody_asks_for_are_dropped() -> None:
     ahead._jobs.clear()
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="nothing tells how many processors there are")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="nothing tells how many processors there are"
+)
 def test_not_on_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     assert ahead.possible()

@@ -36,7 +36,10 @@ def _aval(*shape, dtype="float32"):
 
 def test_once_for_all_sizes(traced):
     for shape in SHAPES[:3]:
-        x, y = np.random.RandomState(0).rand(*shape).astype("f"), np.random.RandomState(1).rand(shape[-1]).astype("f")
+        x, y = (
+            np.random.RandomState(0).rand(*shape).astype("f"),
+            np.random.RandomState(1).rand(shape[-1]).astype("f"),
+        )
         found = torch.hypot(torch.from_numpy(x), torch.from_numpy(y)) * 2 + 1
         np.testing.assert_allclose(found.numpy(), np.hypot(x, y) * 2 + 1, rtol=1e-6)
     assert sorted(n for n in traced if n in ("hypot", "mul", "add")) == ["add", "hypot", "mul"]
@@ -44,8 +47,13 @@ def test_once_for_all_sizes(traced):
 
 def test_axes_of_one_are_apart(traced):
     for a, b in [((3, 1), (1, 4)), ((3, 4), (3, 4)), ((5, 1), (1, 7)), ((5, 7), (5, 7))]:
-        x, y = np.arange(np.prod(a), dtype="f").reshape(a), np.arange(np.prod(b), dtype="f").reshape(b)
-        np.testing.assert_array_equal(torch.sub(torch.from_numpy(x), torch.from_numpy(y)).numpy(), x - y)
+        x, y = (
+            np.arange(np.prod(a), dtype="f").reshape(a),
+            np.arange(np.prod(b), dtype="f").reshape(b),
+        )
+        np.testing.assert_array_equal(
+            torch.sub(torch.from_numpy(x), torch.from_numpy(y)).numpy(), x - y
+        )
     assert traced.count("sub") == 2
 
 
@@ -54,7 +62,9 @@ def test_derivatives(traced):
         x = torch.linspace(0.1, 1, int(np.prod(shape))).reshape(shape).requires_grad_()
         y = torch.full(shape, 2.0)
         (torch.atan2(x, y)).sum().backward()
-        np.testing.assert_allclose(x.grad.numpy(), (y / (x * x + y * y)).detach().numpy(), rtol=1e-5)
+        np.testing.assert_allclose(
+            x.grad.numpy(), (y / (x * x + y * y)).detach().numpy(), rtol=1e-5
+        )
     assert traced.count("atan2_backward") <= 2  # once for what it needs, once to be run
 
 
@@ -84,13 +94,18 @@ def test_what_is_not_elementwise_is_traced_for_each_shape(fn):
     for shape in SHAPES:
         found = shapes_of(call, (_aval(*shape),), default_device())
         assert found.outs.shape == shape
-        assert found.fitting is None or 1 in shape  # along an axis of one element more is elementwise
+        # along an axis of one element more is elementwise
+        assert found.fitting is None or 1 in shape
         x = np.random.RandomState(0).rand(*shape).astype("f")
-        np.testing.assert_allclose(np.asarray(found.run(x)), np.asarray(fn(jnp.asarray(x))), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(found.run(x)), np.asarray(fn(jnp.asarray(x))), rtol=1e-6, atol=1e-6
+        )
 
 
 def test_recipes_have_the_sizes_of_the_call():
-    call = Call("even", lambda x, y: jnp.where(x > y[None], jnp.exp(x), jnp.broadcast_to(y[None], x.shape)))
+    call = Call(
+        "even", lambda x, y: jnp.where(x > y[None], jnp.exp(x), jnp.broadcast_to(y[None], x.shape))
+    )
     call.general = any_size.general
     for shape in SHAPES:
         avals = _aval(*shape), _aval(shape[-1])
@@ -98,5 +113,7 @@ def test_recipes_have_the_sizes_of_the_call():
         assert fitting is not None
         recipe = fitting.recipe()
         assert [i.shape for i in recipe.ins] == [shape, shape[-1:]]
-        assert all(out.shape in (shape, shape[-1:], (1, shape[-1])) for s in recipe.steps for out in s.outs)
+        assert all(
+            out.shape in (shape, shape[-1:], (1, shape[-1])) for s in recipe.steps for out in s.outs
+        )
     assert len(call.forms) == 3

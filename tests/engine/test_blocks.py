@@ -1,4 +1,5 @@
-"""Elementwise kernels on large arrays of ever new sizes are compiled once, for a block of elements."""
+"""Elementwise kernels on large arrays of ever new sizes are compiled once, for a block of
+elements."""
 
 from __future__ import annotations
 
@@ -21,13 +22,18 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(autouse=True)
 def _new_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels of which nothing is known, and whose blocks are compiled after some two runs; traces are not."""
+    """Kernels of which nothing is known, and whose blocks are compiled after some two runs; traces
+    are not."""
     if values.tier != "auto":
         pytest.skip("the tiers are fixed")
     monkeypatch.setattr(tiers, "KERNEL", 1000.0)
     monkeypatch.setattr(tiers, "TRACE", 1000.0)
     real = tiers.blocks_of
-    monkeypatch.setattr(tiers, "blocks_of", lambda call, avals, shapes, _, head: real(call, avals, shapes, 1e-4, head))
+    monkeypatch.setattr(
+        tiers,
+        "blocks_of",
+        lambda call, avals, shapes, _, head: real(call, avals, shapes, 1e-4, head),
+    )
     flush()
     forget_calls()
     with execution("immediate"):
@@ -60,7 +66,9 @@ def _gelu(x: np.ndarray) -> np.ndarray:
 def test_every_size_after_some(runs: list[str]) -> None:
     for k in range(8):
         x = _numbers(3, 200 + 7 * k, 131, seed=k)
-        np.testing.assert_allclose(F.gelu(torch.from_numpy(x)).numpy(), _gelu(x.astype("d")), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            F.gelu(torch.from_numpy(x)).numpy(), _gelu(x.astype("d")), rtol=1e-5, atol=1e-6
+        )
     assert 4 <= runs.count("gelu") < 8
 
 
@@ -82,7 +90,9 @@ def test_derivatives_numbers_and_single_elements(runs: list[str]) -> None:
         wide = x.astype("d")
         s = scipy.special.expit(wide)
         np.testing.assert_allclose(t.grad.numpy(), s * (1 + wide * (1 - s)), rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(torch.logaddexp(t.detach(), beta).numpy(), np.logaddexp(wide, 0.5), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            torch.logaddexp(t.detach(), beta).numpy(), np.logaddexp(wide, 0.5), rtol=1e-5, atol=1e-6
+        )
         found = torch.xlogy(t.detach(), 2.5 + k)
         np.testing.assert_allclose(found.numpy(), scipy.special.xlogy(wide, 2.5 + k), rtol=1e-5)
     assert {"silu", "silu_backward", "logaddexp", "xlogy"} <= set(runs)
@@ -92,12 +102,15 @@ def test_operands_laid_out_in_any_way(runs: list[str]) -> None:
     for k in range(6):
         x = _numbers(300 + k, 2, 260, seed=k)
         found = F.gelu(torch.from_numpy(x).transpose(0, 2)[::2].double())
-        np.testing.assert_allclose(found.numpy(), _gelu(x.transpose(2, 1, 0)[::2].astype("d")), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            found.numpy(), _gelu(x.transpose(2, 1, 0)[::2].astype("d")), rtol=1e-9, atol=1e-12
+        )
     assert runs
 
 
 def test_memory_of_blocks_is_one_run_s(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs read operands from memory that is written again for each block: never by two at once, nor after an error."""
+    """Programs read operands from memory that is written again for each block: never by two at
+    once, nor after an error."""
     made: list[Any] = []
     real = blocks._tray
     monkeypatch.setattr(blocks, "_tray", lambda *args: made.append(real(*args)) or made[-1])
@@ -110,7 +123,9 @@ def test_memory_of_blocks_is_one_run_s(runs: list[str], monkeypatch: pytest.Monk
     (kernel,) = [b for b in every if b._trays and b._trays[0] is made[0]]
 
     def gelu(x: np.ndarray) -> None:
-        np.testing.assert_allclose(F.gelu(torch.from_numpy(x)).numpy(), _gelu(x.astype("d")), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            F.gelu(torch.from_numpy(x)).numpy(), _gelu(x.astype("d")), rtol=1e-5, atol=1e-6
+        )
 
     inner, calls = kernel.shapes.run, []
 
@@ -166,12 +181,16 @@ def test_which_kernels_are_one_but_for_sizes(runs: list[str]) -> None:
     wide, flat = (any_form.form.recipe for any_form in (_fitting(3, 4, 5), _fitting(7)))
     assert blocks._alike(wide, flat)
     step = wide.steps[-1]
-    assert not blocks._alike(wide._replace(steps=(*wide.steps[:-1], step._replace(ins=step.ins[::-1]))), flat)
+    assert not blocks._alike(
+        wide._replace(steps=(*wide.steps[:-1], step._replace(ins=step.ins[::-1]))), flat
+    )
 
 
 def _fitting(*shape: int) -> Any:
     x = torch.ones(shape)
     F.gelu(x).numpy()
     avals = (x._read().aval,)
-    (found,) = [c.shapes[avals].fitting for c in all_calls() if c.name == "gelu" and avals in c.shapes]
+    (found,) = [
+        c.shapes[avals].fitting for c in all_calls() if c.name == "gelu" and avals in c.shapes
+    ]
     return found

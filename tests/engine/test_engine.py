@@ -1,4 +1,5 @@
-"""The engine: traces, tiers, plans, donation, failures, threads; and what of it shows through tensors."""
+"""The engine: traces, tiers, plans, donation, failures, threads; and what of it shows through
+tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +13,19 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import Call, concrete, execution, flush, read, record, room, run, stats, trie, values
+from jtorch._src.engine import (
+    Call,
+    concrete,
+    execution,
+    flush,
+    read,
+    record,
+    room,
+    run,
+    stats,
+    trie,
+    values,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -222,7 +235,9 @@ def test_interrupt_leaves_the_trace_runnable(monkeypatch):
 
 def test_shape_errors_are_raised_where_they_are_made():
     x, y = torch.ones(3), torch.ones(4)
-    with pytest.raises(RuntimeError, match=r"size of tensor a \(3\) must match the size of tensor b \(4\)"):
+    with pytest.raises(
+        RuntimeError, match=r"size of tensor a \(3\) must match the size of tensor b \(4\)"
+    ):
         x + y
     assert (x + x).tolist() == [2.0] * 3  # the failed op left nothing behind in the trace
 
@@ -338,7 +353,9 @@ def test_a_loop_over_indices_of_computed_values_compiles_a_few_programs() -> Non
         x[place] = x[place] + 1.0
         (x @ x.mT).sum().item()
     assert stats.compiled - before < 100
-    np.testing.assert_array_equal(x.numpy(), np.arange(240.0, dtype=np.float32).reshape(2, 4, 5, 6) + 1)
+    np.testing.assert_array_equal(
+        x.numpy(), np.arange(240.0, dtype=np.float32).reshape(2, 4, 5, 6) + 1
+    )
 
 
 def _loaded() -> int:
@@ -360,7 +377,9 @@ def test_programs_not_used_lately_are_unloaded(monkeypatch: pytest.MonkeyPatch) 
         for _ in range(3):
             x = torch.ones(n, n)
             y = torch.tanh(x @ x) + x.cumsum(0)
-            np.testing.assert_allclose(y.sum().item(), n * n * np.tanh(n) + n * n * (n + 1) / 2, rtol=1e-4)
+            np.testing.assert_allclose(
+                y.sum().item(), n * n * np.tanh(n) + n * n * (n + 1) / 2, rtol=1e-4
+            )
         most = max(most, _loaded())
     assert 4 < most <= 9  # the limit and what came in since the last look
     if room._limit() is not None:

@@ -32,13 +32,26 @@ begun.wait()
 print(torch.ones(2).tolist())
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | {"JAX_PLATFORMS": "cpu"}, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", program],
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1.0, 1.0]\n", "")
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "on_exit"), reason="the C library has no on_exit")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "on_exit"), reason="the C library has no on_exit"
+)
 def test_a_process_that_aborts_while_the_compiler_works_does_not_hang():
-    program = "from jtorch._src.engine import exiting\nimport os\nexiting.LAST = 1\nassert exiting._left_alone()\nos.abort()"
+    program = (
+        "from jtorch._src.engine import exiting\n"
+        "import os\n"
+        "exiting.LAST = 1\n"
+        "assert exiting._left_alone()\n"
+        "os.abort()"
+    )
     found = subprocess.run([sys.executable, "-c", program], timeout=300, check=False)
     assert found.returncode == -signal.SIGALRM

@@ -1,4 +1,5 @@
-"""Forked processes: they compute where the parent has not, and otherwise read and say that they cannot compute."""
+"""Forked processes: they compute where the parent has not, and otherwise read and say that they
+cannot compute."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 PREAMBLE = """
 import multiprocessing, os, pickle, signal, sys, time, warnings
 warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)  # that other threads may hold locks: from Python 3.12 on
+# that other threads may hold locks: from Python 3.12 on
+warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
 import numpy as np
 import jtorch as torch
 
@@ -40,15 +42,23 @@ def forked(f):
     with os.fdopen(ours) as file:
         return file.read()
 """
-CANNOT = "Cannot run compiled operations in a forked process, because the parent had run some before the fork"
+CANNOT = (
+    "Cannot run compiled operations in a forked process, because the parent had run some before "
+    "the fork"
+)
 
 
 @pytest.fixture
 def program():
-    """Runs a program, which must print nothing but ``ok``, in a mode of execution, or in that which is being tested."""
+    """Runs a program, which must print nothing but ``ok``, in a mode of execution, or in that which
+    is being tested."""
 
     def run(text, mode=None, tiers="auto"):
-        environment = os.environ | {"JAX_PLATFORMS": "cpu", "JTORCH_TIERS": tiers} | ({} if mode is None else {"JTORCH_EXECUTION": mode})
+        environment = (
+            os.environ
+            | {"JAX_PLATFORMS": "cpu", "JTORCH_TIERS": tiers}
+            | ({} if mode is None else {"JTORCH_EXECUTION": mode})
+        )
         done = subprocess.run(
             [sys.executable, "-c", PREAMBLE + textwrap.dedent(text) + "\nprint('ok')"],
             env=environment, capture_output=True, text=True, timeout=120, check=False,
@@ -66,24 +76,30 @@ def test_fork_after_the_first_operation(program, mode):
         known = (x * 2).tolist()
         pending = x + 1
         hosted = torch.from_numpy(np.ones(3))
-        assert forked(x.tolist) == forked(lambda: x.numpy().tolist()) == "[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]"
+        assert forked(x.tolist) == forked(lambda:
+                                          x.numpy().tolist()) == "[[0.0, 1.0, 2.0], [3.0, 4.0, \
+5.0]]"
         assert forked(pending.tolist) == "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"
         assert forked(lambda: float(big.numpy().sum())) == "90000.0"
         assert forked(hosted.tolist) == "[1.0, 1.0, 1.0]"
         assert forked(lambda: x).startswith("tensor([[0., 1., 2.]")
-        runs = [lambda: (x * 2).tolist(), lambda: (x / 8).sqrt().tolist(), lambda: x[0].tolist(), lambda: x.sum().item()]
-        runs += [lambda: (big @ big).sum().item(), lambda: torch.zeros(3).tolist(), lambda: (x.clone().add_(1) @ x.mT).tolist()]
+        runs = [lambda: (x * 2).tolist(), lambda: (x / 8).sqrt().tolist(), lambda: x[0].tolist(),
+                lambda: x.sum().item()]
+        runs += [lambda: (big @ big).sum().item(), lambda: torch.zeros(3).tolist(),
+                 lambda: (x.clone().add_(1) @ x.mT).tolist()]
         for run in runs:
             assert forked(run) == repr(run()), forked(run)
         step = torch.compile(lambda a: (a * 2).sum() + 1)
         assert step(x).item() == 31
         assert forked(lambda: step(x).item()) == "31.0"
-        made = [lambda: torch.rand(300, 300), lambda: torch.randn(300, 300), lambda: torch.tensor(np.ones((999, 999)))]
+        made = [lambda: torch.rand(300, 300), lambda: torch.randn(300, 300),
+                lambda: torch.tensor(np.ones((999, 999)))]
         for make in made:
             assert forked(lambda: make().numpy().ndim) == "2"
         assert forked(lambda: torch.tensor([1.0, 2.0]).tolist()) == "[1.0, 2.0]"
         assert forked(lambda: torch.tensor([1.0]).numpy().tolist()) == "[1.0]"
-        assert forked(lambda: pickle.loads(pickle.dumps(torch.tensor([[1, 2]]))).tolist()) == "[[1, 2]]"
+        assert forked(lambda:
+                      pickle.loads(pickle.dumps(torch.tensor([[1, 2]]))).tolist()) == "[[1, 2]]"
         assert (x * 2).tolist() == known
     """
     program(text, mode)
@@ -93,9 +109,11 @@ def test_what_is_compiled_cannot_run_after_a_fork(program):
     text = f"""
         x = torch.arange(6.0).reshape(2, 3)
         known = (x * 2).tolist()
-        for run in [lambda: (x * 2).tolist(), lambda: (x / 7).exp().tolist(), lambda: torch.nn.Linear(3, 2)(x).tolist()]:
+        for run in [lambda: (x * 2).tolist(), lambda: (x / 7).exp().tolist(), lambda: \
+torch.nn.Linear(3, 2)(x).tolist()]:
             assert {CANNOT!r} in forked(run), forked(run)
-        assert forked(x.tolist) == forked(lambda: x.numpy().tolist()) == "[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]"
+        assert forked(x.tolist) == forked(lambda: x.numpy().tolist()) == "[[0.0, 1.0, 2.0], [3.0, \
+4.0, 5.0]]"
         assert forked(lambda: torch.tensor([1.0, 2.0]).tolist()) == "[1.0, 2.0]"
         assert (x * 2).tolist() == known
     """
@@ -144,7 +162,8 @@ def test_pools_of_forked_processes(program):
         with context.Pool(1) as pool:
             assert pool.apply_async(torch.arange(3).tolist).get(timeout=20) == [0, 1, 2]
         import subprocess
-        assert os.system("true") == 0 and subprocess.run(["true"], preexec_fn=os.getpid).returncode == 0
+        assert os.system("true") == 0 and subprocess.run(["true"],
+                                                         preexec_fn=os.getpid).returncode == 0
     """)
 
 

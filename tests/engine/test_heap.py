@@ -1,4 +1,5 @@
-"""Blocks above the C library's limit are used again by the next run instead of being mapped anew."""
+"""Blocks above the C library's limit are used again by the next run instead of being mapped
+anew."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ for _ in range(60):  # until it is settled how this runs
     y[0, 0].item()
     del y
 rounds = []
-for _ in range(6):  # the least of several: what was compiled beside the program is given back at one of its runs, which maps blocks anew
+# the least of several: what was compiled beside the program is given back at one of its runs, which
+# maps blocks anew
+for _ in range(6):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
         y = x + 1
@@ -34,18 +37,33 @@ print(min(rounds))
 
 
 def _faults(**environment: str) -> int:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_", "JTORCH_MALLOC"))}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env={**env, **environment}, capture_output=True, text=True, check=True)
+    env = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("MALLOC_", "GLIBC_", "JTORCH_MALLOC"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**env, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return int(done.stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only the GNU C library has the limit")
-@pytest.mark.skipif(values.tier == "host", reason="NumPy asks for huge pages, of which there are few")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only the GNU C library has the limit"
+)
+@pytest.mark.skipif(
+    values.tier == "host", reason="NumPy asks for huge pages, of which there are few"
+)
 def test_large_blocks_are_used_again() -> None:
     pages = 36_000_000 // os.sysconf("SC_PAGE_SIZE")
     assert _faults() < pages // 5
     assert _faults(JTORCH_MALLOC="0") > pages // 2
-    assert _faults(MALLOC_TRIM_THRESHOLD_="131072") > pages // 2  # who has set the library's own variables is respected
+    # who has set the library's own variables is respected
+    assert _faults(MALLOC_TRIM_THRESHOLD_="131072") > pages // 2
 
 
 @pytest.mark.skipif(values.tier == "host", reason="nothing is compiled")

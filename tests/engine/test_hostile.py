@@ -180,7 +180,8 @@ def test_ten_thousand_ops_before_a_read():
 
     compiled = stats.compiled
     _both(program)
-    assert stats.compiled <= compiled + 4  # cut at whole periods: the same few programs over and over
+    # cut at whole periods: the same few programs over and over
+    assert stats.compiled <= compiled + 4
     compiled, count = stats.compiled, trie.count
     program()
     program()
@@ -204,7 +205,8 @@ def test_a_loop_is_cut_alike_when_it_comes_again():
     expected = loop(1500)
     for _ in range(3):
         loop(1500)
-    assert stats.compiled <= compiled + 3  # the first cut, the ones after it, the rest after the last
+    # the first cut, the ones after it, the rest after the last
+    assert stats.compiled <= compiled + 3
     compiled, count = stats.compiled, trie.count
     for _ in range(3):
         assert loop(1500) == pytest.approx(expected, rel=1e-5)

@@ -1,4 +1,5 @@
-"""Interrupts, errors of signals' handlers and failing programs: nothing that a program had is lost, and it can go on."""
+"""Interrupts, errors of signals' handlers and failing programs: nothing that a program had is lost,
+and it can go on."""
 
 from __future__ import annotations
 
@@ -12,7 +13,16 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import OutOfMemoryError, execution, flush, programs, run, stats, trie, values
+from jtorch._src.engine import (
+    OutOfMemoryError,
+    execution,
+    flush,
+    programs,
+    run,
+    stats,
+    trie,
+    values,
+)
 
 
 def _campaign():
@@ -35,7 +45,8 @@ def _deferred(monkeypatch):
 
 
 def _loop(seed=0):
-    """A step that overwrites its parameter, after which one stands in the values that ``known`` gives."""
+    """A step that overwrites its parameter, after which one stands in the values that ``known``
+    gives."""
     p = torch.nn.Parameter(torch.full((32, 32), float(seed)))
     optimizer = torch.optim.SGD([p], 1.0)
 
@@ -81,14 +92,22 @@ def settled():
     return _settled()
 
 
-# ---------------------------------------------------------------------------------------------------------------- all places
+# --------------------------------------------------------------------------------------- all places
 
 
 @pytest.mark.parametrize("reads", [False, True], ids=["stops", "reads"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_handler_anywhere_in_the_engine(optimizer, reads):
     loop = campaign.Loop("deferred", optimizer)
-    trials = campaign.every(loop, stride=83, begin=1 + 7 * reads, most=1000, reads=reads, within="jtorch._src.engine", fresh=False)
+    trials = campaign.every(
+        loop,
+        stride=83,
+        begin=1 + 7 * reads,
+        most=1000,
+        reads=reads,
+        within="jtorch._src.engine",
+        fresh=False,
+    )
     wrong = [(what, wrong) for what, wrong in trials if wrong is not None]
     assert not wrong
 
@@ -96,7 +115,9 @@ def test_a_handler_anywhere_in_the_engine(optimizer, reads):
 @pytest.mark.parametrize("scene", ["compiled", "immediate", "hooks"])
 def test_a_handler_anywhere_that_stops(scene):
     loop = campaign.Loop(scene, "sgd")
-    trials = list(campaign.every(loop, stride=199, begin=5, most=5, reads=False, within="jtorch", fresh=False))
+    trials = list(
+        campaign.every(loop, stride=199, begin=5, most=5, reads=False, within="jtorch", fresh=False)
+    )
     assert len(trials) >= 4
     assert not [(what, wrong) for what, wrong in trials if wrong is not None]
 
@@ -104,10 +125,12 @@ def test_a_handler_anywhere_that_stops(scene):
 def test_a_timer_stops_what_is_being_compiled():
     loop = campaign.Loop("reading", "adam")
     trie.clear()
-    assert not [(what, wrong) for what, wrong in campaign.timed(loop, 5, 0, "timer") if wrong is not None]
+    assert not [
+        (what, wrong) for what, wrong in campaign.timed(loop, 5, 0, "timer") if wrong is not None
+    ]
 
 
-# ---------------------------------------------------------------------------------------------------------------- one by one
+# --------------------------------------------------------------------------------------- one by one
 
 
 def test_results_of_a_program_are_given_later(settled, monkeypatch):
@@ -233,10 +256,14 @@ def test_out_of_memory_in_a_new_program(settled):
 def test_out_of_memory_in_a_program_that_ran_before(settled):
     p, step, _, plan = settled
     plan.fn = _out_of_memory
-    with pytest.raises(OutOfMemoryError, match="a program that overwrites its inputs: out of memory"):
+    with pytest.raises(
+        OutOfMemoryError, match="a program that overwrites its inputs: out of memory"
+    ):
         step()
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="value is lost: a program that overwrites its inputs: out of memory"):
+        with pytest.raises(
+            RuntimeError, match="value is lost: a program that overwrites its inputs: out of memory"
+        ):
             p.tolist()
     trie.clear()
     p.data = torch.zeros(32, 32)

@@ -84,9 +84,11 @@ def test_results_lie_in_their_intervals(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("slice", (-2, 7)), ("select", (-2, 7)), ("pad", (-2, 7)), ("gather", (-2, 7)), ("argsort", (0, 3)), ("clip", (-1, 2)),
-        ("add", (-3, 10)), ("subtract", (-8, 9)), ("negative", (-7, 2)), ("rem_constant", (-2, 2)), ("divide", (0, 2)), ("and", (0, 6)),
-        ("abs", (0, 7)), ("cumsum", (-8, 28)), ("stated", (0, 3)), ("gather_filled", limits(np.dtype(np.int64))), ("count", (0, 4)),
+        ("slice", (-2, 7)), ("select", (-2, 7)), ("pad", (-2, 7)), ("gather", (-2, 7)),
+        ("argsort", (0, 3)), ("clip", (-1, 2)), ("add", (-3, 10)), ("subtract", (-8, 9)),
+        ("negative", (-7, 2)), ("rem_constant", (-2, 2)), ("divide", (0, 2)), ("and", (0, 6)),
+        ("abs", (0, 7)), ("cumsum", (-8, 28)), ("stated", (0, 3)),
+        ("gather_filled", limits(np.dtype(np.int64))), ("count", (0, 4)),
     ],
 )  # fmt: skip
 def test_intervals_are_no_wider_than_they_must_be(name: str, expected: tuple[int, int]) -> None:
@@ -111,7 +113,12 @@ def test_one_number_may_be_left_out_where_elements_stay_what_they_are() -> None:
 
 def test_what_is_handed_on_is_told_from_what_is_computed() -> None:
     def kernel(x: Any, y: Any, n: Any) -> Any:
-        return jnp.concatenate([x[::-1], jnp.full((2,), 5), x]), jnp.where(x > y, x, n), jnp.maximum(x, y), x.astype(np.int32)
+        return (
+            jnp.concatenate([x[::-1], jnp.full((2,), 5), x]),
+            jnp.where(x > y, x, n),
+            jnp.maximum(x, y),
+            x.astype(np.int32),
+        )
 
     sds = jax.ShapeDtypeStruct((4,), np.int64)
     jaxpr = jax.make_jaxpr(kernel)(sds, sds, jax.ShapeDtypeStruct((), np.int64))
@@ -126,7 +133,9 @@ def test_what_is_handed_on_is_told_from_what_is_computed() -> None:
 
 
 def test_nothing_lies_anywhere() -> None:
-    jaxpr = jax.make_jaxpr(lambda x: jnp.concatenate([x[:0], x[:0]]))(jax.ShapeDtypeStruct((4,), np.int64))
+    jaxpr = jax.make_jaxpr(lambda x: jnp.concatenate([x[:0], x[:0]]))(
+        jax.ShapeDtypeStruct((4,), np.int64)
+    )
     assert outcome(jaxpr, 0, lambda *_: EMPTY) == EMPTY
 
 

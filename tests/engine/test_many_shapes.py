@@ -1,4 +1,5 @@
-"""Programs that meet ever new shapes: what is remembered of them is bounded, and what was forgotten is found again."""
+"""Programs that meet ever new shapes: what is remembered of them is bounded, and what was forgotten
+is found again."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ import jtorch as torch
 from jtorch._src.engine import calls, values
 from jtorch._src.ops import _kernel
 
-pytestmark = pytest.mark.skipif(values.tier == "xla", reason="compiled kernels are bounded elsewhere (room)")
+pytestmark = pytest.mark.skipif(
+    values.tier == "xla", reason="compiled kernels are bounded elsewhere (room)"
+)
 
-#: How many modules of MLIR are held after three shapes were compiled: they take three times the memory of the programs.
+#: How many modules of MLIR are held after three shapes were compiled: they take three times the
+#: memory of the programs.
 _MODULES = """
 import gc
 import jtorch as torch
@@ -25,7 +29,8 @@ for n in (3, 4, 5):
         ((torch.ones(n, 3) @ torch.ones(3, 4)).tanh() * 2).softmax(-1).sum().item()
 gc.collect()
 from jtorch._src import engine
-print(engine.stats.replayed > 0, sum(type(o).__name__ == "MeshComputation" for o in gc.get_objects()))
+print(engine.stats.replayed > 0,
+      sum(type(o).__name__ == "MeshComputation" for o in gc.get_objects()))
 """
 
 
@@ -39,13 +44,21 @@ def test_what_was_lowered_is_not_kept_beside_its_program(ahead: str, tmp_path: P
         "JTORCH_EXECUTION": "deferred",
     }
     environment = os.environ | {"JAX_PLATFORMS": "cpu"} | settings
-    done = subprocess.run([sys.executable, "-c", _MODULES], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _MODULES],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.stdout.split() == ["True", "0"], done.stderr
 
 
 @pytest.fixture(autouse=True)
 def earlier(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The calls that other tests have made and that are still held somewhere, with all that is known of them."""
+    """The calls that other tests have made and that are still held somewhere, with all that is
+    known of them."""
     monkeypatch.setattr(calls, "MANY", 6)
     monkeypatch.setattr(_kernel, "MANY", 6)
     _kernel.forget_calls()
@@ -59,7 +72,11 @@ def _made_since(earlier: list[object]) -> list[Any]:
 
 def _largest(earlier: list[object]) -> int:
     made = _made_since(earlier)
-    return max(len(call.shapes) for call in made if call.name in ("mul", "sigmoid", "sigmoid_backward", "sum"))
+    return max(
+        len(call.shapes)
+        for call in made
+        if call.name in ("mul", "sigmoid", "sigmoid_backward", "sum")
+    )
 
 
 def test_what_is_remembered_is_bounded(earlier: list[object]) -> None:
@@ -86,4 +103,6 @@ def test_what_is_pending_may_be_forgotten() -> None:
 
 def test_a_loop_over_shapes_goes_on_where_it_was() -> None:
     for _ in range(6):
-        assert [(torch.ones(n) * 3).sum().item() for n in range(1, 12)] == [3.0 * n for n in range(1, 12)]
+        assert [(torch.ones(n) * 3).sum().item() for n in range(1, 12)] == [
+            3.0 * n for n in range(1, 12)
+        ]

@@ -1,4 +1,5 @@
-"""Parts of arrays that are written over where they lie: who may be written into, and what XLA's loops must not read too late."""
+"""Parts of arrays that are written over where they lie: who may be written into, and what XLA's
+loops must not read too late."""
 
 from __future__ import annotations
 
@@ -34,7 +35,12 @@ def test_parts_are_written_where_they_lie() -> None:
     assert set_at_once(x, (slice(2, 4), -1), torch.tensor([1.0, 2.0]))
     assert stats.flushes == before
     assert x._version == version + 3
-    assert x.tolist() == [[5] * 6, [7.5, 7, 7.5, 9, 7.5, 11], [12, 13, 14, 15, 16, 1], [18, 19, 20, 21, 22, 2]]
+    assert x.tolist() == [
+        [5] * 6,
+        [7.5, 7, 7.5, 9, 7.5, 11],
+        [12, 13, 14, 15, 16, 1],
+        [18, 19, 20, 21, 22, 2],
+    ]
 
 
 def test_views_are_written_through() -> None:
@@ -92,14 +98,19 @@ def test_memory_that_numpy_shares_is_followed() -> None:
 
 def test_leaves_are_refused_as_ever() -> None:
     w = torch.zeros(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="a view of a leaf Variable that requires grad is being used in an in-place operation",
+    ):
         w[0] = 1.0
     with torch.no_grad():
         w[0] = 1.0
     with torch.inference_mode():
         i = torch.zeros(3)
         i.tolist()
-    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+    with pytest.raises(
+        RuntimeError, match="Inplace update to inference tensor outside InferenceMode"
+    ):
         i[0] = 1.0
     assert (w.tolist(), i.tolist()) == ([1, 0, 0], [0, 0, 0])
 
@@ -131,12 +142,18 @@ def test_values_that_are_written_over_are_not_kept() -> None:
 PROGRAMS = {
     "reversed in a strided view": lambda x: _put(x, (slice(0, 5, 2), 1), x[0:5:2, 1].flip(0)),
     "reversed, and reshaped": lambda x: _put(x, (slice(None), 1), x[:, 1].flip(0)).unsqueeze(1),
-    "reversed by positions": lambda x: _put(x, (slice(None), x[0, 1:2].long()), x[:, 1:2].flip(0)).unsqueeze(1),
+    "reversed by positions": lambda x: _put(
+        x, (slice(None), x[0, 1:2].long()), x[:, 1:2].flip(0)
+    ).unsqueeze(1),
     "shifted, and reshaped": lambda x: _put(x, slice(1, None), x[:-1].clone()).reshape(1, 5, 3),
-    "through a longer view": lambda x: _put(x.unsqueeze(1), (slice(None), 0, 1), x[:, 1].flip(0) + 1),
+    "through a longer view": lambda x: _put(
+        x.unsqueeze(1), (slice(None), 0, 1), x[:, 1].flip(0) + 1
+    ),
     "in its place": lambda x: _put(x, slice(1, 3), x[1:3] * 2 + 1).unsqueeze(0),
     "a column by a row": lambda x: _put(x[:3], (slice(None), 1), x[0] * 1.0).unsqueeze(1),
-    "one position along another": lambda x: _put(x, (slice(None), 0), x[:, 2] - x[:, 0]).unsqueeze(0),
+    "one position along another": lambda x: _put(x, (slice(None), 0), x[:, 2] - x[:, 0]).unsqueeze(
+        0
+    ),
 }
 
 
@@ -152,10 +169,15 @@ def compiled() -> dict[str, object]:
 import json, runpy
 import jtorch as torch
 programs = runpy.run_path({__file__!r})["PROGRAMS"]
-print(json.dumps({{name: f(torch.arange(15.0).reshape(5, 3) * 1.0).tolist() for name, f in programs.items()}}))
+print(json.dumps({{name: f(torch.arange(15.0).reshape(5, 3) * 1.0).tolist() for name, f in \
+programs.items()}}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "JTORCH_TIERS": "xla"}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        env={**os.environ, "JTORCH_TIERS": "xla"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)
 

@@ -1,4 +1,5 @@
-"""Programs kept between processes: what they are called, and that a second process runs them without tracing anything."""
+"""Programs kept between processes: what they are called, and that a second process runs them
+without tracing anything."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ _HEAD = """
 import jax, sys, warnings
 lowered = []
 jax.monitoring.register_event_duration_secs_listener(
-    lambda event, _, **more: lowered.append(more.get("fun_name")) if event.endswith("jaxpr_to_mlir_module_duration") else None)
+    lambda event, _,
+    **more: lowered.append(more.get("fun_name")) if event.endswith("jaxpr_to_mlir_module_duration")
+    else None)
 import jtorch as torch
 """
 _TAIL = """
@@ -35,13 +38,17 @@ def _run(code: str, folder: Path, **env: str) -> tuple[str, int]:
     given = {k: v for k, v in os.environ.items() if k != "JTORCH_CACHE"}
     given |= {"JTORCH_CACHE_DIR": str(folder), "JAX_PLATFORMS": "cpu", "JTORCH_TIERS": "xla", **env}
     program = [sys.executable, "-c", _HEAD + code + _TAIL]
-    done = subprocess.run(program, env=given, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        program, env=given, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, int(done.stderr.rpartition("lowered ")[2])
 
 
 def _place_at(folder: Path) -> programs._Place:
-    return programs._Place(_kept_files.Store(folder, programs._HEADER, 1 << 20), "compiler", "sources")
+    return programs._Place(
+        _kept_files.Store(folder, programs._HEADER, 1 << 20), "compiler", "sources"
+    )
 
 
 _TRAINING = """
@@ -58,7 +65,8 @@ for _ in range(4):
 step = torch.compile(lambda v: (v * 2).tanh().sum())
 v = torch.ones(3, requires_grad=True)
 step(v).backward()
-print(v.grad.tolist(), torch.func.vmap(torch.func.grad(lambda a: a.sin().sum()))(torch.ones(2, 3)).tolist())
+print(v.grad.tolist(), torch.func.vmap(torch.func.grad(lambda a: a.sin().sum()))(torch.ones(2, \
+3)).tolist())
 a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
 print(torch.linalg.eigvalsh(a).tolist(), torch.linalg.solve(a, torch.ones(2)).tolist())
 a[0, 1] += 4
@@ -87,7 +95,9 @@ print(torch.max(x, 0), (x.requires_grad_() ** 2).sum().item())
 """
 
 
-def test_errors_of_values_warnings_and_named_results_come_from_kept_programs_too(tmp_path: Path) -> None:
+def test_errors_of_values_warnings_and_named_results_come_from_kept_programs_too(
+    tmp_path: Path,
+) -> None:
     first, _ = _run(_CHECKED, tmp_path)
     second, _ = _run(_CHECKED, tmp_path)
     assert first == second
@@ -100,7 +110,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import numpy as np
 plain = jax.numpy.arange(4.0)
 mesh = Mesh(np.array(jax.devices()), "x")
-for array in (plain, jax.device_put(plain, jax.devices()[0]), jax.device_put(plain, NamedSharding(mesh, PartitionSpec("x")))):
+for array in (plain, jax.device_put(plain, jax.devices()[0]),
+              jax.device_put(plain, NamedSharding(mesh, PartitionSpec("x")))):
     x = torch.from_jax(array)
     for _ in range(3):
         print(((x * 2).tanh() + 1).tolist(), x.max().item())
@@ -117,8 +128,10 @@ def test_kept_programs_take_arrays_however_placed(tmp_path: Path) -> None:
 
 
 _COMPARED = """
-found, other = torch.compile(lambda v: (v * 2).tanh())(torch.arange(6.0)).jax(), jax.numpy.ones(6, "float32")
-print(jax.typeof(found) == jax.typeof(other), jax.typeof(found).update(shape=(2,)) == jax.typeof(other).update(shape=(2,)))
+found, other = torch.compile(lambda v: (v * 2).tanh())(torch.arange(6.0)).jax(), \
+jax.numpy.ones(6, "float32")
+print(jax.typeof(found) == jax.typeof(other), jax.typeof(found).update(shape=(2,)) == \
+jax.typeof(other).update(shape=(2,)))
 """
 
 
@@ -144,7 +157,8 @@ def test_machine_code_outlives_a_change_of_the_sources(tmp_path: Path) -> None:
     code = """
 compiled = []
 jax.monitoring.register_event_duration_secs_listener(
-    lambda event, *_, **more: compiled.append(event) if event.endswith("backend_compile_duration") else None)
+    lambda event, *_, **more: compiled.append(event) if \
+event.endswith("backend_compile_duration") else None)
 print((torch.arange(6.0) * 3).tanh().tolist())
 print("compiled" if compiled else "loaded")
 """
@@ -164,10 +178,14 @@ def test_nothing_is_kept_where_nothing_may_be(tmp_path: Path) -> None:
     assert not (tmp_path / "programs").exists() or not list((tmp_path / "programs").iterdir())
 
 
-def test_errors_that_are_called_as_those_of_pytorch_are_found_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_that_are_called_as_those_of_pytorch_are_found_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
     load = programs.importlib.import_module
-    monkeypatch.setattr(programs.importlib, "import_module", lambda name: asked.append(name) or load(name))
+    monkeypatch.setattr(
+        programs.importlib, "import_module", lambda name: asked.append(name) or load(name)
+    )
     kind = torch.linalg.LinAlgError
     place = programs.name_of_type(kind)
     assert place == ("torch._C", "_LinAlgError") and programs.type_named(place) is kind
@@ -175,8 +193,10 @@ def test_errors_that_are_called_as_those_of_pytorch_are_found_here(monkeypatch: 
 
 
 def test_values_of_different_types_have_different_names() -> None:
-    values = [1, 1.0, True, "1", (1,), [1], (1.0,), ("1",), b"1", 1j, -0.0, 0.0, float("nan"), slice(1), slice(1, None, 1), ..., (),
-              torch.float32, torch.float64, np.dtype("f4"), torch.channels_last, torch.Size([1]), ((1,),), (None,), ("None",)]  # fmt: skip
+    values = [1, 1.0, True, "1", (1,), [1], (1.0,), ("1",), b"1", 1j, -0.0, 0.0, float("nan"),
+              slice(1), slice(1, None, 1), ..., (),
+              torch.float32, torch.float64, np.dtype("f4"), torch.channels_last, torch.Size([1]),
+              ((1,),), (None,), ("None",)]  # fmt: skip
     names = [programs.identity(v) for v in values]
     assert None not in names
     assert len(set(names)) == len(values)
@@ -215,7 +235,9 @@ def test_a_changed_file_decides(tmp_path: Path) -> None:
     assert len({before, changed, programs._sources(str(tmp_path))}) == 3
 
 
-def test_settings_that_change_programs_change_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_settings_that_change_programs_change_keys(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(programs, "_place", lambda: _place_at(tmp_path))
     keys = [programs.key_of("x")]
     torch.set_float32_matmul_precision("medium")
@@ -236,12 +258,22 @@ def test_settings_that_change_programs_change_keys(monkeypatch: pytest.MonkeyPat
 
 def test_programs_that_call_back_are_not_kept() -> None:
     place = _place_at(Path("unused"))
-    assert programs._file(place, "stablehlo.custom_call @xla_ffi_python_cpu_callback(%0)") == programs._NOT_KEPT
-    assert programs._file(place, "stablehlo.custom_call @lapack_spotrf_ffi(%0)").startswith(programs._LAPACK)
-    assert programs._file(place, "stablehlo.add") not in (programs._NOT_KEPT, programs._file(place, "stablehlo.multiply"))
+    assert (
+        programs._file(place, "stablehlo.custom_call @xla_ffi_python_cpu_callback(%0)")
+        == programs._NOT_KEPT
+    )
+    assert programs._file(place, "stablehlo.custom_call @lapack_spotrf_ffi(%0)").startswith(
+        programs._LAPACK
+    )
+    assert programs._file(place, "stablehlo.add") not in (
+        programs._NOT_KEPT,
+        programs._file(place, "stablehlo.multiply"),
+    )
 
 
-def test_the_table_keeps_what_another_process_wrote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_table_keeps_what_another_process_wrote(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(programs, "_place", lambda: _place_at(tmp_path))
     one, other = programs._Table(), programs._Table()
     one.put("a", (1, ("x", 2)))
@@ -263,7 +295,9 @@ class _Harmful:
         return os.mkdir, (os.environ["PLANTED"],)
 
 
-def test_a_file_of_a_program_names_nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_of_a_program_names_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     code = "print((torch.arange(6.0) * 3).tanh().tolist())"
     first, lowered = _run(code, tmp_path)
     monkeypatch.setenv("PLANTED", str(tmp_path / "planted"))

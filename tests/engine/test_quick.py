@@ -1,4 +1,5 @@
-"""Traces that note equations themselves: what they give is what JAX's own traces give, to the aval."""
+"""Traces that note equations themselves: what they give is what JAX's own traces give, to the
+aval."""
 
 from __future__ import annotations
 
@@ -14,11 +15,35 @@ from jax import lax
 from jtorch._src.engine import quick, tracing
 
 _DESCRIBED = quick.core.DebugInfo("kernel", "kernel", None, None)
-_DTYPES = ["float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
+_DTYPES = [
+    "float32",
+    "float64",
+    "bfloat16",
+    "float16",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+]
 
 
 def _operators(x: Any, y: Any) -> list[Any]:
-    return [x + y, x - y, x * y, 2 * x, x + 1, 1 - x, x - 3, x == y, x != 1, x < y, x <= 3, x + y[0, 0], x > x[0, 0]]
+    return [
+        x + y,
+        x - y,
+        x * y,
+        2 * x,
+        x + 1,
+        1 - x,
+        x - 3,
+        x == y,
+        x != 1,
+        x < y,
+        x <= 3,
+        x + y[0, 0],
+        x > x[0, 0],
+    ]
 
 
 def _floats(x: Any, y: Any) -> list[Any]:
@@ -32,14 +57,33 @@ def _integers(x: Any, y: Any) -> list[Any]:
 
 def _layout(x: Any, y: Any) -> list[Any]:
     cut = [x[:, 0], x[1:, ::2], x[..., None], x[-1], lax.slice(x, (0, 1), (3, 4), (2, 1)), x[0:0]]
-    moved = [x.T, x.reshape(-1), x.reshape(2, 6), jnp.squeeze(x[None]), jnp.concatenate([x, y], 1), jnp.stack([x, y])]
-    wide = [jnp.broadcast_to(x, (2, 3, 4)), jnp.broadcast_to(x[:, :1], (3, 4)), jnp.broadcast_to(x, (3, 4))]
+    moved = [
+        x.T,
+        x.reshape(-1),
+        x.reshape(2, 6),
+        jnp.squeeze(x[None]),
+        jnp.concatenate([x, y], 1),
+        jnp.stack([x, y]),
+    ]
+    wide = [
+        jnp.broadcast_to(x, (2, 3, 4)),
+        jnp.broadcast_to(x[:, :1], (3, 4)),
+        jnp.broadcast_to(x, (3, 4)),
+    ]
     real = [] if x.dtype.kind == "c" else [x.astype("float32"), x.astype("int64")]
     return [*cut, *moved, *wide, x.astype(x.dtype), x.astype(bool), *real]
 
 
 def _reduced(x: Any, y: Any) -> list[Any]:
-    return [jnp.sum(x), jnp.sum(x, 1), jnp.max(x, 0), jnp.min(y, (0, 1)), jnp.prod(x, 0, keepdims=True), jnp.any(x), jnp.all(y, 1)]
+    return [
+        jnp.sum(x),
+        jnp.sum(x, 1),
+        jnp.max(x, 0),
+        jnp.min(y, (0, 1)),
+        jnp.prod(x, 0, keepdims=True),
+        jnp.any(x),
+        jnp.all(y, 1),
+    ]
 
 
 def _constants(x: Any, y: Any) -> list[Any]:
@@ -64,7 +108,12 @@ def _inner(x: Any, y: Any) -> list[Any]:
 
 
 def _literals(jaxpr: Any) -> list[bytes]:
-    return [np.asarray(v.val, v.aval.dtype).tobytes() for e in jaxpr.eqns for v in e.invars if type(v) is quick.jex.Literal]
+    return [
+        np.asarray(v.val, v.aval.dtype).tobytes()
+        for e in jaxpr.eqns
+        for v in e.invars
+        if type(v) is quick.jex.Literal
+    ]
 
 
 def tracing_by_jax(fn: Callable[..., list[Any]], avals: list[Any]) -> Any:
@@ -76,7 +125,9 @@ def tracing_by_jax(fn: Callable[..., list[Any]], avals: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", _DTYPES)
-@pytest.mark.parametrize("fn", [_operators, _floats, _integers, _layout, _reduced, _constants, _inner])
+@pytest.mark.parametrize(
+    "fn", [_operators, _floats, _integers, _layout, _reduced, _constants, _inner]
+)
 def test_equations_are_those_of_jax(fn: Callable[..., list[Any]], dtype: str) -> None:
     avals = [jax.core.ShapedArray((3, 4), jnp.dtype(dtype))] * 2
     try:
@@ -91,7 +142,9 @@ def test_equations_are_those_of_jax(fn: Callable[..., list[Any]], dtype: str) ->
             found, _ = quick.trace(fn, avals, _DESCRIBED)
         assert str(found) == str(wanted)
         assert _literals(found) == _literals(wanted)
-        assert [v.aval for e in found.eqns for v in e.outvars] == [v.aval for e in wanted.eqns for v in e.outvars]
+        assert [v.aval for e in found.eqns for v in e.outvars] == [
+            v.aval for e in wanted.eqns for v in e.outvars
+        ]
         assert [v.aval for v in found.outvars] == [v.aval for v in wanted.outvars]
 
 
@@ -107,7 +160,17 @@ def test_common_equations_are_not_left_to_jax(monkeypatch: pytest.MonkeyPatch) -
     avals = [jax.core.ShapedArray((3, 4), np.dtype("float32"))] * 2
     with jax.disable_jit():
         quick.trace(
-            lambda x, y: [x + y, x * 2, x[:, 0], x.reshape(-1), jnp.where(x > y, x, 0), jnp.sum(x, 1), x.astype(bool)], avals, _DESCRIBED
+            lambda x, y: [
+                x + y,
+                x * 2,
+                x[:, 0],
+                x.reshape(-1),
+                jnp.where(x > y, x, 0),
+                jnp.sum(x, 1),
+                x.astype(bool),
+            ],
+            avals,
+            _DESCRIBED,
         )
     assert set(asked) <= {"ne"}  # of constants
 
@@ -142,7 +205,9 @@ def test_where_a_mesh_is_set_results_lie_on_it() -> None:
     with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((1,), ("a",))), jax.disable_jit():
         wanted = tracing_by_jax(_operators, avals)
         found, _ = quick.trace(_operators, avals, _DESCRIBED)
-    assert [v.aval for e in found.eqns for v in e.outvars] == [v.aval for e in wanted.eqns for v in e.outvars]
+    assert [v.aval for e in found.eqns for v in e.outvars] == [
+        v.aval for e in wanted.eqns for v in e.outvars
+    ]
     assert any(not v.aval.sharding.mesh.empty for v in found.outvars)
 
 

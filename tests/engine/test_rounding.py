@@ -18,7 +18,9 @@ PROGRAMS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "sums": lambda x, y: (x - x.mean(0)).square().mean(0).sqrt() * y,
     "products": lambda x, y: (x @ y).tanh() @ y,
     "softmax": lambda x, y: x.softmax(-1).softmax(-1).log(),
-    "normalized": lambda x, y: torch.nn.functional.layer_norm(torch.nn.functional.layer_norm(x, (16,)) + y, (16,)),
+    "normalized": lambda x, y: torch.nn.functional.layer_norm(
+        torch.nn.functional.layer_norm(x, (16,)) + y, (16,)
+    ),
     "casts": lambda x, y: (x.float() / 3).to(x.dtype).float() * 3,
     "gradient": lambda x, y: torch.func.grad(lambda v: (v.sin() * y).exp().sum())(x),
 }
@@ -41,7 +43,11 @@ def test_a_program_of_bfloat16_gives_what_its_ops_give_one_by_one(name: str) -> 
 def test_a_kernel_rounds_where_it_says_so(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not kept:
         monkeypatch.setattr(programs, "_place", lambda: None)
-    call = Call("there and back", lambda x: x.astype(jnp.bfloat16).astype(jnp.float32), identity=f"there and back {kept}")
+    call = Call(
+        "there and back",
+        lambda x: x.astype(jnp.bfloat16).astype(jnp.float32),
+        identity=f"there and back {kept}",
+    )
     x = jnp.array([0.1, 1 / 3], jnp.float32)
     shapes = shapes_of(call, (aval_of(x.shape, x.dtype, default_device()),), default_device())
     wanted = np.asarray(x.astype(jnp.bfloat16)).astype(np.float32)
@@ -50,7 +56,9 @@ def test_a_kernel_rounds_where_it_says_so(kept: bool, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(call.alone(x), wanted)
 
 
-def test_programs_of_one_op_run_inside_a_jax_transformation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_of_one_op_run_inside_a_jax_transformation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """They are compiled with options that JAX refuses for what is part of another program."""
     monkeypatch.setattr(programs, "_place", lambda: None)
     constant = torch.tensor([0.5, 2.25, 3.0])
@@ -70,8 +78,19 @@ def test_nothing_times_what_is_not_finite_is_no_number(mode: str) -> None:
     off = x == 2
     with execution(mode):
         for _ in range(3):
-            products = [off * x, off.float() * x, off.double() * x, x * off.to(torch.bfloat16), (off.half() * x.half()), x.mul(off)]
-            products += [off.to(torch.complex64).real * x, torch.where(off, 1.0, 0.0) * x, (x * x).sgn() * x * (x == 2)]
+            products = [
+                off * x,
+                off.float() * x,
+                off.double() * x,
+                x * off.to(torch.bfloat16),
+                (off.half() * x.half()),
+                x.mul(off),
+            ]
+            products += [
+                off.to(torch.complex64).real * x,
+                torch.where(off, 1.0, 0.0) * x,
+                (x * x).sgn() * x * (x == 2),
+            ]
             for found in products:
                 assert [str(v) for v in found.double().tolist()][:2] == ["nan", "nan"]
         v = torch.tensor(float("nan"), requires_grad=True)

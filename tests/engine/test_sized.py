@@ -1,4 +1,5 @@
-"""Kernels are traced once for all sizes of what varies, and give what tracing them for each gives."""
+"""Kernels are traced once for all sizes of what varies, and give what tracing them for each
+gives."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,8 @@ FIRST = (9, 11, 13, 15, 17)
 
 @pytest.fixture
 def traced(monkeypatch):
-    """The names of kernels that are traced, as they are; nothing is known from earlier, and what is learnt is kept in ``facts``."""
+    """The names of kernels that are traced, as they are; nothing is known from earlier, and what is
+    learnt is kept in ``facts``."""
     names = []
     real, attempted = tracing.traced, tracing.attempted
     facts = {}
@@ -57,7 +59,9 @@ def _positions(n, count):
 
 def _masked(n):
     mask = torch.ones(n, n, dtype=torch.bool).tril()
-    return F.scaled_dot_product_attention(_random(2, 2, n, 4), _random(2, 2, n, 4), _random(2, 2, n, 4), attn_mask=mask)
+    return F.scaled_dot_product_attention(
+        _random(2, 2, n, 4), _random(2, 2, n, 4), _random(2, 2, n, 4), attn_mask=mask
+    )
 
 
 CASES = {
@@ -80,7 +84,9 @@ CASES = {
     "embedding": lambda n: F.embedding(_positions(n, 9), _random(9, 4)),
     "index_select": lambda n: _random(n, 6).index_select(0, _positions(7, n)),
     "index_add": lambda n: torch.zeros(10, 6).index_add(0, _positions(n, 10), _random(n, 6)),
-    "scatter": lambda n: torch.zeros(n, 6).scatter_add(0, _positions(8, n)[:, None].expand(8, 6), _random(8, 6)),
+    "scatter": lambda n: torch.zeros(n, 6).scatter_add(
+        0, _positions(8, n)[:, None].expand(8, 6), _random(8, 6)
+    ),
     "gather": lambda n: _random(n, 6).gather(1, _positions(n, 6)[:, None]),
     "cross_entropy": lambda n: F.cross_entropy(_random(n, 6), _positions(n, 6)),
     "lstm": lambda n: nn.LSTM(4, 5)(_random(n, 2, 4))[0],
@@ -88,7 +94,12 @@ CASES = {
     "batch_norm": lambda n: nn.BatchNorm1d(6)(_random(n, 6)),
     "pad": lambda n: F.pad(_random(n, 6), (0, 0, 1, 2)),
     "tril": lambda n: torch.tril(_random(n, n)),
-    "factories": lambda n: torch.arange(n).float() + torch.linspace(0, 1, n) + torch.full((n,), 2.0) @ torch.eye(n) + torch.ones(n, n)[0],
+    "factories": lambda n: (
+        torch.arange(n).float()
+        + torch.linspace(0, 1, n)
+        + torch.full((n,), 2.0) @ torch.eye(n)
+        + torch.ones(n, n)[0]
+    ),
     "inplace": lambda n: _random(n, 3).clone().mul_(2).add_(1),
 }
 #: Around what kernels choose by: rows of 32, 64 and 128, powers of two, and sizes that others have.
@@ -96,10 +107,24 @@ SIZES = (11, 23, 37, 5, 8, 32, 64, 96, 256)
 
 
 #: Those whose second derivatives are looked at, too.
-TWICE = ("softmax", "layer_norm", "linear", "matmul", "mean", "var", "cumsum", "index_select", "cross_entropy", "slice", "view")
+TWICE = (
+    "softmax",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "mean",
+    "var",
+    "cumsum",
+    "index_select",
+    "cross_entropy",
+    "slice",
+    "view",
+)
 
 
-@pytest.mark.parametrize(("name", "twice"), [*[(name, False) for name in CASES], *[(name, True) for name in TWICE]])
+@pytest.mark.parametrize(
+    ("name", "twice"), [*[(name, False) for name in CASES], *[(name, True) for name in TWICE]]
+)
 def test_gives_what_tracing_gives(name, twice, traced, monkeypatch):
     served = []
     real = sized.fitting
@@ -112,7 +137,10 @@ def test_gives_what_tracing_gives(name, twice, traced, monkeypatch):
             checks = ()
             if isinstance(out, Guarded):
                 out, checks = out.outs, out.checks
-            outs = [(tuple(x.shape), x.dtype) for x in (out if isinstance(out, (tuple, list)) else (out,))]
+            outs = [
+                (tuple(x.shape), x.dtype)
+                for x in (out if isinstance(out, (tuple, list)) else (out,))
+            ]
             assert found.outs() == outs
             assert found.checks() == tuple(checks)
             assert found.form.used == tracing.used(closed)
@@ -176,7 +204,9 @@ def test_messages_have_the_sizes_at_hand(traced):
 def test_sizes_that_do_not_fit_are_refused(traced):
     for n in (*FIRST, 19):
         (torch.ones(2, n) @ torch.ones(n, 3)).sum().item()
-    with pytest.raises(RuntimeError, match=r"mat1 and mat2 shapes cannot be multiplied \(2x21 and 22x3\)"):
+    with pytest.raises(
+        RuntimeError, match=r"mat1 and mat2 shapes cannot be multiplied \(2x21 and 22x3\)"
+    ):
         torch.ones(2, 21) @ torch.ones(22, 3)
 
 
@@ -184,7 +214,8 @@ def test_sizes_that_do_not_fit_are_refused(traced):
 
 
 def _run(fn, sizes):
-    """What a kernel of one operand gives for the sizes in order, and for which of them it was served."""
+    """What a kernel of one operand gives for the sizes in order, and for which of them it was
+    served."""
     call = Call("kernel", fn, identity=None)
     call.kin = Kin(Family(None, lambda items: call), ())
     call.identity = "kernel of a test"
@@ -199,20 +230,26 @@ def _run(fn, sizes):
 
 
 def test_a_kernel_that_looks_for_one_size(traced):
-    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] == 40 else 1.0), (*FIRST, 40, 41))
+    found, served = _run(
+        lambda x: jnp.sum(x) * (2.0 if x.shape[0] == 40 else 1.0), (*FIRST, 40, 41)
+    )
     assert found == [9.0, 11.0, 13.0, 15.0, 17.0, 80.0, 41.0]
     assert 41 in served
     assert 40 not in served
 
 
 def test_a_kernel_that_looks_at_parity(traced):
-    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] % 2 else 1.0), (*FIRST, 19, 22, 21, 24, 26))
+    found, served = _run(
+        lambda x: jnp.sum(x) * (2.0 if x.shape[0] % 2 else 1.0), (*FIRST, 19, 22, 21, 24, 26)
+    )
     assert found == [18.0, 22.0, 26.0, 30.0, 34.0, 38.0, 22.0, 42.0, 24.0, 26.0]
     assert {19, 21} <= set(served)
 
 
 def test_a_kernel_that_compares(traced):
-    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] > 30 else 1.0), (*FIRST, 19, 40, 41))
+    found, served = _run(
+        lambda x: jnp.sum(x) * (2.0 if x.shape[0] > 30 else 1.0), (*FIRST, 19, 40, 41)
+    )
     assert found == [9.0, 11.0, 13.0, 15.0, 17.0, 19.0, 80.0, 82.0]
     assert served == []  # JAX cannot tell
 
@@ -248,7 +285,16 @@ def test_small_sizes_are_traced(traced):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("7", 7), ("n", 5), ("2*n + 1", 11), ("-n + 3", -2), ("n^2 - m", 18), ("floordiv(n, 2)", 2), ("mod(n + 1, 4)", 2), ("max(n, m)", 7)],
+    [
+        ("7", 7),
+        ("n", 5),
+        ("2*n + 1", 11),
+        ("-n + 3", -2),
+        ("n^2 - m", 18),
+        ("floordiv(n, 2)", 2),
+        ("mod(n + 1, 4)", 2),
+        ("max(n, m)", 7),
+    ],
 )
 def test_sizes_as_texts(text, value):
     assert value_of(text, {"n": 5, "m": 7}) == value
@@ -259,7 +305,19 @@ def test_comparisons_as_texts(text):
     assert value_of(text, {"n": 5, "m": 7}) is True
 
 
-@pytest.mark.parametrize("text", ["__import__('os')", "n.real", "(lambda: 1)()", "[n]", "n if m else 1", "max(*n)", "'n'", "n < m < n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "n.real",
+        "(lambda: 1)()",
+        "[n]",
+        "n if m else 1",
+        "max(*n)",
+        "'n'",
+        "n < m < n",
+    ],
+)
 def test_texts_are_no_code(text):
     with pytest.raises(ValueError, match="no size"):
         value_of(text, {"n": 5, "m": 7})

@@ -1,4 +1,5 @@
-"""Small calls: what runs as it is called, what is recorded again, and the shorter code that runs them."""
+"""Small calls: what runs as it is called, what is recorded again, and the shorter code that runs
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from jtorch._src.engine.record import AT_ONCE
 from jtorch._src.engine.tiers import FEW
 from jtorch._src.engine.trie import ROOT
 
-COSTS = {name: getattr(tiers, name) for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION", "ARRAY", "APART")}
+COSTS = {
+    name: getattr(tiers, name)
+    for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION", "ARRAY", "APART")
+}
 MODES = pytest.mark.parametrize("mode", ["deferred", "immediate"])
 
 
@@ -140,11 +144,13 @@ def test_numpy_has_nothing_to_say(mode: str) -> None:
     with execution(mode), warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
         for f in (
-            lambda: x / y, lambda: torch.log(x), lambda: x * y, lambda: x - y, lambda: x + y, lambda: torch.sqrt(x), lambda: x > y,
-            lambda: x.to(torch.int32), lambda: x.double().to(torch.float16), lambda: torch.maximum(x, y), lambda: torch.sign(x),
-            lambda: x * 1e300, x.sum, lambda: torch.floor(x), lambda: torch.abs(x), lambda: -x,
-            lambda: x.bfloat16() > y.bfloat16(),
-            lambda: x.half() * y.half(), lambda: torch.softmax(x, 0), x.max, lambda: torch.round(x), lambda: x == y,
+            lambda: x / y, lambda: torch.log(x), lambda: x * y, lambda: x - y, lambda: x + y,
+            lambda: torch.sqrt(x), lambda: x > y, lambda: x.to(torch.int32),
+            lambda: x.double().to(torch.float16), lambda: torch.maximum(x, y),
+            lambda: torch.sign(x), lambda: x * 1e300, x.sum, lambda: torch.floor(x),
+            lambda: torch.abs(x), lambda: -x, lambda: x.bfloat16() > y.bfloat16(),
+            lambda: x.half() * y.half(), lambda: torch.softmax(x, 0), x.max, lambda: torch.round(x),
+            lambda: x == y,
         ):  # fmt: skip
             often(f, 14)
         with pytest.raises(RuntimeWarning):  # the program's own settings are what they were
@@ -158,7 +164,9 @@ def test_threads_do_not_meet_in_the_short_way() -> None:
 
     def work() -> None:
         with execution("immediate"):
-            wrong.extend(n for n in range(200) if not np.allclose(x.exp().numpy(), expected, rtol=1e-6))
+            wrong.extend(
+                n for n in range(200) if not np.allclose(x.exp().numpy(), expected, rtol=1e-6)
+            )
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
@@ -222,7 +230,11 @@ def test_indices_are_looked_at_each_time(mode: str) -> None:
     with execution(mode):
         x = torch.log_softmax(torch.arange(12.0).reshape(3, 4), 1).clone()
         long = torch.arange(600.0).reshape(200, 3).clone()
-        good, ignored, bad = torch.tensor([0, 3, 1]), torch.tensor([0, -100, 1]), torch.tensor([0, 4, 1])
+        good, ignored, bad = (
+            torch.tensor([0, 3, 1]),
+            torch.tensor([0, -100, 1]),
+            torch.tensor([0, 4, 1]),
+        )
         often(lambda: F.nll_loss(x, good + 0))
         often(lambda: torch.gather(x, 1, good[:, None] + 0))
         often(lambda: x[good[:2] - 1])
@@ -230,22 +242,30 @@ def test_indices_are_looked_at_each_time(mode: str) -> None:
         often(lambda: F.cross_entropy(x, good + 0))
         assert F.nll_loss(x, ignored).item() == pytest.approx(-(x[0, 0] + x[2, 1]).item() / 2)
         assert F.nll_loss(x, ignored * 0 - 100).isnan().item()
-        assert torch.gather(x, 1, torch.tensor([[3], [0], [2]])).tolist() == [[x[0, 3].item()], [x[1, 0].item()], [x[2, 2].item()]]
+        assert torch.gather(x, 1, torch.tensor([[3], [0], [2]])).tolist() == [
+            [x[0, 3].item()],
+            [x[1, 0].item()],
+            [x[2, 2].item()],
+        ]
         assert x[torch.tensor([-3, 2])].tolist() == [x[0].tolist(), x[2].tolist()]
         with pytest.raises(IndexError, match="Target 4 is out of bounds"):
             F.nll_loss(x, bad)
         with pytest.raises(IndexError, match="Target 4 is out of bounds"):
             F.cross_entropy(x, bad)
-        with pytest.raises(RuntimeError, match="index 4 is out of bounds for dimension 1 with size 4"):
+        with pytest.raises(
+            RuntimeError, match="index 4 is out of bounds for dimension 1 with size 4"
+        ):
             torch.gather(x, 1, bad[:, None])
         for wrong in ([0, 3], [-4, 0]):
-            with pytest.raises(IndexError, match=f"index {next(i for i in wrong if i)} is out of bounds"):
+            with pytest.raises(
+                IndexError, match=f"index {next(i for i in wrong if i)} is out of bounds"
+            ):
                 x[torch.tensor(wrong)]
         with pytest.raises(IndexError, match="index 200 is out of bounds"):
             long[torch.arange(101, 201)]
 
 
-# ---- small views -----------------------------------------------------------------------------------------------------------------
+# ---- small views ---------------------------------------------------------------------------------
 
 
 @MODES
@@ -264,7 +284,9 @@ def test_elements(mode: str) -> None:
             assert x[1, True].shape == (1, 3, 4)
             assert x[True, 1].shape == (1, 3, 4)
             assert x[0.0 == 0, 1].shape == (1, 3, 4)
-            with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 1 with size 3"):
+            with pytest.raises(
+                IndexError, match="index 3 is out of bounds for dimension 1 with size 3"
+            ):
                 x[1, 3]
             with pytest.raises(IndexError, match="too many indices"):
                 x[1, 2, 3, 0]
@@ -284,7 +306,11 @@ def test_small_views_follow_their_memory(mode: str) -> None:
             row, element, column = x[1], x[1, 2], x.t()[3]
             assert element.item() == n
             x += 1
-            assert (element.item(), row.tolist(), column.tolist()) == (n + 1, [n + 1.0] * 4, [n + 1.0] * 3)
+            assert (element.item(), row.tolist(), column.tolist()) == (
+                n + 1,
+                [n + 1.0] * 4,
+                [n + 1.0] * 3,
+            )
             element.mul_(0)
             column[1] = 7
             assert x.tolist() == [[n + 1.0] * 4, [n + 1.0, n + 1.0, 0.0, 7.0], [n + 1.0] * 4]

@@ -1,4 +1,5 @@
-"""Threads: what they share is right, errors stay where they were made, and nobody waits for ever."""
+"""Threads: what they share is right, errors stay where they were made, and nobody waits for
+ever."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ SUM = Call("sum of two", lambda a, b: a + b)
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """A trace that others have read is run with its thread's next op, which must not be one of another test."""
+    """A trace that others have read is run with its thread's next op, which must not be one of
+    another test."""
     yield
     flush()
 
@@ -85,12 +87,18 @@ def test_campaign(kind: Any, switching: None) -> None:
         (interleaved.numbers, "share_memory_", "numpy"),
     ],
 )
-def test_another_thread_comes_in_anywhere(start: Callable[[], Any], first: str, second: str) -> None:
-    found = [x for mode in ("deferred", "immediate") for x in interleaved.tries(interleaved.Case(start, first, second, mode))]
+def test_another_thread_comes_in_anywhere(
+    start: Callable[[], Any], first: str, second: str
+) -> None:
+    found = [
+        x
+        for mode in ("deferred", "immediate")
+        for x in interleaved.tries(interleaved.Case(start, first, second, mode))
+    ]
     assert len(found) > 9 and [x for x in found if not x[1]] == []
 
 
-# ---- traces ----------------------------------------------------------------------------------------------------------------------
+# ---- traces --------------------------------------------------------------------------------------
 
 
 def test_reading_what_another_thread_is_still_recording() -> None:
@@ -99,7 +107,8 @@ def test_reading_what_another_thread_is_still_recording() -> None:
         y = x + 1
         trace = LOCAL.trace
         assert together(lambda: (y * 2 - 1).tolist()[:2]) == [[1, 3]]
-        assert LOCAL.trace is trace  # nobody takes the trace away from its thread, which may be in the middle of an op
+        # nobody takes the trace away from its thread, which may be in the middle of an op
+        assert LOCAL.trace is trace
         z = y * x
         assert LOCAL.trace is not trace  # but it runs then, and does not grow further
         assert z.tolist() == [0, 2, 6] and (y + z).tolist() == [1, 4, 9]
@@ -151,7 +160,8 @@ def test_one_input_that_is_used_twice_is_one_input_in_every_thread() -> None:
 
 
 def test_one_thread_alone_marks_inputs() -> None:
-    """A value has one place for its number; two threads that wrote there would take each other's for their own."""
+    """A value has one place for its number; two threads that wrote there would take each other's
+    for their own."""
     x = torch.tensor([1.0])
 
     def marked() -> Any:
@@ -159,7 +169,9 @@ def test_one_thread_alone_marks_inputs() -> None:
             flush()
             y = x + 1
             trace, v = LOCAL.trace, x._read()
-            assert trace is not None and number_in(trace, v) == -1 and number_in(trace, y._read()) == 0
+            assert (
+                trace is not None and number_in(trace, v) == -1 and number_in(trace, y._read()) == 0
+            )
             flush()
             assert number_in(LOCAL.trace, v) is None
             z = y * x
@@ -228,10 +240,14 @@ def test_a_finalizer_that_computes_while_an_op_is_recorded(reads: bool) -> None:
         c = a + a
         v = record(SUM, Operands([b._read(), (c + 1)._read()]))
         w = record(SUM, (v, v))
-        assert np.asarray(read(w)).tolist() == [10, 10] and np.asarray(read(v)).tolist() == [5, 5] and c.tolist() == [2, 2]
+        assert (
+            np.asarray(read(w)).tolist() == [10, 10]
+            and np.asarray(read(v)).tolist() == [5, 5]
+            and c.tolist() == [2, 2]
+        )
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 def test_an_error_is_raised_in_the_thread_that_made_it() -> None:
@@ -264,7 +280,9 @@ def test_an_error_is_raised_in_the_thread_that_made_it() -> None:
     assert together(caught, other)[1] == [0, 2, 4] and found == [True]
 
 
-def test_a_failing_op_does_not_keep_others_from_reading_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_op_does_not_keep_others_from_reading_what_came_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def unlucky(*_: Any) -> Any:
         raise RuntimeError("no luck")
 
@@ -284,7 +302,7 @@ def test_a_failing_op_does_not_keep_others_from_reading_what_came_before(monkeyp
         assert np.asarray(read(v)).tolist() == [4]
 
 
-# ---- tensors ---------------------------------------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------
 
 
 def test_views_made_at_once_share_memory(switching: None) -> None:
@@ -313,7 +331,9 @@ def test_views_made_at_once_share_memory(switching: None) -> None:
     ],
     ids=["add_", "fill_", "_foreach_add_", "setitem", "setitem of a view"],
 )
-def test_a_write_meets_a_view_that_is_being_made(switching: None, write: Callable[[Any], Any]) -> None:
+def test_a_write_meets_a_view_that_is_being_made(
+    switching: None, write: Callable[[Any], Any]
+) -> None:
     for _ in range(60):
         t = torch.zeros(3, 2)
         start = threading.Barrier(2)
@@ -332,12 +352,19 @@ def test_a_write_meets_a_view_that_is_being_made(switching: None, write: Callabl
         assert t.tolist() == [[3, 3]] * 3 and v.tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("write", [lambda t: t.add_(1), lambda t: torch._foreach_add_([t], 1)], ids=["add_", "_foreach_add_"])
-def test_a_view_made_at_the_last_moment_sees_the_write(write: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "write",
+    [lambda t: t.add_(1), lambda t: torch._foreach_add_([t], 1)],
+    ids=["add_", "_foreach_add_"],
+)
+def test_a_view_made_at_the_last_moment_sees_the_write(
+    write: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     t = torch.zeros(3, 2)
     views: list[Any] = []
 
-    def count(v: Any) -> int:  # the last call before a new value is set, at which another thread may come in
+    # the last call before a new value is set, at which another thread may come in
+    def count(v: Any) -> int:
         if not views:
             views.append(t[0])
         return sys.getrefcount(v) - 1
@@ -352,7 +379,8 @@ def test_an_array_that_another_thread_drops_meanwhile(monkeypatch: pytest.Monkey
     arrays = [x.numpy()]
     real = numbers.contiguous_strides
 
-    def dropped(shape: Any) -> Any:  # what another thread may do there: drop the last array, and read the tensor
+    # what another thread may do there: drop the last array, and read the tensor
+    def dropped(shape: Any) -> Any:
         arrays.clear()
         assert x.tolist() == [0, 1, 2]
         return real(shape)
@@ -450,7 +478,7 @@ def test_compiled_functions_called_at_once(switching: None) -> None:
         assert together(*[lambda n=n: call(n) for n in range(4)]) == expected
 
 
-# ---- processes -------------------------------------------------------------------------------------------------------------------
+# ---- processes -----------------------------------------------------------------------------------
 
 
 def test_a_child_process_finds_all_locks_free() -> None:
@@ -458,7 +486,12 @@ def test_a_child_process_finds_all_locks_free() -> None:
     home = LOCAL.home
 
     def hold() -> None:
-        with contextlib.suppress(RuntimeError), home.lock, torch.autograd.accumulate.LOCK, THREADS.guard:
+        with (
+            contextlib.suppress(RuntimeError),
+            home.lock,
+            torch.autograd.accumulate.LOCK,
+            THREADS.guard,
+        ):
             held.set()
             go.wait(10)
 

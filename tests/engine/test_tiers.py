@@ -1,4 +1,5 @@
-"""Which tier runs what: NumPy first, compiled programs where they pay, and the same way in every run."""
+"""Which tier runs what: NumPy first, compiled programs where they pay, and the same way in every
+run."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import calls, execution, flush, numbers_of, programs, run, stats, tiers, values
+from jtorch._src.engine import (
+    calls,
+    execution,
+    flush,
+    numbers_of,
+    programs,
+    run,
+    stats,
+    tiers,
+    values,
+)
 from jtorch._src.engine.host.staging import stage
 
 
@@ -81,7 +92,9 @@ def test_large_kernels_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPat
     assert kinds == [np.ndarray] * first + [type(x.jax())] * (60 - first)
 
 
-def test_kernels_that_take_longer_than_the_compiler_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_take_longer_than_the_compiler_are_compiled_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     torch.linalg.solve(torch.eye(3), torch.ones(3, 1)).tolist()
     compiling(monkeypatch, KERNEL=2e-4, EQUATION=0.0)
     many, few = torch.eye(3).repeat(1031, 1, 1), torch.eye(3).repeat(5, 1, 1)
@@ -104,11 +117,13 @@ def test_what_numpy_does_faster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.arange(90_000).reshape(300, 300) % 37
     with execution("immediate"):
         for once in (
-            lambda: torch.cumsum(x, 1), lambda: torch.sort(x > 9, dim=1).indices, lambda: torch.topk(x, 3).indices, lambda: torch.median(x),
+            lambda: torch.cumsum(x, 1), lambda: torch.sort(x > 9, dim=1).indices,
+            lambda: torch.topk(x, 3).indices, lambda: torch.median(x),
             lambda: torch.median(x.double(), 0).indices, lambda: torch.lgamma(x.double()),
         ):  # fmt: skip
             assert {type(array(once())) for _ in range(30)} == {np.ndarray}
-        assert np.ndarray is not type([array(torch.lcm(x, x + 1)) for _ in range(60)][-1])  # as other large kernels do not
+        # as other large kernels do not
+        assert np.ndarray is not type([array(torch.lcm(x, x + 1)) for _ in range(60)][-1])
 
 
 def test_products_take_the_compiler_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,16 +132,27 @@ def test_products_take_the_compiler_as_long(monkeypatch: pytest.MonkeyPatch) -> 
     a = torch.ones(300, 300)
     with execution("immediate"):
         assert all(type(array(a @ a)) is np.ndarray for _ in range(40))
-        apart = [program_of(torch.nn.functional.conv2d, x, k, padding=1, groups=64 // k.shape[1]).even for k in (w, depthwise)]
+        apart = [
+            program_of(torch.nn.functional.conv2d, x, k, padding=1, groups=64 // k.shape[1]).even
+            for k in (w, depthwise)
+        ]
     assert apart[0] > 0 == apart[1]
 
 
 @pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])
-def test_what_waits_for_memory_stays_on_few_processors(processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_for_memory_stays_on_few_processors(
+    processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0, PROCESSORS=processors)
     x = torch.ones(1031, 300 + processors)  # a kernel that no other test has had compiled
     with execution("immediate"):
-        for once in (lambda: x + x, lambda: x < 2, lambda: torch.floor(x), lambda: x**0.3, lambda: torch.cat([x, x])):
+        for once in (
+            lambda: x + x,
+            lambda: x < 2,
+            lambda: torch.floor(x),
+            lambda: x**0.3,
+            lambda: torch.cat([x, x]),
+        ):
             found = [type(array(once())) for _ in range(60)]
             assert (found[-1] is np.ndarray) is kept
         assert np.ndarray is not type([array(torch.sigmoid(x)) for _ in range(60)][-1])
@@ -152,7 +178,9 @@ def test_traces_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_errors_of_values_are_raised_by_the_host() -> None:
     with execution("deferred"):
-        with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
+        with pytest.raises(
+            IndexError, match="index 3 is out of bounds for dimension 0 with size 3"
+        ):
             torch.arange(3.0)[(torch.tensor([1, 2]) * 2 + 1).remainder(7)]
         with pytest.raises(torch.linalg.LinAlgError, match="the input is not positive-definite"):
             torch.linalg.cholesky(-torch.eye(3) * 2)
@@ -163,7 +191,9 @@ def test_warnings_of_numpy_are_not_the_users() -> None:
         for mode in ("deferred", "immediate"):
             with execution(mode):
                 for _ in range(9):
-                    assert (torch.tensor([1.0, 0.0]) / torch.tensor([0.0, 0.0])).isnan().tolist() == [False, True]
+                    assert (
+                        torch.tensor([1.0, 0.0]) / torch.tensor([0.0, 0.0])
+                    ).isnan().tolist() == [False, True]
         with pytest.raises(FloatingPointError):
             np.float32(1) / np.float32(0)
 
@@ -172,13 +202,17 @@ PROGRAM = """
 import hashlib, sys
 import jax
 traced = []
-jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: name.endswith("jaxpr_trace_duration") and traced.append(name))
+jax.monitoring.register_event_duration_secs_listener(lambda name, *_,
+                                                     **__: name.endswith("jaxpr_trace_duration")
+                                                     and traced.append(name))
 import jtorch as torch
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3), torch.nn.LogSoftmax(-1))
+model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3),
+                            torch.nn.LogSoftmax(-1))
 optimizer = torch.optim.Adam(model.parameters(), 0.01)
 from jtorch._src.engine import tiers, stats
-tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.APART, tiers.ARRAY = 1e-4, 0.0, 0.0, 0.0, 0.0  # so that all tiers have their turn
+# so that all tiers have their turn
+tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.APART, tiers.ARRAY = 1e-4, 0.0, 0.0, 0.0, 0.0
 x = torch.randn(16, 20)
 for n in range(40):
     optimizer.zero_grad()
@@ -187,16 +221,29 @@ for n in range(40):
     optimizer.step()
     if n % 7 == 0:
         loss.item()
-digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes()
+                                 for p in model.parameters())).hexdigest()
 print(digest, stats.compiled > 0, stats.stepped, stats.replayed)
 print(len(traced), file=sys.stderr)
 """
 
 
 def _run(folder: Path, **env: str) -> tuple[str, int]:
-    given = os.environ | {"JTORCH_CACHE_DIR": str(folder), "JAX_PLATFORMS": "cpu", "JTORCH_EXECUTION": "deferred", **env}
+    given = os.environ | {
+        "JTORCH_CACHE_DIR": str(folder),
+        "JAX_PLATFORMS": "cpu",
+        "JTORCH_EXECUTION": "deferred",
+        **env,
+    }
     given.pop("JTORCH_CACHE", None)
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=given, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=given,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, int(done.stderr)
 
@@ -210,7 +257,9 @@ def test_two_runs_give_the_same_bits_and_the_second_traces_nothing(tmp_path: Pat
 
 
 def test_a_tier_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="JTORCH_TIERS must be one of auto, host, xla, got 'numpy'"):
+    with pytest.raises(
+        AssertionError, match="JTORCH_TIERS must be one of auto, host, xla, got 'numpy'"
+    ):
         _run(tmp_path, JTORCH_TIERS="numpy")
 
 
@@ -229,12 +278,20 @@ def test_recipes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("mode", ["deferred", "immediate"])
-def test_what_numpy_refuses_is_compiled_and_lack_of_memory_is_torchs_error(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_numpy_refuses_is_compiled_and_lack_of_memory_is_torchs_error(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     x = torch.linspace(0, 1, 19)
     with execution(mode):
         wanted = torch.frac(x * 3).tolist()
         name = "frac"
-        (shapes,) = [s for c in calls.all_calls() if c.name == name for a, s in c.shapes.items() if a[0].shape == (19,)]
+        (shapes,) = [
+            s
+            for c in calls.all_calls()
+            if c.name == name
+            for a, s in c.shapes.items()
+            if a[0].shape == (19,)
+        ]
 
         def fail(error: Exception) -> Any:
             def run(*_: Any) -> Any:
@@ -263,7 +320,9 @@ def test_traces_that_come_again_are_looked_at_once(monkeypatch: pytest.MonkeyPat
     compiling(monkeypatch, TRACE=1e9)
     asked: list[Any] = []
     known = run.known
-    monkeypatch.setattr(run, "known", lambda call, avals: asked.append(call.name) or known(call, avals))
+    monkeypatch.setattr(
+        run, "known", lambda call, avals: asked.append(call.name) or known(call, avals)
+    )
     x, w = torch.linspace(0, 1, 12).reshape(3, 4), torch.linspace(1, 2, 12).reshape(4, 3)
 
     def program(keep: bool) -> tuple[float, Any]:

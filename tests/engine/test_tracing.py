@@ -1,4 +1,5 @@
-"""Tracing kernels for what they give: without the functions of ``jax.numpy`` as pieces of their own, loops as loops, and warnings once."""
+"""Tracing kernels for what they give: without the functions of ``jax.numpy`` as pieces of their
+own, loops as loops, and warnings once."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
         found.append((call.name, result[0].jaxpr))
         return result
 
-    monkeypatch.setattr(programs, "_place", lambda: None)  # what earlier processes have learnt would not be traced again
+    # what earlier processes have learnt would not be traced again
+    monkeypatch.setattr(programs, "_place", lambda: None)
     forget_calls()
     monkeypatch.setattr(tracing, "traced", traced)
     return found
@@ -75,18 +77,25 @@ def test_kernels_have_no_loops_but_those_that_stay() -> None:
     assert "_loops.py" in [file.name for file in files]
     for file in files:
         if file.name != "_loops.py":
-            assert not re.search(r"\blax\.(scan|fori_loop|while_loop|map)\(", file.read_text()), file.name
+            assert not re.search(r"\blax\.(scan|fori_loop|while_loop|map)\(", file.read_text()), (
+                file.name
+            )
 
 
 def test_a_loop_of_no_rounds() -> None:
     with jax.disable_jit():
         from jtorch._src.ops import _loops
 
-        assert _loops.scan(lambda c, x: (c, x), np.float32(1), np.zeros((0, 2), np.float32))[1].shape == (0, 2)
+        assert _loops.scan(lambda c, x: (c, x), np.float32(1), np.zeros((0, 2), np.float32))[
+            1
+        ].shape == (0, 2)
 
 
 def test_wrong_operands_raise_what_they_did() -> None:
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton",
+    ):
         torch.add(torch.ones(3), torch.ones(4))
 
 
@@ -113,10 +122,16 @@ def test_what_tracing_showed_is_dropped_once_it_was_used() -> None:
                 assert known.estimate is None, call
 
 
-def test_a_call_that_is_pending_with_several_shapes_is_traced_once_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_is_pending_with_several_shapes_is_traced_once_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found: list[tuple[str, Any]] = []
     inlined = tracing._inlined
-    monkeypatch.setattr(tracing, "_inlined", lambda call, avals: (found.append((call.name, avals)), inlined(call, avals))[1])
+    monkeypatch.setattr(
+        tracing,
+        "_inlined",
+        lambda call, avals: (found.append((call.name, avals)), inlined(call, avals))[1],
+    )
     monkeypatch.setattr(programs, "_place", lambda: None)
     forget_calls()
     with torch.execution("deferred"):
@@ -130,7 +145,9 @@ def test_what_was_traced_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(programs, "_place", lambda: None)
     kernels: list[Any] = []
     whole = tracing.traced
-    monkeypatch.setattr(tracing, "traced", lambda call, avals: (kernels.append(call), whole(call, avals))[1])
+    monkeypatch.setattr(
+        tracing, "traced", lambda call, avals: (kernels.append(call), whole(call, avals))[1]
+    )
     forget_calls()
     with torch.execution("deferred"):
         parts = [torch.cat([torch.ones(n), torch.zeros(n)]) for n in range(1, 3 * tracing.PENDING)]

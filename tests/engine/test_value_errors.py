@@ -1,4 +1,5 @@
-"""Errors that depend on values are raised by the call that causes them, whoever calls, before anything that depends on them is visible."""
+"""Errors that depend on values are raised by the call that causes them, whoever calls, before
+anything that depends on them is visible."""
 
 from __future__ import annotations
 
@@ -134,7 +135,9 @@ def _suppress(culprit: Callable[[], Any]) -> bool:
 def _assertion(culprit: Callable[[], Any]) -> bool:
     case = unittest.TestCase()
     case.assertRaises((IndexError, RuntimeError), culprit)  # noqa: PT027
-    with case.assertRaisesRegex((IndexError, RuntimeError), "out of (range|bounds)|positive-definite"):  # noqa: PT027
+    with case.assertRaisesRegex(  # noqa: PT027
+        (IndexError, RuntimeError), "out of (range|bounds)|positive-definite"
+    ):
         culprit()
     return True
 
@@ -193,14 +196,16 @@ def _asyncio(culprit: Callable[[], Any]) -> bool:
 
 
 WAYS = [
-    _helper, _base, _bare, _generator, _callback, _hook, _block, _decorator, _suppress, _assertion, _finally, _exit_stack, _thread,
-    _executor, _asyncio,
+    _helper, _base, _bare, _generator, _callback, _hook, _block, _decorator, _suppress, _assertion,
+    _finally, _exit_stack, _thread, _executor, _asyncio,
 ]  # fmt: skip
 
 
 @CULPRITS
 @pytest.mark.parametrize("way", WAYS, ids=[w.__name__[1:] for w in WAYS])
-def test_ways_to_catch(way: Callable[[Callable[[], Any]], bool], culprit: Callable[[], Any]) -> None:
+def test_ways_to_catch(
+    way: Callable[[Callable[[], Any]], bool], culprit: Callable[[], Any]
+) -> None:
     assert way(culprit) is True
 
 
@@ -214,17 +219,24 @@ def test_errors_at_exit_and_of_unread_results_are_shown() -> None:
         "torch.zeros(3).index_select(0, (torch.tensor([9.0]) + 0).long())\n"
         "print('went on')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 1
     assert done.stdout == "at exit\n"
     assert "IndexError: index out of range in self" in done.stderr
 
 
-# ---- what is not lost ------------------------------------------------------------------------------------------------------------
+# ---- what is not lost ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "label", [torch.tensor([0, 9]), torch.tensor([[0, 9, 1]])[:, :2].reshape(-1), torch.tensor([0.0, 9.0]).mul(1).long()]
+    "label",
+    [
+        torch.tensor([0, 9]),
+        torch.tensor([[0, 9, 1]])[:, :2].reshape(-1),
+        torch.tensor([0.0, 9.0]).mul(1).long(),
+    ],
 )
 def test_a_step_with_a_bad_label_changes_nothing(label: torch.Tensor) -> None:
     layer = torch.nn.Linear(4, 3)
@@ -301,7 +313,7 @@ def test_a_function_that_fails_while_it_is_first_compiled_may_be_called_again() 
     assert total.tolist() == [3.0, 3.0]
 
 
-# ---- what is answered without running anything -----------------------------------------------------------------------------------
+# ---- what is answered without running anything ---------------------------------------------------
 
 X = torch.randn(5, 5)
 IDS = torch.tensor([[1, 2, 3], [4, 0, 2]])
@@ -379,7 +391,9 @@ def test_known_bounds_need_no_run(call: Callable[[], torch.Tensor]) -> None:
         (lambda: torch.func.vmap(lambda i: X[i])(IDS + 2), IndexError),
     ],
 )
-def test_what_is_out_of_bounds_raises(call: Callable[[], torch.Tensor], error: type[Exception]) -> None:
+def test_what_is_out_of_bounds_raises(
+    call: Callable[[], torch.Tensor], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         call()
 

@@ -1,4 +1,5 @@
-"""The distributed GPT trains on two processes, and goes on on one, from the checkpoint of the two."""
+"""The distributed GPT trains on two processes, and goes on on one, from the checkpoint of the
+two."""
 
 from __future__ import annotations
 
@@ -9,7 +10,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-SMALL = ["--width", "16", "--layers", "1", "--heads", "2", "--context", "8", "--sample", "3", "--save-every", "2"]
+SMALL = [
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--context",
+    "8",
+    "--sample",
+    "3",
+    "--save-every",
+    "2",
+]
 
 
 def trained(processes: int, steps: int, *arguments: str) -> str:
@@ -17,7 +31,12 @@ def trained(processes: int, steps: int, *arguments: str) -> str:
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     script = [str(ROOT / "examples" / "distributed_gpt.py"), f"--steps={steps}", *SMALL, *arguments]
     r = subprocess.run(
-        [sys.executable, "-m", "jtorch", *launcher, *script], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "jtorch", *launcher, *script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert r.returncode == 0, r.stderr
     return r.stdout

@@ -1,4 +1,5 @@
-"""Exported programs: their graphs, what their sizes may be, files, functional form and StableHLO."""
+"""Exported programs: their graphs, what their sizes may be, files, functional form and
+StableHLO."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ import pytest
 
 import jtorch as torch
 from jtorch import nn
-from jtorch._decomp import core_aten_decompositions, decomposition_table, get_decompositions, register_decomposition
+from jtorch._decomp import (
+    core_aten_decompositions,
+    decomposition_table,
+    get_decompositions,
+    register_decomposition,
+)
 from jtorch._dynamo.exc import UserError
 from jtorch.export import Dim, ExportedProgram, export, load, save, stablehlo
 from jtorch.fx.experimental.proxy_tensor import make_fx
@@ -24,7 +30,11 @@ from jtorch.nn import functional as F
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.norm, self.last = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Linear(16, 10)
+        self.conv, self.norm, self.last = (
+            nn.Conv2d(3, 4, 3, padding=1),
+            nn.BatchNorm2d(4),
+            nn.Linear(16, 10),
+        )
 
     def forward(self, x: torch.Tensor, *, scale: float = 1.0) -> dict[str, object]:
         x = F.max_pool2d(F.relu(self.norm(self.conv(x))), 2)
@@ -59,11 +69,16 @@ def test_a_program_runs_for_other_sizes_as_the_module_does(train: bool) -> None:
 def test_graph_and_signature() -> None:
     _, program = _program(True)
     assert _targets(program)[:5] == [
-        "aten.sym_size.int", "aten.conv2d.default", "aten.add_.Tensor", "aten.batch_norm.default", "aten.relu.default",
+        "aten.sym_size.int", "aten.conv2d.default", "aten.add_.Tensor", "aten.batch_norm.default",
+        "aten.relu.default",
     ]  # fmt: skip
     signature = program.graph_signature
     assert signature.parameters[:2] == ("conv.weight", "conv.bias")
-    assert signature.buffers == ("norm.running_mean", "norm.running_var", "norm.num_batches_tracked")
+    assert signature.buffers == (
+        "norm.running_mean",
+        "norm.running_var",
+        "norm.num_batches_tracked",
+    )
     assert signature.user_inputs == ("x", 2.0)
     node = next(n for n in program.graph.nodes if n.name == "conv2d")
     assert str(list(node.meta["val"].shape)) == "[s77, 4, 4, 4]"
@@ -102,7 +117,11 @@ def test_other_dtypes_and_further_dimensions_are_taken() -> None:
             return x * k
 
     call = export(Scaled(), (torch.ones(3, dtype=torch.int32), 2)).module()
-    for x in (torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.float64), torch.ones(3, 2, dtype=torch.int32)):
+    for x in (
+        torch.ones(3, dtype=torch.int64),
+        torch.ones(3, dtype=torch.float64),
+        torch.ones(3, 2, dtype=torch.int32),
+    ):
         found = call(x, 2.0)
         assert found.dtype is x.dtype and torch.equal(found, x * 2)
 
@@ -136,21 +155,29 @@ class Branches(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("module", "shape"), [(Branches(), (3,)), (nn.Linear(4, 2), (3, 4)), (nn.Flatten(0), (3, 4))], ids=["branch", "weight", "flatten"]
+    ("module", "shape"),
+    [(Branches(), (3,)), (nn.Linear(4, 2), (3, 4)), (nn.Flatten(0), (3, 4))],
+    ids=["branch", "weight", "flatten"],
 )
 def test_assumptions_about_sizes_are_refused(module: nn.Module, shape: tuple[int, ...]) -> None:
     last = len(shape) - 1
     if isinstance(module, nn.Flatten):
-        assert export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim("n")},)).module()(torch.ones(3, 9)).shape == (27,)
+        assert export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim("n")},)).module()(
+            torch.ones(3, 9)
+        ).shape == (27,)
         return
     with pytest.raises(UserError, match="Constraints violated"):
         export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim("n")},))
     program = export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim.AUTO},))
-    assert str(program.range_constraints) == ("{s77: VR[3, int_oo]}" if isinstance(module, Branches) else "{}")
+    assert str(program.range_constraints) == (
+        "{s77: VR[3, int_oo]}" if isinstance(module, Branches) else "{}"
+    )
 
 
 def test_an_automatic_size_that_is_fixed_leaves_others_free() -> None:
-    program = export(nn.Linear(4, 2), (torch.ones(3, 4),), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},))
+    program = export(
+        nn.Linear(4, 2), (torch.ones(3, 4),), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},)
+    )
     assert program.module()(torch.ones(5, 4)).shape == (5, 2)
     with pytest.raises(AssertionError, match=r"input.size\(\)\[1\] == 4, got 3"):
         program.module()(torch.ones(5, 3))
@@ -163,7 +190,9 @@ def test_guards_say_what_does_not_hold(capsys) -> None:
 
     b = Dim("b", min=2, max=8)
     given = torch.ones(3, 4)
-    call = export(Scaled(), (given, given), {"k": 3}, dynamic_shapes={"x": {0: b}, "y": {0: b}, "k": None}).module()
+    call = export(
+        Scaled(), (given, given), {"k": 3}, dynamic_shapes={"x": {0: b}, "y": {0: b}, "k": None}
+    ).module()
     for args, k, words in (
         ((torch.ones(9, 4), torch.ones(9, 4)), 3, "x.size()[0] <= 8"),
         ((torch.ones(3, 5), given), 3, "x.size()[1] == 4"),
@@ -172,8 +201,11 @@ def test_guards_say_what_does_not_hold(capsys) -> None:
     ):
         with pytest.raises(AssertionError, match=re.escape(f"Guard failed: {words}, got")):
             call(*args, k=k)
-    half = export(nn.Flatten(), (torch.ones(4, 2, 3),), dynamic_shapes=({0: 2 * Dim("q", min=1, max=8)},)).module()
-    with pytest.raises(AssertionError, match=r"size\(\)\[0\] <= 16, got 18"):  # of a size that stands nowhere by itself
+    half = export(
+        nn.Flatten(), (torch.ones(4, 2, 3),), dynamic_shapes=({0: 2 * Dim("q", min=1, max=8)},)
+    ).module()
+    # of a size that stands nowhere by itself
+    with pytest.raises(AssertionError, match=r"size\(\)\[0\] <= 16, got 18"):
         half(torch.ones(18, 2, 3))
     assert capsys.readouterr().err == ""  # it is no operation of the graph that failed
 
@@ -184,7 +216,9 @@ def test_shared_and_derived_dimensions() -> None:
             return torch.cat([x, x, y[:1]]) + y
 
     n = Dim("n")
-    program = export(Add(), (torch.ones(3), torch.ones(7)), dynamic_shapes={"x": {0: n}, "y": {0: 2 * n + 1}})
+    program = export(
+        Add(), (torch.ones(3), torch.ones(7)), dynamic_shapes={"x": {0: n}, "y": {0: 2 * n + 1}}
+    )
     assert program.module()(torch.ones(5), torch.ones(11)).shape == (11,)
     with pytest.raises(AssertionError, match="Guard failed"):
         program.module()(torch.ones(5), torch.ones(12))
@@ -194,7 +228,8 @@ def test_shared_and_derived_dimensions() -> None:
 
 @pytest.mark.parametrize(
     ("dynamic", "message"),
-    [({"y": None}, "top-level keys must be the arg names"), ((None, None), "mismatch"), (({5: Dim("n")},), "dimensions"),
+    [({"y": None}, "top-level keys must be the arg names"), ((None, None), "mismatch"),
+     (({5: Dim("n")},), "dimensions"),
      (({0: "n"},), "expected a Dim"), (({0: 4},), "does not match input size")],
 )  # fmt: skip
 def test_wrong_dynamic_shapes(dynamic: object, message: str) -> None:
@@ -218,7 +253,9 @@ def test_wrong_calls() -> None:
 
 def test_attention_keeps_batch_and_length() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-    program = export(layer, (torch.randn(2, 5, 8),), dynamic_shapes=({0: Dim("b"), 1: Dim("t", max=64)},))
+    program = export(
+        layer, (torch.randn(2, 5, 8),), dynamic_shapes=({0: Dim("b"), 1: Dim("t", max=64)},)
+    )
     assert "aten.scaled_dot_product_attention.default" in _targets(program)
     x = torch.randn(3, 7, 8)
     torch.testing.assert_close(program.module()(x), layer(x))
@@ -269,11 +306,19 @@ def test_functional_form_has_no_writes_and_writes_the_same() -> None:
     module, x = Writes(), torch.randn(3, 4)
     program = export(module, (x.clone(),))
     functional = program.run_decompositions()
-    assert not [n for n in functional.graph.nodes if getattr(getattr(n.target, "_schema", None), "writes", ())]
+    assert not [
+        n
+        for n in functional.graph.nodes
+        if getattr(getattr(n.target, "_schema", None), "writes", ())
+    ]
     kinds = [s.kind.name for s in functional.graph_signature.output_specs]
     assert kinds == ["BUFFER_MUTATION", "USER_INPUT_MUTATION", "USER_OUTPUT"]
     results = []
-    for run in (copy.deepcopy(module), copy.deepcopy(program).module(), copy.deepcopy(functional).module()):
+    for run in (
+        copy.deepcopy(module),
+        copy.deepcopy(program).module(),
+        copy.deepcopy(functional).module(),
+    ):
         given = x.clone()
         out = run(given)
         results.append((out, given, run.get_buffer("count")))
@@ -292,21 +337,26 @@ def test_decompositions_can_be_chosen() -> None:
     torch.testing.assert_close(program.run_decompositions(table).module()(x), program.module()(x))
 
 
-WRITTEN = sorted(str(op) for op, f in decomposition_table.items() if f.__module__.endswith("decompositions"))
+WRITTEN = sorted(
+    str(op) for op, f in decomposition_table.items() if f.__module__.endswith("decompositions")
+)
 
 
 @pytest.mark.parametrize("op", WRITTEN)
 def test_decompositions_compute_what_their_operators_do(op: str) -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     examples = {
-        "transpose.int": (x, 0, 1), "stack.default": ([x, y], 1), "_unsafe_view.default": (x, [4, 3]), "zeros.default": ([2, 3],),
-        "ones.default": ([2, 3],), "masked_fill.Scalar": (x, x > 0, 1.0), "masked_fill.Tensor": (x, x > 0, torch.tensor(1.0)),
-        "rsub.Tensor": (x, y), "rsub.Scalar": (x, 2, 3), "addmm.default": (y[:, :3], x, y.t()), "addcmul.default": (x, y, y),
-        "addcdiv.default": (x, y, y), "std.correction": (x, [1]), "threshold_backward.default": (x, y, 0),
-        "sigmoid_backward.default": (x, y), "tanh_backward.default": (x, y), "_softmax.default": (x, 1, False),
-        "_log_softmax.default": (x, 0, False), "native_layer_norm.default": (x, [4], y[0], None, 1e-5), "mse_loss.default": (x, y),
-        "dropout.default": (x, 0.5, False),
-        "_scaled_dot_product_flash_attention_for_cpu.default": [torch.randn(2, 3, 5, 4) for _ in range(3)],
+        "transpose.int": (x, 0, 1), "stack.default": ([x, y], 1),
+        "_unsafe_view.default": (x, [4, 3]), "zeros.default": ([2, 3],), "ones.default": ([2, 3],),
+        "masked_fill.Scalar": (x, x > 0, 1.0), "masked_fill.Tensor": (x, x > 0, torch.tensor(1.0)),
+        "rsub.Tensor": (x, y), "rsub.Scalar": (x, 2, 3), "addmm.default": (y[:, :3], x, y.t()),
+        "addcmul.default": (x, y, y), "addcdiv.default": (x, y, y), "std.correction": (x, [1]),
+        "threshold_backward.default": (x, y, 0), "sigmoid_backward.default": (x, y),
+        "tanh_backward.default": (x, y), "_softmax.default": (x, 1, False),
+        "_log_softmax.default": (x, 0, False), "native_layer_norm.default": (x, [4], y[0], None,
+            1e-5), "mse_loss.default": (x, y), "dropout.default": (x, 0.5, False),
+        "_scaled_dot_product_flash_attention_for_cpu.default": [torch.randn(2, 3, 5,
+            4) for _ in range(3)],
     }  # fmt: skip
     found = next(o for o in decomposition_table if str(o) == op)
     args = examples.get(op.removeprefix("aten."), (x,))
@@ -321,7 +371,10 @@ def test_registering_decompositions() -> None:
         return torch.ops.aten.cos.default(x - torch.pi / 2)
 
     graph = make_fx(lambda x: x.sin(), decomposition_table=table)(torch.ones(2)).graph  # type: ignore[arg-type]
-    assert [str(n.target) for n in graph.nodes if n.op == "call_function"] == ["aten.sub.Tensor", "aten.cos.default"]
+    assert [str(n.target) for n in graph.nodes if n.op == "call_function"] == [
+        "aten.sub.Tensor",
+        "aten.cos.default",
+    ]
     with pytest.raises(RuntimeError, match="duplicate registrations"):
         register_decomposition(torch.ops.aten.sin.default, table)(sine)  # type: ignore[arg-type]
     assert set(core_aten_decompositions()) <= set(decomposition_table)
@@ -340,10 +393,15 @@ def test_files(train: bool) -> None:
     assert str(found.range_constraints) == str(program.range_constraints)
     x = torch.randn(4, 3, 4, 4)
     torch.testing.assert_close(found.module()(x, scale=2.0), program.module()(x, scale=2.0))
-    torch.testing.assert_close(found.run_decompositions().module()(x, scale=2.0)["out"].shape, torch.Size([4, 10]))
+    torch.testing.assert_close(
+        found.run_decompositions().module()(x, scale=2.0)["out"].shape, torch.Size([4, 10])
+    )
 
 
-@pytest.mark.parametrize("target", ["os.system.default", "getattr", "aten.__init__.__globals__", "aten.add.__class__", "eval"])
+@pytest.mark.parametrize(
+    "target",
+    ["os.system.default", "getattr", "aten.__init__.__globals__", "aten.add.__class__", "eval"],
+)
 def test_files_run_nothing(target: str) -> None:
     file = io.BytesIO()
     save(export(nn.ReLU(), (torch.ones(2),)), file)
@@ -376,7 +434,9 @@ def test_stablehlo_has_symbolic_sizes() -> None:
     state = {k: v.detach().jax() for k, v in (*net.named_parameters(), *net.named_buffers())}
     x = torch.randn(6, 3, 4, 4)
     (out, twice), changed = lowered.call(state, x.jax())
-    np.testing.assert_allclose(np.asarray(out), net(x, scale=2.0)["out"].detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(out), net(x, scale=2.0)["out"].detach().numpy(), atol=1e-5
+    )
     assert int(twice) == 12
     assert changed == {}
 
@@ -387,7 +447,9 @@ def test_stablehlo_gives_what_buffers_become() -> None:
     x = torch.randn(6, 3, 4, 4)
     _, changed = stablehlo(program).call(state, x.jax())
     net(x)
-    np.testing.assert_allclose(np.asarray(changed["norm.running_mean"]), net.norm.running_mean.numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(changed["norm.running_mean"]), net.norm.running_mean.numpy(), atol=1e-6
+    )
     assert int(changed["norm.num_batches_tracked"]) == 1
     with pytest.raises(NotImplementedError, match="random numbers"):
         stablehlo(export(nn.Dropout(), (torch.ones(3),)))
@@ -400,10 +462,13 @@ def test_stablehlo_of_what_is_made_of_sizes_alone() -> None:
             return table[torch.arange(x.shape[1]) + 1] * ones * x
 
     sizes = ({0: Dim("b", min=2, max=16), 1: Dim("s", min=2, max=32)}, None)
-    exported = stablehlo(export(Positions(), (torch.ones(2, 7), torch.arange(64.0)), dynamic_shapes=sizes))
+    exported = stablehlo(
+        export(Positions(), (torch.ones(2, 7), torch.arange(64.0)), dynamic_shapes=sizes)
+    )
     (found,), _ = exported.call({}, np.ones((3, 4), np.float32), np.arange(64, dtype=np.float32))
     assert found.tolist() == [[2.0, 4.0, 6.0, 8.0]] * 3
-    assert (torch.arange(3) + 1).tolist() == [1, 2, 3]  # nothing with sizes that vary is left to be run
+    # nothing with sizes that vary is left to be run
+    assert (torch.arange(3) + 1).tolist() == [1, 2, 3]
 
 
 def test_functional_programs_follow_changes_of_shape_in_place() -> None:
@@ -424,7 +489,9 @@ def test_functional_programs_follow_changes_of_shape_in_place() -> None:
     assert shape == (3, 2)
     cells = nn.GRU(3, 4, batch_first=True)
     given = torch.randn(2, 5, 3)
-    torch.testing.assert_close(export(cells, (given,)).run_decompositions().module()(given)[0], cells(given)[0])
+    torch.testing.assert_close(
+        export(cells, (given,)).run_decompositions().module()(given)[0], cells(given)[0]
+    )
 
 
 def test_functional_programs_refuse_changes_of_views_in_place() -> None:
@@ -445,7 +512,10 @@ def test_dropout_in_place(kind: str):
     x = torch.ones(1, 2, 3, 3)
     program = torch.export.export(module, (x,))
     called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
-    assert called == ["aten.conv2d.default", f"aten.{'feature_' if kind != 'Dropout' else ''}dropout_.default"]
+    assert called == [
+        "aten.conv2d.default",
+        f"aten.{'feature_' if kind != 'Dropout' else ''}dropout_.default",
+    ]
     assert torch.equal(program.module()(x), module(x))
 
 
@@ -454,7 +524,9 @@ def test_adaptive_maxima_without_their_places_are_one_tensor(n: int) -> None:
     pool = getattr(F, f"adaptive_max_pool{n}d")
 
     class Pool(nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        def forward(
+            self, x: torch.Tensor
+        ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
             return pool(x, 2), pool(x, 2, return_indices=True)
 
     x = torch.randn(2, 3, *[8] * n)

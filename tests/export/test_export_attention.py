@@ -1,4 +1,5 @@
-"""Attention in programs of PyTorch's core operators: the same numbers, and the memory order that views behind it need."""
+"""Attention in programs of PyTorch's core operators: the same numbers, and the memory order that
+views behind it need."""
 
 from __future__ import annotations
 
@@ -17,8 +18,12 @@ class Attention(nn.Module):
         super().__init__()
         self.options = options
 
-    def forward(self, query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        heads_last = F.scaled_dot_product_attention(query, key, key, mask, **self.options).transpose(1, 2)
+    def forward(
+        self, query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        heads_last = F.scaled_dot_product_attention(
+            query, key, key, mask, **self.options
+        ).transpose(1, 2)
         return heads_last.view(query.shape[0], query.shape[2], -1)
 
 
@@ -28,10 +33,13 @@ MASK[2] = float("-inf")
 
 @pytest.mark.parametrize(
     ("options", "mask", "heads"),
-    [({}, None, 4), ({"is_causal": True}, None, 4), ({"scale": -0.3}, None, 4), ({}, MASK, 4), ({}, MASK == 0, 4),
+    [({}, None, 4), ({"is_causal": True}, None, 4), ({"scale": -0.3}, None, 4), ({}, MASK, 4),
+     ({}, MASK == 0, 4),
      ({"enable_gqa": True}, None, 2)],
 )  # fmt: skip
-def test_attention_is_written_with_core_operators(options: dict[str, Any], mask: Any, heads: int) -> None:
+def test_attention_is_written_with_core_operators(
+    options: dict[str, Any], mask: Any, heads: int
+) -> None:
     batch, module = Dim("batch"), Attention(**options)
     query, key = torch.randn(2, 5, 4, 8).transpose(1, 2), torch.randn(2, heads, 6, 8)
     shapes = {"query": {0: batch}, "key": {0: batch}, **({} if mask is None else {"mask": None})}

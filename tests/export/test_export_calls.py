@@ -1,4 +1,5 @@
-"""Calls of functions whose arguments stand in another order than those of the operator of their name, or say more than it takes."""
+"""Calls of functions whose arguments stand in another order than those of the operator of their
+name, or say more than it takes."""
 
 from __future__ import annotations
 
@@ -19,25 +20,50 @@ WINDOW = torch.ones(4)
 
 #: Functions of one tensor of four numbers, and the operator that a graph must have.
 CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "stft": (lambda x: torch.stft(x.repeat(3), 4, 2, window=WINDOW, return_complex=True), "aten.pad.default"),
-    "stft by position": (lambda x: torch.stft(x.repeat(3), 4, 2, None, WINDOW, True, "constant", return_complex=True), "aten.pad.default"),
-    "stft as method": (lambda x: x.repeat(3).stft(4, 2, window=WINDOW, return_complex=True), "aten.pad.default"),
-    "stft of what is there": (lambda x: x.repeat(3).stft(4, 2, window=WINDOW, center=False, return_complex=True), "aten.stft.default"),
+    "stft": (
+        lambda x: torch.stft(x.repeat(3), 4, 2, window=WINDOW, return_complex=True),
+        "aten.pad.default",
+    ),
+    "stft by position": (
+        lambda x: torch.stft(
+            x.repeat(3), 4, 2, None, WINDOW, True, "constant", return_complex=True
+        ),
+        "aten.pad.default",
+    ),
+    "stft as method": (
+        lambda x: x.repeat(3).stft(4, 2, window=WINDOW, return_complex=True),
+        "aten.pad.default",
+    ),
+    "stft of what is there": (
+        lambda x: x.repeat(3).stft(4, 2, window=WINDOW, center=False, return_complex=True),
+        "aten.stft.default",
+    ),
     "where": (lambda x: x.where(TRUTH, torch.zeros(4)), "aten.where.self"),
-    "where of truth": (lambda x: (x > 1).where(TRUTH, torch.ones(4, dtype=torch.bool)), "aten.where.self"),
+    "where of truth": (
+        lambda x: (x > 1).where(TRUTH, torch.ones(4, dtype=torch.bool)),
+        "aten.where.self",
+    ),
     "where with a number": (lambda x: x.where(TRUTH, 2.0), "aten.where.ScalarOther"),
-    "bags": (lambda x: F.embedding_bag(torch.tensor([0, 2]), x.view(4, 1), torch.tensor([0, 1])), "jtorch.embedding_bag."),
+    "bags": (
+        lambda x: F.embedding_bag(torch.tensor([0, 2]), x.view(4, 1), torch.tensor([0, 1])),
+        "jtorch.embedding_bag.",
+    ),
     "renormalised": (
         lambda x: F.embedding(torch.tensor([0, 2]), x.view(2, 2).repeat(2, 1), max_norm=1.0),
         "aten.embedding_renorm_.default",
     ),
-    "unpool": (lambda x: F.max_unpool2d(*F.max_pool2d(IMAGE * x, 2, return_indices=True), 2), "aten.max_unpool2d.default"),
+    "unpool": (
+        lambda x: F.max_unpool2d(*F.max_pool2d(IMAGE * x, 2, return_indices=True), 2),
+        "aten.max_unpool2d.default",
+    ),
     "unpool in one dimension": (
         lambda x: F.max_unpool1d(*F.max_pool1d(IMAGE[0] * x, 2, return_indices=True), 2),
         "aten.max_unpool2d.default",
     ),
     "unpool in three": (
-        lambda x: F.max_unpool3d(*F.max_pool3d(IMAGE * x, (1, 2, 2), return_indices=True), (1, 2, 2)),
+        lambda x: F.max_unpool3d(
+            *F.max_pool3d(IMAGE * x, (1, 2, 2), return_indices=True), (1, 2, 2)
+        ),
         "aten.max_unpool3d.default",
     ),
 }
@@ -87,7 +113,11 @@ def test_a_causal_mask_has_the_sizes_of_the_program() -> None:
     def attention(x: Any) -> Any:
         return F.scaled_dot_product_attention(x, x, x, is_causal=True)
 
-    program = export(Called(attention), (torch.randn(2, 5, 4),), dynamic_shapes=(({0: Dim("b"), 1: Dim("l", min=2)},)))
+    program = export(
+        Called(attention),
+        (torch.randn(2, 5, 4),),
+        dynamic_shapes=(({0: Dim("b"), 1: Dim("l", min=2)},)),
+    )
     parts = program.run_decompositions()
     x = torch.randn(3, 7, 4)
     torch.testing.assert_close(parts.module()(x), attention(x))

@@ -1,4 +1,5 @@
-"""Programs whose numbers and sizes data decide: what is exported, what is checked where it runs, and what is refused."""
+"""Programs whose numbers and sizes data decide: what is exported, what is checked where it runs,
+and what is refused."""
 
 import io
 import operator
@@ -40,7 +41,8 @@ def test_a_number_read_from_a_tensor_is_a_symbol() -> None:
     assert ranges(program) == {"zuf0": "VR[-oo, oo]"}
     assert torch.equal(program.module()(2 * X), 2 * X * 6)
     program = exported(lambda x, n: (x + n.item(), n.item() * 2 + 1), X, N)
-    assert ranges(program) == {"u0": "VR[-int_oo, int_oo]"}  # once read, it is the same until it is written to
+    # once read, it is the same until it is written to
+    assert ranges(program) == {"u0": "VR[-int_oo, int_oo]"}
     y, n = program.module()(X, torch.tensor(-7))
     assert torch.equal(y, X - 7)
     assert n == -13
@@ -55,12 +57,19 @@ def test_what_is_checked_while_tracing_is_checked_where_the_program_runs() -> No
 
     program = exported(first, X, N)
     assert ranges(program) == {"u0": "VR[0, 5]"}
-    for loaded in (program, program.run_decompositions(), reread(program), reread(program).run_decompositions({})):
+    for loaded in (
+        program,
+        program.run_decompositions(),
+        reread(program),
+        reread(program).run_decompositions({}),
+    ):
         module = loaded.module()
         assert torch.equal(module(X, torch.tensor(0)), X[:0])
         assert torch.equal(module(X, torch.tensor(5)), X[:5])
         for bad in (-1, 6):
-            with pytest.raises(RuntimeError, match=r"Runtime assertion failed for expression u0 (>=|<=|<) \d"):
+            with pytest.raises(
+                RuntimeError, match=r"Runtime assertion failed for expression u0 (>=|<=|<) \d"
+            ):
                 module(X, torch.tensor(bad))
 
 
@@ -77,12 +86,21 @@ def reread(program: ExportedProgram) -> ExportedProgram:
 def test_sizes_that_data_decide() -> None:
     def chosen(x: torch.Tensor) -> tuple[object, ...]:
         y = x[x > 0]
-        return y * 2, y.sum(), y.shape[0], y.unsqueeze(1) @ torch.ones(1, 3), torch.cat([y, x]), y[1:]
+        return (
+            y * 2,
+            y.sum(),
+            y.shape[0],
+            y.unsqueeze(1) @ torch.ones(1, 3),
+            torch.cat([y, x]),
+            y[1:],
+        )
 
     program = exported(chosen, X)
     assert ranges(program)["u0"] == "VR[0, 6]"
     for x in (X, -X.abs(), X.abs() + 1):
-        for mine, right in zip(reread(program).run_decompositions().module()(x), chosen(x), strict=True):
+        for mine, right in zip(
+            reread(program).run_decompositions().module()(x), chosen(x), strict=True
+        ):
             assert torch.equal(torch.as_tensor(mine), torch.as_tensor(right))
 
 
@@ -122,7 +140,9 @@ def test_operators_with_such_sizes(f: object) -> None:
     program = exported(f, X)
     for x in (X, X.flip(0), X * 0 + 1):
         found, right = program.module()(x), f(x)  # type: ignore[operator]
-        for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, right)], strict=True):
+        for a, b in zip(
+            *[v if isinstance(v, tuple) else (v,) for v in (found, right)], strict=True
+        ):
             assert torch.equal(a, b)
 
 
@@ -172,7 +192,9 @@ def test_decisions_by_data_are_refused_by_what_they_are() -> None:
     def decides(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
         return x if n.item() > 3 else -x
 
-    with pytest.raises(GuardOnDataDependentSymNode, match="Could not guard on data-dependent expression u0 > 3"):
+    with pytest.raises(
+        GuardOnDataDependentSymNode, match="Could not guard on data-dependent expression u0 > 3"
+    ):
         exported(decides, X, N)
     with pytest.raises(GuardOnDataDependentSymNode, match=r"Eq\(u0, 1\)"):
         exported(lambda x: x if x.sum() > 0 else -x, X)
@@ -207,7 +229,9 @@ def test_truth_values_and_numbers_are_results() -> None:
 
 
 def test_no_stablehlo_of_sizes_that_data_decide() -> None:
-    with pytest.raises(NotImplementedError, match=r"aten.index.Tensor gives, and StableHLO's sizes are known"):
+    with pytest.raises(
+        NotImplementedError, match=r"aten.index.Tensor gives, and StableHLO's sizes are known"
+    ):
         stablehlo(exported(lambda x: x[x > 0], X))
 
 
@@ -221,14 +245,22 @@ def test_fake_tensors_with_an_environment() -> None:
         assert (y.shape[0] >= 0) is True
         assert (y.shape[0] <= 12) is True
     graph = make_fx(lambda x: x[x > 0].sum() + x.max().item(), tracing_mode="symbolic")(X).graph
-    assert operator.countOf([n.target for n in graph.nodes], torch.ops.aten._local_scalar_dense.default) == 1
+    assert (
+        operator.countOf(
+            [n.target for n in graph.nodes], torch.ops.aten._local_scalar_dense.default
+        )
+        == 1
+    )
 
 
 def test_operators_that_check() -> None:
     ops = torch.ops.aten
     assert ops._assert_scalar(2.5, "no") is None
     assert ops._assert_tensor_metadata(torch.ones(2), [2], [1], torch.float32) is None
-    for call in (lambda: ops._assert_scalar(0, "words"), lambda: ops._assert_async.msg(torch.tensor(0.0), "words")):
+    for call in (
+        lambda: ops._assert_scalar(0, "words"),
+        lambda: ops._assert_async.msg(torch.tensor(0.0), "words"),
+    ):
         with pytest.raises(RuntimeError, match="words"):
             call()
     with pytest.raises(RuntimeError, match=r"Invalid value range for 3 between \[4, 9\]"):

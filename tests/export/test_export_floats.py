@@ -1,4 +1,5 @@
-"""Floats that are computed of sizes that vary, in exported programs: in the graph, in files, in fewer operators, in StableHLO."""
+"""Floats that are computed of sizes that vary, in exported programs: in the graph, in files, in
+fewer operators, in StableHLO."""
 
 from __future__ import annotations
 
@@ -67,36 +68,65 @@ def test_floats_of_sizes(name) -> None:
 def test_the_graph_computes_them_from_sizes() -> None:
     def function(x):
         half = x.shape[0] / 2
-        assert isinstance(half, torch.SymFloat) and not isinstance(half, float) and f"{half}" == "s77/2"
+        assert (
+            isinstance(half, torch.SymFloat)
+            and not isinstance(half, float)
+            and f"{half}" == "s77/2"
+        )
         return x * half, x + (x.shape[0] * 1.5 - half)
 
     program = export(Of(function), (torch.ones(4),), dynamic_shapes=({0: Dim("rows")},))
     calls = [n for n in program.graph.nodes if n.op == "call_function"]
     targets = [getattr(n.target, "__name__", str(n.target)) for n in calls]
-    assert targets == ["sym_size.int", "truediv", "mul.Tensor", "sym_float", "mul", "sub", "add.Tensor"]
+    assert targets == [
+        "sym_size.int",
+        "truediv",
+        "mul.Tensor",
+        "sym_float",
+        "mul",
+        "sub",
+        "add.Tensor",
+    ]
     assert calls[2].args[1] is calls[1] and isinstance(calls[1].meta["val"], torch.SymFloat)
     first, second = program.module()(torch.ones(7))
     assert first[0].item() == 3.5 and second[0].item() == 8.0
 
 
-ASKING = [lambda n: int(n * 0.5), lambda n: math.floor(n * 0.1), math.sqrt, lambda n: 1 if n / 2 > 1 else 2, lambda n: bool(n / 2)]
+ASKING = [
+    lambda n: int(n * 0.5),
+    lambda n: math.floor(n * 0.1),
+    math.sqrt,
+    lambda n: 1 if n / 2 > 1 else 2,
+    lambda n: bool(n / 2),
+]
 
 
 @pytest.mark.parametrize("ask", [*ASKING, lambda n: round(n / 3, 1)])
 def test_what_they_are_is_not_assumed(ask) -> None:
     with pytest.raises(ConstraintViolation):
-        export(Of(lambda x: x * ask(x.shape[0])), (torch.ones(4),), dynamic_shapes=({0: Dim("rows")},))
-    assert export(Of(lambda x: x * ask(x.shape[0])), (torch.ones(4),)).module()(torch.ones(4)).shape == (4,)
+        export(
+            Of(lambda x: x * ask(x.shape[0])), (torch.ones(4),), dynamic_shapes=({0: Dim("rows")},)
+        )
+    assert export(Of(lambda x: x * ask(x.shape[0])), (torch.ones(4),)).module()(
+        torch.ones(4)
+    ).shape == (4,)
 
 
 def test_numbers_that_decide_shapes_are_not_assumed() -> None:
-    for function in (lambda x: torch.arange(0, x.shape[0] / 2, 1.0), lambda x: F.interpolate(x[None, None], scale_factor=x.shape[0] / 2)):
+    for function in (
+        lambda x: torch.arange(0, x.shape[0] / 2, 1.0),
+        lambda x: F.interpolate(x[None, None], scale_factor=x.shape[0] / 2),
+    ):
         with pytest.raises(ConstraintViolation):
             export(Of(function), (torch.ones(4),), dynamic_shapes=({0: Dim("rows")},))
 
 
 def test_what_stablehlo_cannot_be_given_is_named() -> None:
-    program = export(Of(lambda x: F.layer_norm(x, (3,), eps=1.0 / x.shape[0])), (torch.ones(4, 3),), dynamic_shapes=({0: Dim("rows")},))
+    program = export(
+        Of(lambda x: F.layer_norm(x, (3,), eps=1.0 / x.shape[0])),
+        (torch.ones(4, 3),),
+        dynamic_shapes=({0: Dim("rows")},),
+    )
     assert program.module()(torch.randn(5, 3)).shape == (5, 3)
     with pytest.raises(NotImplementedError, match="'eps', which is computed of sizes"):
         stablehlo(program)
@@ -107,14 +137,20 @@ def test_larger_and_smaller_of_sizes() -> None:
         return x.new_zeros(torch.sym_max(x.shape[0], 8), torch.sym_min(5, x.shape[0]))
 
     program = export(Of(function), (torch.ones(6),), dynamic_shapes=({0: Dim("rows")},))
-    assert program.module()(torch.ones(9)).shape == (9, 5) and program.module()(torch.ones(3)).shape == (8, 3)
+    assert program.module()(torch.ones(9)).shape == (9, 5) and program.module()(
+        torch.ones(3)
+    ).shape == (8, 3)
 
 
 def test_vmap_over_a_size_that_varies() -> None:
     layer = nn.Linear(3, 2)
 
     def function(x):
-        return torch.vmap(layer)(x), torch.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, x.T), torch.vmap(lambda r: torch.softmax(r, 0))(x)
+        return (
+            torch.vmap(layer)(x),
+            torch.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, x.T),
+            torch.vmap(lambda r: torch.softmax(r, 0))(x),
+        )
 
     module = Of(function)
     module.layer = layer
@@ -144,7 +180,9 @@ def test_associative_scan() -> None:
         return associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic")
 
     def line(pair):
-        return associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), pair, 0, combine_mode="generic")
+        return associative_scan(
+            lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), pair, 0, combine_mode="generic"
+        )
 
     x = torch.randn(5, 2)
     torch.testing.assert_close(sums(x), x.cumsum(0))
@@ -157,6 +195,8 @@ def test_associative_scan() -> None:
     leaf = x.clone().requires_grad_()
     sums(leaf).sum().backward()
     assert leaf.grad[:, 0].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0]
-    torch.testing.assert_close(torch.vmap(sums)(torch.stack([x, 2 * x])), torch.stack([x, 2 * x]).cumsum(1))
+    torch.testing.assert_close(
+        torch.vmap(sums)(torch.stack([x, 2 * x])), torch.stack([x, 2 * x]).cumsum(1)
+    )
     program = export(Of(sums), (x,))
     torch.testing.assert_close(program.module()(x + 1), (x + 1).cumsum(0))

@@ -1,4 +1,5 @@
-"""Sizes that are made of sizes that vary: resized images, pools, pieces and ranges keep them, in the graph and in StableHLO."""
+"""Sizes that are made of sizes that vary: resized images, pools, pieces and ranges keep them, in
+the graph and in StableHLO."""
 
 from __future__ import annotations
 
@@ -30,9 +31,13 @@ PROGRAMS = {
     "nearest of a size": lambda x: F.interpolate(x[..., ::2, ::2], size=x.shape[2:]),
     "exact": lambda x: F.interpolate(x, scale_factor=1.5, mode="nearest-exact"),
     "smaller": lambda x: F.interpolate(x, scale_factor=0.5, mode="bilinear"),
-    "corners": lambda x: F.interpolate(x, scale_factor=(1.5, 0.75), mode="bilinear", align_corners=True),
+    "corners": lambda x: F.interpolate(
+        x, scale_factor=(1.5, 0.75), mode="bilinear", align_corners=True
+    ),
     "no change": lambda x: F.interpolate(x, size=(x.shape[2], x.shape[3] * 2), mode="bilinear"),
-    "anew": lambda x: F.interpolate(x, scale_factor=1.25, mode="bilinear", recompute_scale_factor=True),
+    "anew": lambda x: F.interpolate(
+        x, scale_factor=1.25, mode="bilinear", recompute_scale_factor=True
+    ),
     "cubic": lambda x: F.interpolate(x, scale_factor=2.0, mode="bicubic"),
     "positions": lambda x: x + F.interpolate(TABLE, size=x.shape[2:], mode="bicubic"),
     "rows": lambda x: F.interpolate(x.flatten(1, 2), scale_factor=0.5, mode="linear"),
@@ -49,8 +54,14 @@ PROGRAMS = {
     "sorted": lambda x: x.topk(2, -1)[0],
     "ones": lambda x: torch.eye(x.shape[2]) @ x,
     "distances": lambda x: torch.cdist(x, x + 1),
-    "sampled": lambda x: F.grid_sample(x, F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, False), align_corners=False),
-    "corners sampled": lambda x: F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, True),
+    "sampled": lambda x: F.grid_sample(
+        x,
+        F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, False),
+        align_corners=False,
+    ),
+    "corners sampled": lambda x: F.affine_grid(
+        TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, True
+    ),
     "windows": lambda x: F.unfold(x, 3, padding=1, stride=2),
     "windows that fit": lambda x: F.unfold(x, 3),
     "windows added up": lambda x: F.fold(F.unfold(x, 2), x.shape[2:], 2),
@@ -66,7 +77,10 @@ SIZES = ({0: Dim("batch", min=2), 2: Dim("height", min=4), 3: Dim("width", min=4
 def test_sizes_of_sizes(name) -> None:
     module = Of(PROGRAMS[name])
     program = export(module, (torch.ones(2, 3, 8, 8),), dynamic_shapes=SIZES)
-    lowered, state = stablehlo(program), {name: value.jax() for name, value in program.constants.items()}
+    lowered, state = (
+        stablehlo(program),
+        {name: value.jax() for name, value in program.constants.items()},
+    )
     for size in ((4, 3, 16, 10), (2, 3, 5, 7)):
         x = torch.arange(float(torch.Size(size).numel())).reshape(size).cos()
         wanted = module(x)
@@ -76,13 +90,19 @@ def test_sizes_of_sizes(name) -> None:
 
 
 def test_windows_of_a_size_that_varies() -> None:
-    program = export(Of(lambda x: x.unfold(1, 3, 1)), (torch.ones(2, 8),), dynamic_shapes=({1: Dim("length")},))
+    program = export(
+        Of(lambda x: x.unfold(1, 3, 1)), (torch.ones(2, 8),), dynamic_shapes=({1: Dim("length")},)
+    )
     x = torch.randn(2, 5)
     torch.testing.assert_close(program.module()(x), x.unfold(1, 3, 1))
 
 
 def test_the_last_nan_is_the_largest() -> None:
-    program = export(Of(lambda x: F.adaptive_max_pool2d(x, (1, 2), return_indices=True)), (torch.ones(2, 1, 8, 8),), dynamic_shapes=SIZES)
+    program = export(
+        Of(lambda x: F.adaptive_max_pool2d(x, (1, 2), return_indices=True)),
+        (torch.ones(2, 1, 8, 8),),
+        dynamic_shapes=SIZES,
+    )
     x = torch.zeros(2, 1, 4, 6)
     x[0, 0, 1, 1] = x[0, 0, 2, 1] = x[1, 0, 3, 5] = torch.nan
     found, _ = stablehlo(program).call({}, x.jax())
@@ -94,7 +114,9 @@ def test_the_last_nan_is_the_largest() -> None:
 def test_gradients_of_resized_images(mode) -> None:
     def function(x):
         x = x.detach().requires_grad_()
-        return torch.autograd.grad(F.interpolate(x, scale_factor=1.5, mode=mode).square().sum(), x)[0]
+        return torch.autograd.grad(F.interpolate(x, scale_factor=1.5, mode=mode).square().sum(), x)[
+            0
+        ]
 
     x = torch.randn(2, 2, 6, 5)
     traced = make_fx(function, tracing_mode="symbolic")(torch.randn(3, 2, 8, 10))
@@ -105,7 +127,9 @@ def test_factors_that_round_are_not_assumed() -> None:
     program = Of(lambda x: F.interpolate(x, scale_factor=0.1))
     with pytest.raises(ConstraintViolation, match=r"not by 0\.1"):
         export(program, (torch.ones(2, 3, 20, 20),), dynamic_shapes=SIZES)
-    assert export(program, (torch.ones(2, 3, 20, 20),)).module()(torch.ones(2, 3, 20, 20)).shape == (2, 3, 2, 2)
+    assert export(program, (torch.ones(2, 3, 20, 20),)).module()(
+        torch.ones(2, 3, 20, 20)
+    ).shape == (2, 3, 2, 2)
 
 
 def test_how_a_convolution_is_computed_decides_nothing() -> None:

@@ -58,7 +58,11 @@ ANY = "VR[0, int_oo]"
     [
         (lambda x, y: x + y, ((5, 4), (5, 4)), ([["s18", "s7"], ["s18", "s7"]], [ANY, ANY])),
         (lambda x, y: x @ y, ((5, 4), (4, 3)), ([["s18", "s7"], ["s7", "s5"]], [ANY] * 3)),
-        (lambda x, y: torch.cat([x, y], 1), ((5, 4), (5, 3)), ([["s18", "s7"], ["s18", "s5"]], [ANY] * 3)),
+        (
+            lambda x, y: torch.cat([x, y], 1),
+            ((5, 4), (5, 3)),
+            ([["s18", "s7"], ["s18", "s5"]], [ANY] * 3),
+        ),
         (lambda x, y: x[1:] + y, ((5,), (4,)), ([["s35 + 1"], ["s35"]], [ANY])),
         (lambda x: x if x.shape[0] > 4 else -x, ((5,),), ([["s18"]], ["VR[5, int_oo]"])),
         (lambda x: x if 2 * x.shape[0] + 1 <= 16 else -x, ((5,),), ([["s18"]], ["VR[0, 7]"])),
@@ -85,15 +89,29 @@ def test_sizes_that_must_be_numbers() -> None:
         (lambda x: x.view(-1, 4), ((8, 3),), ((4, 5),), ((6, 3),)),
         (lambda x: torch.add(*x.chunk(2)), ((6, 2),), ((8, 2),), ((5, 2),)),
         (lambda x: x[: x.shape[0] // 2] + x[x.shape[0] // 2 :], ((6,),), ((4,),), ((5,),)),
-        (lambda x: nn.functional.pixel_unshuffle(x, 2), ((1, 2, 4, 6),), ((1, 2, 8, 4),), ((1, 2, 3, 4),)),
+        (
+            lambda x: nn.functional.pixel_unshuffle(x, 2),
+            ((1, 2, 4, 6),),
+            ((1, 2, 8, 4),),
+            ((1, 2, 3, 4),),
+        ),
         (lambda x, y: torch.cat([y, y]) + x, ((4, 3), (2, 3)), ((6, 3), (3, 3)), ((6, 3), (4, 3))),
         (lambda x, y: x[y > 0], ((5, 2), (5,)), ((3, 2), (3,)), ((3, 2), (4,))),
-        (lambda x, y: torch.einsum("bij,bjk->bik", x, y), ((2, 3, 4), (2, 4, 5)), ((3, 2, 4), (3, 4, 6)), ((3, 2, 4), (2, 4, 6))),
+        (
+            lambda x, y: torch.einsum("bij,bjk->bik", x, y),
+            ((2, 3, 4), (2, 4, 5)),
+            ((3, 2, 4), (3, 4, 6)),
+            ((3, 2, 4), (2, 4, 6)),
+        ),
     ],
 )
-def test_multiples_and_sizes_that_are_alike_are_found_out(f: Any, shapes: Any, more: Any, wrong: Any, dim: Any) -> None:
+def test_multiples_and_sizes_that_are_alike_are_found_out(
+    f: Any, shapes: Any, more: Any, wrong: Any, dim: Any
+) -> None:
     dims = tuple([tuple([dim if n > 1 else None for n in s]) for s in shapes])
-    module = export(Called(f), tuple([torch.randn(s) for s in shapes]), dynamic_shapes=(dims,)).module()
+    module = export(
+        Called(f), tuple([torch.randn(s) for s in shapes]), dynamic_shapes=(dims,)
+    ).module()
     for given in (shapes, more):
         args = tuple([torch.randn(s) for s in given])
         torch.testing.assert_close(module(*args), f(*args))
@@ -106,21 +124,48 @@ def test_multiples_and_sizes_that_are_alike_are_found_out(f: Any, shapes: Any, m
     [
         (lambda x, y: x + y, ((5, 4), (5, 4)), ({0: Dim("a")}, {0: Dim("b")}), ["b = a"], [ANY]),
         (lambda x, y: x + y, ((5, 4), (5, 4)), ({0: Dim("a")}, None), ["a = 5"], []),
-        (lambda x, y: x[1:] + y, ((5, 4), (4, 4)), ({0: Dim("a")}, {0: Dim("b")}), ["a = b + 1"], [ANY]),
-        (lambda x: x if x.shape[0] > 4 else -x, ((5,),), ({0: Dim("a")},), ["a = Dim('a', min=5)"], ["VR[5, int_oo]"]),
+        (
+            lambda x, y: x[1:] + y,
+            ((5, 4), (4, 4)),
+            ({0: Dim("a")}, {0: Dim("b")}),
+            ["a = b + 1"],
+            [ANY],
+        ),
+        (
+            lambda x: x if x.shape[0] > 4 else -x,
+            ((5,),),
+            ({0: Dim("a")},),
+            ["a = Dim('a', min=5)"],
+            ["VR[5, int_oo]"],
+        ),
         (lambda x, y: x @ y, ((5, 4), (4, 6)), ({1: Dim("k")}, {0: Dim("k2")}), ["k2 = k"], [ANY]),
-        (lambda x, y: torch.cat([y, y]) + x, ((4, 3), (2, 3)), ({0: Dim("a")}, {0: Dim("b")}), ["a = 2*b"], [ANY]),
+        (
+            lambda x, y: torch.cat([y, y]) + x,
+            ((4, 3), (2, 3)),
+            ({0: Dim("a")}, {0: Dim("b")}),
+            ["a = 2*b"],
+            [ANY],
+        ),
         (lambda x: x.reshape(x.shape[0] // 2, 2), ((6,),), ({0: Dim("a")},), ["a = 2*_a"], [ANY]),
     ],
 )
-def test_errors_suggest_how_sizes_are_declared(f: Any, shapes: Any, dims: Any, fixes: list[str], ranges: list[str]) -> None:
+def test_errors_suggest_how_sizes_are_declared(
+    f: Any, shapes: Any, dims: Any, fixes: list[str], ranges: list[str]
+) -> None:
     args = tuple([torch.randn(s) for s in shapes])
-    with pytest.raises(UserError, match=r"Constraints violated \(\w+\)!(.|\n)*Suggested fixes:") as error:
+    with pytest.raises(
+        UserError, match=r"Constraints violated \(\w+\)!(.|\n)*Suggested fixes:"
+    ) as error:
         export(Called(f), args, dynamic_shapes=(dims,))
     text = str(error.value)
-    assert [line.strip() for line in text.partition("Suggested fixes:")[2].strip().splitlines()] == fixes
+    assert [
+        line.strip() for line in text.partition("Suggested fixes:")[2].strip().splitlines()
+    ] == fixes
     refined = refine_dynamic_shapes_from_suggested_fixes(text, (dims,))
-    assert list(map(str, export(Called(f), args, dynamic_shapes=refined).range_constraints.values())) == ranges
+    assert (
+        list(map(str, export(Called(f), args, dynamic_shapes=refined).range_constraints.values()))
+        == ranges
+    )
 
 
 def test_nothing_suggested_is_an_error() -> None:
@@ -135,10 +180,15 @@ def test_tensors_tell_what_varies_of_them() -> None:
     shapes[x] = {0: batch}
     assert len(shapes) == 2
     others = {"a": y, "b": [z]}
-    assert shapes.dynamic_shapes(Sum(), (x, others)) == {"x": {0: batch}, "others": {"a": (batch, 4), "b": [None]}}
+    assert shapes.dynamic_shapes(Sum(), (x, others)) == {
+        "x": {0: batch},
+        "others": {"a": (batch, 4), "b": [None]},
+    }
     shapes[z] = {0: batch}
     program = export(Sum(), (x,), {"others": others}, dynamic_shapes=shapes)
-    assert program.module()(torch.ones(2, 4), others={"a": torch.ones(2, 4), "b": [torch.ones(2, 4)]}).shape == (2, 4)
+    assert program.module()(
+        torch.ones(2, 4), others={"a": torch.ones(2, 4), "b": [torch.ones(2, 4)]}
+    ).shape == (2, 4)
     with pytest.raises(AssertionError, match="Shapes assigned to input do not match"):
         shapes[x] = {0: Dim("other")}
     with pytest.raises(AssertionError, match="Cannot assign shape to non-tensor"):
@@ -164,7 +214,8 @@ def test_more_examples_tell_what_varies() -> None:
         more.verify(program)
     unlike = AdditionalInputs()
     unlike.add((torch.randn(7, 4), {"a": torch.randn(6, 4), "b": [torch.randn(7, 4)]}))
-    with pytest.raises(AssertionError, match="Guard failed"):  # the first example cannot tell that these may differ
+    # the first example cannot tell that these may differ
+    with pytest.raises(AssertionError, match="Guard failed"):
         export(Sum(), given(5), dynamic_shapes=unlike)
     more.add((torch.randn(5, 4), {"a": 3, "b": [2]}))
     with pytest.raises(ValueError, match="differing values"):
@@ -180,7 +231,9 @@ def test_sizes_inside_dataclasses() -> None:
     shapes = ShapesCollection()
     shapes[given.a] = shapes[given.b] = {0: batch}
     for said in ({"p": [{0: batch}, {0: batch}]}, shapes):
-        found = export(Sums(), (given,), dynamic_shapes=said).module()(Pair(torch.ones(5, 2), torch.ones(5, 2)))
+        found = export(Sums(), (given,), dynamic_shapes=said).module()(
+            Pair(torch.ones(5, 2), torch.ones(5, 2))
+        )
         assert isinstance(found, Pair)
         assert found.a.shape == (5, 2)
 
@@ -204,7 +257,9 @@ def test_numbers_made_of_sizes_keep_varying() -> None:
         "ceil": lambda x: x * math.ceil(x.shape[0] / 3),
         "floor": lambda x: x.new_zeros(math.floor(x.shape[0] * 0.5)),
         "trunc": lambda x: x.new_zeros(torch.sym_int((x.shape[0] + 1) / 4)),
-        "round": lambda x: torch.tensor([round(x.shape[0] / 2), round(x.shape[0] / 3), round(x.shape[0] / 6)]),
+        "round": lambda x: torch.tensor(
+            [round(x.shape[0] / 2), round(x.shape[0] / 3), round(x.shape[0] / 6)]
+        ),
         "bits": lambda x: x * (x.shape[0] & 6) + (x.shape[0] >> 1) + (x.shape[0] << 2),
         "permuted": lambda x: torch.randperm(x.shape[0]).sort()[0],
         "down": lambda x: torch.arange(x.shape[0] - 1, -1, -2),
@@ -214,7 +269,9 @@ def test_numbers_made_of_sizes_keep_varying() -> None:
         "up": lambda x: torch.arange(x.shape[0] // 2, x.shape[0]),
     }
     for name, f in cases.items():
-        call = export(Called(f), (torch.randn(7, 2),), dynamic_shapes=(({0: Dim("n", min=4, max=64)},),)).module()
+        call = export(
+            Called(f), (torch.randn(7, 2),), dynamic_shapes=(({0: Dim("n", min=4, max=64)},),)
+        ).module()
         for n in (5, 9, 10, 12, 15):
             found, expected = call(x := torch.randn(n, 2)), f(x)
             assert torch.equal(found, expected) and found.dtype is expected.dtype, name

@@ -1,4 +1,5 @@
-"""Fake tensors: shapes, strides, dtypes and devices without data, sizes that are symbols, and what asks for data."""
+"""Fake tensors: shapes, strides, dtypes and devices without data, sizes that are symbols, and what
+asks for data."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ from jtorch._subclasses.fake_tensor import (
     is_fake,
     unset_fake_temporarily,
 )
-from jtorch.fx.experimental.symbolic_shapes import ShapeEnv, free_symbols, guard_or_false, statically_known_true
+from jtorch.fx.experimental.symbolic_shapes import (
+    ShapeEnv,
+    free_symbols,
+    guard_or_false,
+    statically_known_true,
+)
 from jtorch.nn import functional as F
 
 
@@ -29,7 +35,12 @@ def test_metadata_is_that_of_the_real_tensor() -> None:
     mode = FakeTensorMode()
     real = torch.randn(4, 3, dtype=torch.float64).t()[1:]
     fake = mode.from_tensor(real)
-    assert (fake.shape, fake.stride(), fake.dtype, fake.device) == (real.shape, real.stride(), real.dtype, real.device)
+    assert (fake.shape, fake.stride(), fake.dtype, fake.device) == (
+        real.shape,
+        real.stride(),
+        real.dtype,
+        real.device,
+    )
     assert fake.storage_offset() == real.storage_offset() == 1
     assert mode.from_tensor(real) is fake
     assert is_fake(fake)
@@ -39,11 +50,16 @@ def test_metadata_is_that_of_the_real_tensor() -> None:
 
 def test_modules_are_made_and_run_without_data() -> None:
     with FakeTensorMode() as mode:
-        net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5))
+        net = nn.Sequential(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5)
+        )
         out = net(torch.randn(2, 3, 8, 8))
         out.sum().backward()
     assert out.shape == (2, 5)
-    assert all(isinstance(p, nn.Parameter) and isinstance(p.grad, FakeTensor) and p.grad.shape == p.shape for p in net.parameters())
+    assert all(
+        isinstance(p, nn.Parameter) and isinstance(p.grad, FakeTensor) and p.grad.shape == p.shape
+        for p in net.parameters()
+    )
     assert isinstance(copy.deepcopy(net)[0].weight, nn.Parameter)
     assert detect_fake_mode([out]) is mode
     assert active_fake_mode() is None
@@ -128,7 +144,12 @@ def test_views_share_memory() -> None:
     assert fake_row.untyped_storage()._cdata == place
     with mode:
         assert x[1]._base is x
-        assert [t.untyped_storage()._cdata == place for t in (x[1], x.t(), x.detach(), x + 1)] == [True, True, True, False]
+        assert [t.untyped_storage()._cdata == place for t in (x[1], x.t(), x.detach(), x + 1)] == [
+            True,
+            True,
+            True,
+            False,
+        ]
         grown = torch.empty(2)
         place = grown.untyped_storage()._cdata
         grown.resize_(4)
@@ -148,9 +169,14 @@ def test_copies_of_real_tensors_may_be_fake() -> None:
 
 def test_real_tensors_are_refused_unless_allowed() -> None:
     x = FakeTensorMode().from_tensor(torch.ones(3))
-    with pytest.raises(AssertionError, match=r"Please convert all Tensors to FakeTensors first .* Found in aten.add.Tensor"):
+    with pytest.raises(
+        AssertionError,
+        match=r"Please convert all Tensors to FakeTensors first .* Found in aten.add.Tensor",
+    ):
         x + torch.ones(3)
-    assert (FakeTensorMode(allow_non_fake_inputs=True).from_tensor(torch.ones(3)) + torch.ones(3)).shape == (3,)
+    assert (
+        FakeTensorMode(allow_non_fake_inputs=True).from_tensor(torch.ones(3)) + torch.ones(3)
+    ).shape == (3,)
     with pytest.raises(AssertionError, match="Mixing fake modes"):
         x + FakeTensorMode().from_tensor(torch.ones(3))
 
@@ -178,7 +204,7 @@ def test_the_mode_can_be_left_for_a_while() -> None:
         assert isinstance(torch.ones(1), FakeTensor)
 
 
-# ---- symbols ---------------------------------------------------------------------------------------------------------------------
+# ---- symbols -------------------------------------------------------------------------------------
 
 
 def _symbolic(strict: bool = True) -> tuple[FakeTensorMode, ShapeEnv]:
@@ -201,7 +227,12 @@ CASES = {
     "conv1d": (lambda x: F.conv1d(x("b", 3, "t"), x(5, 3, 3), padding=1), "[b, 5, t]"),
     "max_pool1d": (lambda x: F.max_pool1d(x("b", 3, "t"), 2), "[b, 3, ((t - 2)//2) + 1]"),
     "batch_norm": (lambda x: F.batch_norm(x("b", 3, 4), x(3), x(3), training=True), "[b, 3, 4]"),
-    "attention": (lambda x: F.scaled_dot_product_attention(x("b", 2, "t", 4), x("b", 2, "t", 4), x("b", 2, "t", 4)), "[b, 2, t, 4]"),
+    "attention": (
+        lambda x: F.scaled_dot_product_attention(
+            x("b", 2, "t", 4), x("b", 2, "t", 4), x("b", 2, "t", 4)
+        ),
+        "[b, 2, t, 4]",
+    ),
     "embedding": (lambda x: F.embedding(x("b", "t", dtype=torch.int64), x(10, 4)), "[b, t, 4]"),
     "cross_entropy": (lambda x: F.cross_entropy(x("b", 4), x("b", dtype=torch.int64)), "[]"),
     "layer_norm": (lambda x: F.layer_norm(x("b", "t", 8), (8,)), "[b, t, 8]"),
@@ -209,10 +240,16 @@ CASES = {
     "matmul": (lambda x: x("b", "t", 4) @ x("b", 4, "t"), "[b, t, t]"),
     "flatten": (lambda x: x("b", 3, 4).flatten(1), "[b, 12]"),
     "view": (lambda x: x("b", "t", 8).view(-1, 8), "[b*t, 8]"),
-    "view of size": (lambda x: (lambda y: y.view(y.size(0), y.size(1), 2, -1))(x("b", "t", 8)), "[b, t, 2, 4]"),
+    "view of size": (
+        lambda x: (lambda y: y.view(y.size(0), y.size(1), 2, -1))(x("b", "t", 8)),
+        "[b, t, 2, 4]",
+    ),
     "cat": (lambda x: torch.cat([x("b", 4), x(1, 4), x("b", 4)]), "[2*b + 1, 4]"),
     "slice": (lambda x: x("b", "t")[1:, :-1], "[b - 1, t - 1]"),
-    "slice by size": (lambda x: (lambda y: y[: y.shape[1] // 2])(x("b", "t")), "[Min((t//2), b), t]"),
+    "slice by size": (
+        lambda x: (lambda y: y[: y.shape[1] // 2])(x("b", "t")),
+        "[Min((t//2), b), t]",
+    ),
     "chunk": (lambda x: x("b", 8).chunk(2, 1)[1], "[b, 4]"),
     "arange": (lambda x: torch.arange(x("b", "t").shape[1]) + x("b", 1), "[b, t]"),
     "zeros": (lambda x: torch.zeros(x("b", 1).shape[0] + 1, 2), "[b + 1, 2]"),
@@ -269,7 +306,16 @@ def test_sizes_compute_and_compare() -> None:
     assert env.guards == []
 
 
-@pytest.mark.parametrize("decide", [lambda b: bool(b > 3), int, lambda b: bool(b == 3), lambda b: list(range(b)), lambda b: b.__index__()])
+@pytest.mark.parametrize(
+    "decide",
+    [
+        lambda b: bool(b > 3),
+        int,
+        lambda b: bool(b == 3),
+        lambda b: list(range(b)),
+        lambda b: b.__index__(),
+    ],
+)
 def test_deciding_by_a_size_is_refused_or_noted(decide: object) -> None:
     _, strict = _symbolic()
     with pytest.raises(ConstraintViolation, match="Constraints violated"):
@@ -325,7 +371,9 @@ def test_optimisers_update_fake_parameters(kind: type[torch.optim.Optimizer]) ->
             parameter.grad = torch.ones_like(parameter)
         optimizer.step()
     averages = [s["exp_avg"] for s in optimizer.state.values() if "exp_avg" in s]
-    assert all(isinstance(a, FakeTensor) for a in averages) and len(averages) == (0 if kind is torch.optim.SGD else 4)
+    assert all(isinstance(a, FakeTensor) for a in averages) and len(averages) == (
+        0 if kind is torch.optim.SGD else 4
+    )
 
 
 def test_numbers_in_indices_are_constants() -> None:

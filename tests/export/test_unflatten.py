@@ -11,7 +11,16 @@ import pytest
 
 import jtorch as torch
 from jtorch import nn
-from jtorch.export import Dim, ExportedProgram, FlatArgsAdapter, UnflattenedModule, export, load, save, unflatten
+from jtorch.export import (
+    Dim,
+    ExportedProgram,
+    FlatArgsAdapter,
+    UnflattenedModule,
+    export,
+    load,
+    save,
+    unflatten,
+)
 from jtorch.utils._pytree import tree_leaves
 
 
@@ -31,7 +40,9 @@ class Shared(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.last = nn.Linear(3, 3)
-        self.blocks = nn.ModuleList([nn.Sequential(self.last, nn.ReLU()), nn.Sequential(self.last, nn.Tanh())])
+        self.blocks = nn.ModuleList(
+            [nn.Sequential(self.last, nn.ReLU()), nn.Sequential(self.last, nn.Tanh())]
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.blocks[0][0](x)
@@ -106,12 +117,16 @@ def _rows(*shape: int) -> Callable[[], tuple[torch.Tensor, ...]]:
     return lambda: (torch.randn(*shape),)
 
 
-MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Any, ...]], dict[str, Any], Any]] = {
-    "mlp": (lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.ReLU()), _rows(5, 4), {}, ({0: Dim("b")},)),
-    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), _rows(2, 5, 8), {}, ({0: Dim("b"), 1: Dim("l")},)),
+MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Any, ...]], dict[str, Any],
+                        Any]] = {
+    "mlp": (lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.ReLU()),
+            _rows(5, 4), {}, ({0: Dim("b")},)),
+    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), _rows(2, 5, 8), {},
+                ({0: Dim("b"), 1: Dim("l")},)),
     "tied": (Tied, lambda: (torch.tensor([[1, 2]]),), {}, None),
     "shared": (Shared, _rows(2, 3), {}, None),
-    "repeated": (Repeated, lambda: (torch.randn(4, 3), torch.ones(3)), {"flag": True, "b": torch.ones(1)}, None),
+    "repeated": (Repeated, lambda: (torch.randn(4, 3), torch.ones(3)),
+                 {"flag": True, "b": torch.ones(1)}, None),
     "foreign": (Lent, _rows(2, 3), {}, None),
     "branches": (lambda: nn.Sequential(Branch(), Branch()), _rows(2, 3), {}, None),
     "data": (lambda: nn.Sequential(Positive(), nn.ReLU()), _rows(6), {}, None),
@@ -131,7 +146,11 @@ def test_the_modules_compute_what_the_program_does(name: str, form: str) -> None
     make, given, kwargs, sizes = MODELS[name]
     net = make()
     program = export(net, given(), kwargs, dynamic_shapes=sizes)
-    program = {"traced": lambda p: p, "functional": lambda p: p.run_decompositions(), "loaded": _loaded}[form](program)
+    program = {
+        "traced": lambda p: p,
+        "functional": lambda p: p.run_decompositions(),
+        "loaded": _loaded,
+    }[form](program)
     parts = copy.deepcopy(unflatten(program))
     args = given()
     mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
@@ -164,9 +183,15 @@ def test_the_state_is_a_copy_and_tied_as_it_was() -> None:
 
 
 def test_calls_with_other_operators_are_modules_of_their_own_with_the_same_state() -> None:
-    parts = unflatten(export(Repeated(), (torch.randn(4, 3), torch.ones(3)), {"flag": True, "b": torch.ones(1)}))
+    parts = unflatten(
+        export(Repeated(), (torch.randn(4, 3), torch.ones(3)), {"flag": True, "b": torch.ones(1)})
+    )
     names = [n for n, _ in parts.named_modules()]
-    assert [n for n in names if n.endswith(("p", "@1", "@2"))] == ["parts.p", "parts.p@1", "parts.p@2"]
+    assert [n for n in names if n.endswith(("p", "@1", "@2"))] == [
+        "parts.p",
+        "parts.p@1",
+        "parts.p@2",
+    ]
     assert parts.get_parameter("parts.p@2.weight") is parts.get_parameter("parts.p.weight")
     assert parts.get_parameter("unused.bias").shape == (2,)
     assert "loose" not in parts.state_dict() and parts.get_buffer("loose").shape == (3,)
@@ -205,7 +230,14 @@ def test_what_it_is_called_with_is_checked() -> None:
         unflatten(3)  # pyright: ignore[reportArgumentType]
 
     class First(FlatArgsAdapter):
-        def adapt(self, target_spec: Any, input_spec: Any, input_args: list[Any], metadata: Any = None, obj: Any = None) -> list[Any]:
+        def adapt(
+            self,
+            target_spec: Any,
+            input_spec: Any,
+            input_args: list[Any],
+            metadata: Any = None,
+            obj: Any = None,
+        ) -> list[Any]:
             assert isinstance(obj, UnflattenedModule) and target_spec != input_spec
             return input_args[:1]
 
@@ -214,7 +246,8 @@ def test_what_it_is_called_with_is_checked() -> None:
 
 
 def test_a_copied_program_has_the_names_of_the_first() -> None:
-    program = copy.deepcopy(export(nn.Linear(3, 2), (torch.randn(4, 3),)))  # the argument is called ``input``, as a function of Python's
+    # the argument is called ``input``, as a function of Python's
+    program = copy.deepcopy(export(nn.Linear(3, 2), (torch.randn(4, 3),)))
     assert program.module()(torch.zeros(4, 3)).shape == (4, 2)
 
 

@@ -18,7 +18,9 @@ from jtorch._src.protocol.overridable import specialise
 @pytest.fixture
 def zeros(monkeypatch):
     """A factory that returns the device it was told."""
-    made = specialise(lambda *size, device=None: device, "torch.zeros_for_test", overridable=False, enter=False)
+    made = specialise(
+        lambda *size, device=None: device, "torch.zeros_for_test", overridable=False, enter=False
+    )
     devices.FACTORIES.add(made)
     yield made
     devices.FACTORIES.discard(made)
@@ -41,14 +43,31 @@ def zeros(monkeypatch):
 )
 def test_construction(args, kwargs, text, shown):
     d = device(*args, **kwargs)
-    assert str(d) == text and repr(d) == shown and device(text) == d and hash(device(text)) == hash(d) and device(d) is d
-    assert pickle.loads(pickle.dumps(d)) == d and copy.deepcopy(d) == d == copy.copy(d) and isinstance(d, device)
+    assert (
+        str(d) == text
+        and repr(d) == shown
+        and device(text) == d
+        and hash(device(text)) == hash(d)
+        and device(d) is d
+    )
+    assert (
+        pickle.loads(pickle.dumps(d)) == d
+        and copy.deepcopy(d) == d == copy.copy(d)
+        and isinstance(d, device)
+    )
 
 
 @pytest.mark.parametrize(
     ("args", "kind", "message"),
     [
-        (("foo",), RuntimeError, r"^Expected one of cpu, cuda, ipu, .* privateuseone device type at start of device string: foo$"),
+        (
+            ("foo",),
+            RuntimeError,
+            (
+                r"^Expected one of cpu, cuda, ipu, .* privateuseone device type at start of device "
+                r"string: foo$"
+            ),
+        ),
         (("CPU",), RuntimeError, "at start of device string: CPU$"),
         (("cpu:x",), RuntimeError, "^Invalid device string: 'cpu:x'$"),
         (("cuda:-1",), RuntimeError, "^Invalid device string: 'cuda:-1'$"),
@@ -58,8 +77,19 @@ def test_construction(args, kwargs, text, shown):
         (("",), RuntimeError, "^Device string must not be empty$"),
         (("cuda", -1), RuntimeError, "^Device index must not be negative$"),
         ((-1,), RuntimeError, "^Device index must not be negative$"),
-        (("cuda:0", 1), RuntimeError, r"^type \(string\) must not include an index because index was passed explicitly: cuda:0$"),
-        ((None,), TypeError, r"^device\(\) received an invalid combination of arguments - got \(NoneType\)"),
+        (
+            ("cuda:0", 1),
+            RuntimeError,
+            (
+                r"^type \(string\) must not include an index because index was passed explicitly: "
+                r"cuda:0$"
+            ),
+        ),
+        (
+            (None,),
+            TypeError,
+            r"^device\(\) received an invalid combination of arguments - got \(NoneType\)",
+        ),
         ((1.5,), TypeError, r"got \(float\)"),
         ((), TypeError, r"got \(\)"),
         (("cpu", "0"), TypeError, r"argument 'index' \(position 2\) must be int, not str"),
@@ -72,9 +102,15 @@ def test_wrong_construction(args, kind, message):
 
 
 def test_devices_are_values():
-    assert device("cuda:0") != device("cuda") and device("cpu") != "cpu" and len({device("cpu"), device("cpu"), device("meta")}) == 2
+    assert (
+        device("cuda:0") != device("cuda")
+        and device("cpu") != "cpu"
+        and len({device("cpu"), device("cpu"), device("meta")}) == 2
+    )
     assert device("cpu").index is None and device("cpu:0").index == 0
-    with pytest.raises(AttributeError, match=r"attribute 'type' of 'torch.device' objects is not writable"):
+    with pytest.raises(
+        AttributeError, match=r"attribute 'type' of 'torch.device' objects is not writable"
+    ):
         device("cpu").type = "cuda"
     with pytest.raises(TypeError, match="not an acceptable base type"):
         type("Mine", (device,), {})
@@ -83,25 +119,38 @@ def test_devices_are_values():
 def test_placement():
 
     cpu = jax.devices("cpu")[0]
-    assert devices.placement() is cpu is devices.placement("cpu") is devices.placement(device("cpu:0"))
+    assert (
+        devices.placement() is cpu is devices.placement("cpu") is devices.placement(device("cpu:0"))
+    )
     assert devices.placement("meta") == "meta" and devices.of_placement("meta") == device("meta")
     assert devices.of_placement(cpu) == device("cpu")
     mesh = jax.sharding.Mesh([cpu], ("x",))
-    assert devices.of_placement(jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())) == device("cpu")
+    assert devices.of_placement(
+        jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    ) == device("cpu")
 
 
 def test_absent_devices_say_what_is_there():
-    with pytest.raises(RuntimeError, match=r"device 'hpu' is not available: JAX found no other than .*cpu \("):
+    with pytest.raises(
+        RuntimeError, match=r"device 'hpu' is not available: JAX found no other than .*cpu \("
+    ):
         devices.placement("hpu")
     with pytest.raises(RuntimeError, match="invalid device ordinal: 'cpu:4000'"):
         devices.placement("cpu:4000")
-    with pytest.raises(TypeError, match=r"zeros\(\): argument 'device' must be torch\.device, not float"):
+    with pytest.raises(
+        TypeError, match=r"zeros\(\): argument 'device' must be torch\.device, not float"
+    ):
         devices.as_device(1.5, "zeros")
 
 
 def test_context_gives_its_device_to_factories(zeros):
     with device("meta") as d:
-        assert d is device("meta") and zeros(2) is d and zeros(2, device="cpu") == "cpu" and zeros(2, device=None) is d
+        assert (
+            d is device("meta")
+            and zeros(2) is d
+            and zeros(2, device="cpu") == "cpu"
+            and zeros(2, device=None) is d
+        )
         with device("cpu"):
             assert zeros(2) == device("cpu") == devices.get_default_device()
         with d:
@@ -187,10 +236,15 @@ def test_decorator(zeros):
     ],
 )
 def test_absent_devices_raise_what_pytorch_raises(kind, error, words, monkeypatch):
-    monkeypatch.setattr(devices, "jax_devices", lambda kind: (jax.devices("cpu")[0],) if kind == "cpu" else ())
+    monkeypatch.setattr(
+        devices, "jax_devices", lambda kind: (jax.devices("cpu")[0],) if kind == "cpu" else ()
+    )
     with pytest.raises(error) as raised:
         devices.placement(kind)
-    assert str(raised.value) == words and "JAX found no other than cpu (1)" in raised.value.__notes__[0]
+    assert (
+        str(raised.value) == words
+        and "JAX found no other than cpu (1)" in raised.value.__notes__[0]
+    )
 
 
 def test_xla_does_not_mean_the_default_device():

@@ -1,4 +1,5 @@
-"""Numbers, flags and texts of another type than a parameter's are refused, even if they are equal to what was given before."""
+"""Numbers, flags and texts of another type than a parameter's are refused, even if they are equal
+to what was given before."""
 
 # ruff: noqa: PLW0108
 # pyright: reportArgumentType=false, reportCallIssue=false
@@ -22,7 +23,8 @@ from jtorch.dispatch import PUBLIC
 F = torch.nn.functional
 X = torch.tensor([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
 
-#: Calls with one argument that is declared an int: functions, methods, views, composites, factories, and functions written in Python.
+#: Calls with one argument that is declared an int: functions, methods, views, composites,
+#: factories, and functions written in Python.
 INTS: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda v: torch.softmax(X, v),
     "sum": lambda v: X.sum(v),
@@ -75,7 +77,8 @@ class Countable:
 def test_a_flag_or_fraction_is_no_int_even_after_the_equal_int(name: str) -> None:
     call = INTS[name]
     call(1)
-    tensors = [] if name in ("max", "repeat_interleave", "tensor_split") else [torch.tensor(1.0)]  # an overload for tensors of its own
+    # an overload for tensors of its own
+    tensors = [] if name in ("max", "repeat_interleave", "tensor_split") else [torch.tensor(1.0)]
     for wrong in (True, 1.0, np.float64(1), *tensors):
         with pytest.raises(TypeError):
             call(wrong)
@@ -87,7 +90,10 @@ def test_what_python_counts_with_is_an_int(name: str) -> None:
     call = INTS[name]
     for right in (np.int64(1), torch.tensor(1), Place.ONE):
         torch.manual_seed(0)
-        expected = torch.max(X, right) if name == "max" and isinstance(right, torch.Tensor) else call(1)  # an overload for tensors
+        # an overload for tensors
+        expected = (
+            torch.max(X, right) if name == "max" and isinstance(right, torch.Tensor) else call(1)
+        )
         torch.manual_seed(0)
         assert repr(call(right)) == repr(expected)
 
@@ -102,23 +108,47 @@ def test_an_index_may_be_of_a_subclass_of_int() -> None:
 
 
 FIRST = "must be tuple of ints, but found element of type bool at pos 0"
-UNPACK = "{}(): argument '{}' failed to unpack the object at pos 2 with error \"type must be tuple of ints,but got float\""
+UNPACK = (
+    "{}(): argument '{}' failed to unpack the object at pos 2 with error \"type must be tuple of "
+    'ints,but got float"'
+)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: X.unsqueeze(True), "unsqueeze(): argument 'dim' (position 1) must be int, not bool"),
-        (lambda: torch.softmax(X, 1.0), "softmax(): argument 'dim' (position 2) must be int, not float"),
+        (
+            lambda: X.unsqueeze(True),
+            "unsqueeze(): argument 'dim' (position 1) must be int, not bool",
+        ),
+        (
+            lambda: torch.softmax(X, 1.0),
+            "softmax(): argument 'dim' (position 2) must be int, not float",
+        ),
         (lambda: X.sum(1, keepdim=1), "sum(): argument 'keepdim' must be bool, not int"),
         (lambda: torch.flip(X, (True,)), "flip(): argument 'dims' (position 2) " + FIRST),
-        (lambda: torch.flip(X, dims=(1.0,)), "flip(): argument 'dims' must be tuple of ints, not tuple"),
+        (
+            lambda: torch.flip(X, dims=(1.0,)),
+            "flip(): argument 'dims' must be tuple of ints, not tuple",
+        ),
         (lambda: X.sum((0, 1.0)), UNPACK.format("sum", "dim")),
         (lambda: torch.zeros(2, 3.0), UNPACK.format("zeros", "size")),
-        (lambda: X.clone(memory_format=1), "clone(): argument 'memory_format' must be torch.memory_format, not int"),
-        (lambda: torch.zeros(2, requires_grad=1), "zeros(): argument 'requires_grad' must be bool, not int"),
-        (lambda: F.batch_norm(X, None, None, training=1), "batch_norm(): argument 'training' (position 6) must be bool, not int"),
-        (lambda: torch.mm(X, np.ones((3, 2))), "mm(): argument 'mat2' (position 2) must be Tensor, not numpy.ndarray"),
+        (
+            lambda: X.clone(memory_format=1),
+            "clone(): argument 'memory_format' must be torch.memory_format, not int",
+        ),
+        (
+            lambda: torch.zeros(2, requires_grad=1),
+            "zeros(): argument 'requires_grad' must be bool, not int",
+        ),
+        (
+            lambda: F.batch_norm(X, None, None, training=1),
+            "batch_norm(): argument 'training' (position 6) must be bool, not int",
+        ),
+        (
+            lambda: torch.mm(X, np.ones((3, 2))),
+            "mm(): argument 'mat2' (position 2) must be Tensor, not numpy.ndarray",
+        ),
         (torch.Tensor.abs, "unbound method TensorBase.abs() needs an argument"),
         (torch.vdot, 'vdot() missing 2 required positional argument: "input", "other"'),
     ],
@@ -140,26 +170,39 @@ def test_functions_written_in_python_only_ask_whether_a_flag_is_true() -> None:
 
 
 def test_a_complex_factor_of_real_matrices_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted to type float without overflow"
+    ):
         torch.addmm(X, torch.ones(2, 1), torch.ones(1, 3), alpha=1j)
 
 
-# ---- annotations ------------------------------------------------------------------------------------------------------------------
+# ---- annotations ---------------------------------------------------------------------------------
 
-_WORDS = {"int": "int", "SymInt": "int", "bool": "bool", "str": "str", "int[]": "tuple[int, ...]", "SymInt[]": "tuple[int, ...]"}
-#: Parameters that cannot be said to be what the tables say: packed and spread sizes, and those that stand for several of them.
+_WORDS = {
+    "int": "int",
+    "SymInt": "int",
+    "bool": "bool",
+    "str": "str",
+    "int[]": "tuple[int, ...]",
+    "SymInt[]": "tuple[int, ...]",
+}
+#: Parameters that cannot be said to be what the tables say: packed and spread sizes, and those that
+#: stand for several of them.
 _OTHERWISE = frozenset(
-    """Tensor.view.size reshape.shape tensor_split.sections tensor_split.indices Tensor.new_zeros.size Tensor.new_ones.size
-    Tensor.new_empty.size Tensor.resize_.size Tensor.set_.size Tensor.set_.stride max.dim min.dim rand.size randn.size randint.low
-    randint.high randint.size normal.size Tensor.sum_to_size.size as_strided_.size as_strided_.stride layer_norm.normalized_shape
-    lstm.has_biases lstm.num_layers lstm.train lstm.bidirectional gru.has_biases gru.num_layers gru.train gru.bidirectional
-    rnn_tanh.has_biases rnn_tanh.num_layers rnn_tanh.train rnn_tanh.bidirectional rnn_relu.has_biases rnn_relu.num_layers
-    rnn_relu.train rnn_relu.bidirectional""".split()
+    """Tensor.view.size reshape.shape tensor_split.sections tensor_split.indices
+    Tensor.new_zeros.size Tensor.new_ones.size Tensor.new_empty.size Tensor.resize_.size
+    Tensor.set_.size Tensor.set_.stride max.dim min.dim rand.size randn.size randint.low
+    randint.high randint.size normal.size Tensor.sum_to_size.size as_strided_.size
+    as_strided_.stride layer_norm.normalized_shape lstm.has_biases lstm.num_layers lstm.train
+    lstm.bidirectional gru.has_biases gru.num_layers gru.train gru.bidirectional rnn_tanh.has_biases
+    rnn_tanh.num_layers rnn_tanh.train rnn_tanh.bidirectional rnn_relu.has_biases
+    rnn_relu.num_layers rnn_relu.train rnn_relu.bidirectional""".split()
 )
 
 
 def _declared() -> dict[str, tuple[str, str, str]]:
-    """Every parameter of ops and composites that holds no tensor: its function's path, its name and annotation."""
+    """Every parameter of ops and composites that holds no tensor: its function's path, its name and
+    annotation."""
     found = {}
     for op in OPS.values():
         for p in op.params:
@@ -181,10 +224,17 @@ def test_annotations_say_what_the_operator_tables_say() -> None:
         if (entry is not None and not entry.native) or "sparse" in path or key in _OTHERWISE:
             continue
         operator = f"{prefix}_{last}" if prefix in ("linalg", "fft", "special") else last
-        types = {p.type for s in signatures(operator, prefix == "Tensor", False) for p in s.parameters if p.name == name}
+        types = {
+            p.type
+            for s in signatures(operator, prefix == "Tensor", False)
+            for p in s.parameters
+            if p.name == name
+        }
         if not types or not types.issubset(_WORDS):
             continue
-        if static_of(annotation) is None or not all(_WORDS[t].split("[")[0] in annotation for t in types):
+        if static_of(annotation) is None or not all(
+            _WORDS[t].split("[")[0] in annotation for t in types
+        ):
             wrong.append(f"{key}: {annotation}, but the tables say {sorted(types)}")
     assert not wrong
 
@@ -214,6 +264,9 @@ def test_a_zero_pivot_is_no_error_of_the_old_function() -> None:
 def test_a_dtype_that_must_be_given() -> None:
     g, y = torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5])
     assert torch._softmax_backward_data(g, y, 0, torch.float64).dtype is torch.float64
-    assert torch._softmax_backward_data(g, y, 0, input_dtype=torch.float32).tolist() == [0.25, -0.25]
+    assert torch._softmax_backward_data(g, y, 0, input_dtype=torch.float32).tolist() == [
+        0.25,
+        -0.25,
+    ]
     with pytest.raises(TypeError, match="_softmax_backward_data"):
         torch._softmax_backward_data(g, y, 0, "float32")

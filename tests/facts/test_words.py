@@ -1,4 +1,5 @@
-"""Words that programs print: texts of errors, what storages and nodes show, reports of the installation."""
+"""Words that programs print: texts of errors, what storages and nodes show, reports of the
+installation."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def _leaf(*shape: int) -> Any:
     return torch.ones(*shape, requires_grad=True)
 
 
-@pytest.mark.parametrize("f", [lambda x: x * 2, lambda x: 2 * x, lambda x: x / 2, lambda x: x.clone().mul_(2)])
+@pytest.mark.parametrize(
+    "f", [lambda x: x * 2, lambda x: 2 * x, lambda x: x / 2, lambda x: x.clone().mul_(2)]
+)
 def test_products_with_numbers_are_walked_once(f: Any) -> None:
     y = f(_leaf(2)).sum()
     y.backward(retain_graph=True)
@@ -28,7 +31,16 @@ def test_products_with_numbers_are_walked_once(f: Any) -> None:
         y.backward()
 
 
-@pytest.mark.parametrize("f", [lambda x: x + 2, lambda x: x - 1, lambda x: x.fmod(2), lambda x: x.lerp(torch.zeros(2), 0.5), lambda x: -x])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + 2,
+        lambda x: x - 1,
+        lambda x: x.fmod(2),
+        lambda x: x.lerp(torch.zeros(2), 0.5),
+        lambda x: -x,
+    ],
+)
 def test_what_saves_nothing_is_walked_again(f: Any) -> None:
     x = _leaf(2)
     y = f(x).sum()
@@ -65,7 +77,10 @@ def test_requiring_gradients_of_integers() -> None:
     with pytest.raises(RuntimeError, match=r"^only Tensors of floating point and complex dtype"):
         torch.ones(2, dtype=torch.int32).requires_grad = True
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"with dtype 'float' to a tensor with grad_dtype 'Double'. The gradient must match"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"with dtype 'float' to a tensor with grad_dtype 'Double'. The gradient must match",
+    ):
         x.grad = torch.ones(2)
 
 
@@ -80,17 +95,29 @@ def test_views_made_without_gradients_are_named_first() -> None:
 
 
 def test_meta_does_not_mix() -> None:
-    with pytest.raises(RuntimeError, match=r"^Tensor on device cpu is not on the expected device meta!$"):
+    with pytest.raises(
+        RuntimeError, match=r"^Tensor on device cpu is not on the expected device meta!$"
+    ):
         torch.add(torch.ones(2, device="meta"), torch.ones(2))
-    with pytest.raises(RuntimeError, match=r"^Tensor on device meta is not on the expected device cpu!$"):
+    with pytest.raises(
+        RuntimeError, match=r"^Tensor on device meta is not on the expected device cpu!$"
+    ):
         torch.mul(torch.ones(2), torch.ones(2, device="meta"))
 
 
 def test_storages_show_their_numbers() -> None:
     t = torch.tensor([1, 2], dtype=torch.uint8)
-    assert repr(t.untyped_storage()) == " 1\n 2\n[torch.storage.UntypedStorage(device=cpu) of size 2]"
-    assert str(torch.FloatStorage([1.0])) == " 1.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 1]"
-    assert repr(torch.ones(1, device="meta").untyped_storage()) == "...\n[torch.storage.UntypedStorage(device=meta) of size 4]"
+    assert (
+        repr(t.untyped_storage()) == " 1\n 2\n[torch.storage.UntypedStorage(device=cpu) of size 2]"
+    )
+    assert (
+        str(torch.FloatStorage([1.0]))
+        == " 1.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 1]"
+    )
+    assert (
+        repr(torch.ones(1, device="meta").untyped_storage())
+        == "...\n[torch.storage.UntypedStorage(device=meta) of size 4]"
+    )
 
 
 def test_types_and_devices_that_are_none() -> None:
@@ -98,11 +125,16 @@ def test_types_and_devices_that_are_none() -> None:
         torch.iinfo(torch.float32)
     with pytest.raises(TypeError, match=r"to handle 'torch.finfo'"):
         torch.finfo(torch.int32)
-    with pytest.raises(TypeError, match=r"argument 'type2' \(position 2\) must be torch.dtype, not int"):
+    with pytest.raises(
+        TypeError, match=r"argument 'type2' \(position 2\) must be torch.dtype, not int"
+    ):
         torch.promote_types(torch.int32, 1)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="Invalid device string: 'float99'"):
         torch.ones(2).to("float99")
-    for name, words in (("foo", "Expected one of cpu"), ("vulkan", "unsupported autocast device_type 'vulkan'")):
+    for name, words in (
+        ("foo", "Expected one of cpu"),
+        ("vulkan", "unsupported autocast device_type 'vulkan'"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             torch.autocast(name)
 
@@ -114,7 +146,9 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.get_float32_matmul_precision() == before
     monkeypatch.setattr(settings, "_threads", {"intra": 0, "inter": 0})
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert torch.get_num_threads() == 3 and "OMP_NUM_THREADS : 3" in torch.__config__.parallel_info()
+    assert (
+        torch.get_num_threads() == 3 and "OMP_NUM_THREADS : 3" in torch.__config__.parallel_info()
+    )
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
     assert torch.get_num_threads() >= 1 and torch.__config__._cxx_flags() == ""
 
@@ -133,26 +167,43 @@ def test_annotations() -> None:
     def f(a: float, x: torch.Tensor, y: torch.Tensor) -> None: ...
 
     f.__annotations__ = {"a": float, "x": torch.Tensor, "y": torch.Tensor, "return": None}
-    assert torch.library.infer_schema(f, mutates_args={"y"}) == "(float a, Tensor x, Tensor(a2!) y) -> ()"
+    assert (
+        torch.library.infer_schema(f, mutates_args={"y"})
+        == "(float a, Tensor x, Tensor(a2!) y) -> ()"
+    )
 
 
 def test_layers_of_other_types() -> None:
     x = torch.ones(2, 2, dtype=torch.float64)
-    with pytest.raises(RuntimeError, match=r"^mat1 and mat2 must have the same dtype, but got Double and Float"):
+    with pytest.raises(
+        RuntimeError, match=r"^mat1 and mat2 must have the same dtype, but got Double and Float"
+    ):
         torch.nn.Linear(2, 2)(x)
-    with pytest.raises(RuntimeError, match=r"^self and mat2 must have the same dtype, but got Float and Double"):
+    with pytest.raises(
+        RuntimeError, match=r"^self and mat2 must have the same dtype, but got Float and Double"
+    ):
         F.linear(x, x, torch.ones(2))
-    with pytest.raises(RuntimeError, match=r"^expected m1 and m2 to have the same dtype, but got: double != float"):
+    with pytest.raises(
+        RuntimeError, match=r"^expected m1 and m2 to have the same dtype, but got: double != float"
+    ):
         torch.nn.Linear(2, 2, bias=False)(x)
-    with pytest.raises(RuntimeError, match=r"^mat1 and mat2 must have the same dtype, but got Double and Float"):
+    with pytest.raises(
+        RuntimeError, match=r"^mat1 and mat2 must have the same dtype, but got Double and Float"
+    ):
         torch.nn.RNNCell(2, 2)(x)
-    with pytest.raises(RuntimeError, match=r"^Input type \(double\) and bias type \(float\) should be the same"):
+    with pytest.raises(
+        RuntimeError, match=r"^Input type \(double\) and bias type \(float\) should be the same"
+    ):
         torch.nn.Conv1d(2, 2, 1)(x[None])
     with pytest.raises(RuntimeError, match=r"^expected scalar type Double but found Float"):
         F.conv1d(x[None], torch.ones(2, 2, 1))
     with pytest.raises(RuntimeError, match=r"^expected scalar type Double but found Float"):
         F.conv_transpose1d(x[None], torch.ones(2, 2, 1), torch.ones(2))
-    for layer, given in ((torch.nn.LayerNorm(2), x), (torch.nn.BatchNorm1d(2), x), (torch.nn.GroupNorm(1, 2), x)):
+    for layer, given in (
+        (torch.nn.LayerNorm(2), x),
+        (torch.nn.BatchNorm1d(2), x),
+        (torch.nn.GroupNorm(1, 2), x),
+    ):
         with pytest.raises(RuntimeError, match="all inputs must share same datatype"):
             layer(given)
         with pytest.raises(RuntimeError, match="expect parameter to have scalar type of Float"):
@@ -160,8 +211,14 @@ def test_layers_of_other_types() -> None:
 
 
 def test_sizes_are_compared_from_the_last_on() -> None:
-    for call in (lambda: torch.ones(4, 4).expand(2, 3), lambda: torch.zeros(2, 3).__setitem__(slice(None), torch.ones(4, 4))):
-        with pytest.raises(RuntimeError, match=r"tensor \(3\) must match the existing size \(4\) at non-singleton dimension 1"):
+    for call in (
+        lambda: torch.ones(4, 4).expand(2, 3),
+        lambda: torch.zeros(2, 3).__setitem__(slice(None), torch.ones(4, 4)),
+    ):
+        with pytest.raises(
+            RuntimeError,
+            match=r"tensor \(3\) must match the existing size \(4\) at non-singleton dimension 1",
+        ):
             call()
     with pytest.raises(RuntimeError, match="isn't allowed in a leading, non-existing dimension 1"):
         torch.ones(2).expand(-1, -1, 2)

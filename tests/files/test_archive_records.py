@@ -24,7 +24,13 @@ def test_records_come_back(tmp_path: Path, where: str) -> None:
         assert archive.get_all_written_records() == ["a", "c/d"]
         assert archive.archive_name() == ("some" if where == "path" else "archive")
     with serialization._open_zipfile_reader(file) as archive:
-        assert archive.get_all_records() == ["a", "c/d", "byteorder", "version", ".data/serialization_id"]
+        assert archive.get_all_records() == [
+            "a",
+            "c/d",
+            "byteorder",
+            "version",
+            ".data/serialization_id",
+        ]
         assert archive.get_record("a") == b"123" and archive.get_record("c/d") == b"four"
         assert archive.has_record("version") and not archive.has_record("b")
         assert archive.get_record_size("c/d") == 4 and archive.get_record_offset("a") % 64 == 0
@@ -64,13 +70,24 @@ class _Part:
 def _file(obj: Any, numel: int = 4) -> io.BytesIO:
     """A file of 2017: ``obj`` with parts of one storage of the numbers 0, 1, 2, ..."""
     file = io.BytesIO()
-    for part in (serialization.MAGIC_NUMBER, serialization.PROTOCOL_VERSION, {"little_endian": True}):
+    for part in (
+        serialization.MAGIC_NUMBER,
+        serialization.PROTOCOL_VERSION,
+        {"little_endian": True},
+    ):
         pickle.dump(part, file, protocol=2)
 
     class Pickler(pickle._Pickler):  # type: ignore[name-defined]
         def persistent_id(self, x: Any) -> Any:
             if isinstance(x, _Part):
-                return "storage", torch.FloatStorage, "whole", "cpu", numel, (x.key, x.first, x.count)
+                return (
+                    "storage",
+                    torch.FloatStorage,
+                    "whole",
+                    "cpu",
+                    numel,
+                    (x.key, x.first, x.count),
+                )
             return None
 
         def save_global(self, x: Any, name: Any = None) -> None:
@@ -86,7 +103,9 @@ def _file(obj: Any, numel: int = 4) -> io.BytesIO:
 
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_parts_of_storages_share_its_memory(weights_only: bool) -> None:
-    a, b, again = torch.load(_file([_Part("x", 0, 2), _Part("y", 1, 3), _Part("x", 0, 2)]), weights_only=weights_only)
+    a, b, again = torch.load(
+        _file([_Part("x", 0, 2), _Part("y", 1, 3), _Part("x", 0, 2)]), weights_only=weights_only
+    )
     assert a.tolist() == [0, 1] and b.tolist() == [1, 2, 3] and again is a
     b[0] = 7.0
     assert a.tolist() == [0, 7]

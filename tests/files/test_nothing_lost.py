@@ -1,4 +1,5 @@
-"""Bad input loses nothing: a call that raises leaves tensors, optimizers and modules as they were."""
+"""Bad input loses nothing: a call that raises leaves tensors, optimizers and modules as they
+were."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "scatter_": lambda t: t.scatter_(1, _ONE, 1.0),
     "scatter_add_": lambda t: t.scatter_add_(1, _ONE, torch.ones(1, 1)),
     "masked_fill_": lambda t: t.masked_fill_(torch.ones(5, dtype=torch.bool), 1.0),
-    "masked_scatter_": lambda t: t.masked_scatter_(torch.ones(2, 3, dtype=torch.bool), torch.ones(2)),
+    "masked_scatter_": lambda t: t.masked_scatter_(
+        torch.ones(2, 3, dtype=torch.bool), torch.ones(2)
+    ),
     "put_": lambda t: t.put_(torch.tensor([77]), torch.ones(1)),
     "uniform_": lambda t: t.uniform_(2, 1),
     "normal_": lambda t: t.normal_(0, -1),
@@ -38,7 +41,9 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "resize_ to less than nothing": lambda t: t.resize_(-1, 2),
     "resize_ to more than there is": lambda t: t.resize_(1 << 62, 4),
     "set_ of another dtype": lambda t: t.set_(torch.ones(2, dtype=torch.int64)),
-    "set_ to a size that is none": lambda t: t.set_(torch.ones(2).untyped_storage(), 0, (-3,), (1,)),
+    "set_ to a size that is none": lambda t: t.set_(
+        torch.ones(2).untyped_storage(), 0, (-3,), (1,)
+    ),
     "as_strided_": lambda t: t.as_strided_((9, 9), (9, 1)),
     "squeeze_": lambda t: t.squeeze_(5),
     "unsqueeze_": lambda t: t.unsqueeze_(9),
@@ -54,7 +59,9 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "gather, out": lambda t: torch.gather(torch.ones(2, 3), 1, _ONE, out=t),
     "solve, out": lambda t: torch.linalg.solve(torch.zeros(2, 2), torch.ones(2, 3), out=t),
     "cholesky, out": lambda t: torch.linalg.cholesky(-torch.eye(3), out=t),
-    "index_select, out": lambda t: torch.index_select(torch.ones(2, 3), 0, torch.tensor([5]), out=t),
+    "index_select, out": lambda t: torch.index_select(
+        torch.ones(2, 3), 0, torch.tensor([5]), out=t
+    ),
     "add with a history, out": lambda t: torch.add(torch.ones(2, 3, requires_grad=True), 1, out=t),
     "sum, out": lambda t: torch.sum(torch.ones(2, 3), 7, out=t),
     "arange, out": lambda t: torch.arange(0, 5, -1, out=t),
@@ -62,7 +69,15 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 
 
 def _state(t: Any) -> tuple[Any, ...]:
-    return tuple(t.shape), tuple(t.stride()), t.storage_offset(), t.dtype, t.requires_grad, t.untyped_storage().nbytes(), t._version
+    return (
+        tuple(t.shape),
+        tuple(t.stride()),
+        t.storage_offset(),
+        t.dtype,
+        t.requires_grad,
+        t.untyped_storage().nbytes(),
+        t._version,
+    )
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
@@ -79,8 +94,10 @@ def test_tensors_stay_as_they_were(change: Callable[[Any], Any]) -> None:
 
 
 INTEGERS = {
-    "add_": lambda t: t.add_(1.5), "div_": lambda t: t.div_(2), "sqrt_": lambda t: t.sqrt_(), "floor_divide_": lambda t: t.floor_divide_(0),
-    "remainder_": lambda t: t.remainder_(torch.zeros(3, dtype=torch.int64)), "pow_": lambda t: t.pow_(-1), "normal_": lambda t: t.normal_(),
+    "add_": lambda t: t.add_(1.5), "div_": lambda t: t.div_(2), "sqrt_": lambda t: t.sqrt_(),
+    "floor_divide_": lambda t: t.floor_divide_(0),
+    "remainder_": lambda t: t.remainder_(torch.zeros(3, dtype=torch.int64)),
+    "pow_": lambda t: t.pow_(-1), "normal_": lambda t: t.normal_(),
 }  # fmt: skip
 
 
@@ -104,7 +121,9 @@ def test_a_module_takes_what_fits_and_says_what_does_not() -> None:
     given |= {"1.weight": torch.ones(7, 7), "2.bias": torch.ones(9)}
     with pytest.raises(RuntimeError) as caught:
         model.load_state_dict(given)
-    assert "size mismatch for 1.weight" in str(caught.value) and "size mismatch for 2.bias" in str(caught.value)
+    assert "size mismatch for 1.weight" in str(caught.value) and "size mismatch for 2.bias" in str(
+        caught.value
+    )
     assert {name: p.sum().item() for name, p in model.state_dict().items()} == {
         "0.weight": 6, "0.bias": 3, "1.weight": 0, "1.bias": 4, "2.weight": 8, "2.bias": 0,
     }  # fmt: skip

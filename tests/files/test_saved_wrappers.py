@@ -1,4 +1,5 @@
-"""Wrapper subclasses of an author: saved, pickled, loaded, assigned to parameters and moved with their module, as in PyTorch."""
+"""Wrapper subclasses of an author: saved, pickled, loaded, assigned to parameters and moved with
+their module, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -43,7 +44,11 @@ class Scaled(torch.Tensor):
             return return_and_correct_aliasing(func, args, kwargs, made)
         if func is aten._to_copy.default:
             dtype, device = kwargs.get("dtype"), kwargs.get("device")
-            made = cls(args[0].q.to(device=device), args[0].scale.to(device=device, dtype=dtype), args[0].note)
+            made = cls(
+                args[0].q.to(device=device),
+                args[0].scale.to(device=device, dtype=dtype),
+                args[0].note,
+            )
             return return_and_correct_aliasing(func, args, kwargs, made)
         if func is aten.copy_.default:
             args[0].q.copy_(args[1].q)
@@ -72,7 +77,12 @@ def round_trip(x, **options):
 
 def check(x):
     assert type(x) is Scaled
-    assert (x.q.tolist(), x.scale.item(), x.note, x.dtype) == ([[1, 2], [3, 4]], 0.5, "mine", torch.float32)
+    assert (x.q.tolist(), x.scale.item(), x.note, x.dtype) == (
+        [[1, 2], [3, 4]],
+        0.5,
+        "mine",
+        torch.float32,
+    )
 
 
 def test_pickle_and_save_keep_class_and_parts():
@@ -121,7 +131,13 @@ class _Built:
 
     def __reduce__(self):
         shape = (2,), (1,), 0, torch.strided
-        return torch._utils._rebuild_wrapper_subclass, (self.kind, torch.float32, *shape, torch.device("cpu"), False)
+        return torch._utils._rebuild_wrapper_subclass, (
+            self.kind,
+            torch.float32,
+            *shape,
+            torch.device("cpu"),
+            False,
+        )
 
 
 class Other(torch.Tensor):
@@ -135,7 +151,8 @@ def test_files_cannot_name_other_classes(kind):
 
 
 class Restoring(Scaled):
-    """Goes on with the state that it was saved with, as libraries' wrappers do for parts of their own that older files lack."""
+    """Goes on with the state that it was saved with, as libraries' wrappers do for parts of their
+    own that older files lack."""
 
     def __setstate__(self, state):
         torch._utils._set_obj_state(self, state)
@@ -147,7 +164,11 @@ def test_a_class_may_put_its_state_itself():
     with torch.serialization.safe_globals([Restoring]):
         found = [round_trip(made), pickle.loads(pickle.dumps(made))]
     for each in found:
-        assert (each.note, each.q.tolist(), each.scale.item()) == ("none restored", [[1, 2], [3, 4]], 0.5)
+        assert (each.note, each.q.tolist(), each.scale.item()) == (
+            "none restored",
+            [[1, 2], [3, 4]],
+            0.5,
+        )
 
 
 @pytest.mark.parametrize("where", ["cpu", "meta"])

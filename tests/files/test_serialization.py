@@ -93,7 +93,10 @@ class Harmless:
 
 
 def test_refusals() -> None:
-    with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL .*Harmless was not an allowed global by default"):
+    with pytest.raises(
+        pickle.UnpicklingError,
+        match=r"Unsupported global: GLOBAL .*Harmless was not an allowed global by default",
+    ):
         round_trip(Harmless())
     before = list(serialization.get_safe_globals())
     with serialization.safe_globals([Harmless]):
@@ -107,11 +110,19 @@ def test_refusals() -> None:
             return os.system, ("echo never",)
 
     for options in ({}, {"weights_only": True}):
-        with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL (posix|nt)\.system whose module (posix|nt) is blocked"):
+        with pytest.raises(
+            pickle.UnpicklingError,
+            match=r"GLOBAL (posix|nt)\.system whose module (posix|nt) is blocked",
+        ):
             round_trip(Evil(), **options)
-    with serialization.safe_globals([os.system]), pytest.raises(pickle.UnpicklingError, match="is blocked"):
+    with (
+        serialization.safe_globals([os.system]),
+        pytest.raises(pickle.UnpicklingError, match="is blocked"),
+    ):
         round_trip(Evil())
-    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+    with pytest.raises(
+        RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"
+    ):
         round_trip(1, weights_only=True, pickle_module=pickle)
 
 
@@ -133,7 +144,17 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         round_trip(Harmless())
 
 
-@pytest.mark.parametrize("place", [None, "cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, _: storage, lambda _, __: None])
+@pytest.mark.parametrize(
+    "place",
+    [
+        None,
+        "cpu",
+        torch.device("cpu"),
+        {"cuda:0": "cpu"},
+        lambda storage, _: storage,
+        lambda _, __: None,
+    ],
+)
 def test_places(place: Any) -> None:
     assert round_trip(torch.ones(2), map_location=place).tolist() == [1.0, 1.0]
 
@@ -171,11 +192,15 @@ def test_files_are_replaced_at_once(tmp_path: Path) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"Parent directory .*missing does not exist\."):
         torch.save(1, tmp_path / "missing" / "x.pt")
-    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object"):
+    with pytest.raises(
+        AttributeError, match="expected 'f' to be string, path, or a file-like object"
+    ):
         torch.save(1, 3)
     with pytest.raises(FileNotFoundError):
         torch.load(tmp_path / "none.pt")
-    with pytest.raises(AttributeError, match="You can only torch\\.load from a file that is seekable"):
+    with pytest.raises(
+        AttributeError, match="You can only torch\\.load from a file that is seekable"
+    ):
         torch.load(3)
 
 
@@ -226,7 +251,9 @@ class Held(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner: Any) -> Any:
-        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad)
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad
+        )
         made.inner = inner
         return made
 
@@ -240,7 +267,12 @@ def test_a_wrapper_is_its_attributes() -> None:
     torch.save({"w": Held(torch.tensor([1.0, 2.0]))}, file)
     file.seek(0)
     again = torch.load(file, weights_only=False)["w"]
-    assert type(again) is Held and again.shape == (2,) and again.inner.tolist() == [1.0, 2.0] and (again + 1).tolist() == [2.0, 3.0]
+    assert (
+        type(again) is Held
+        and again.shape == (2,)
+        and again.inner.tolist() == [1.0, 2.0]
+        and (again + 1).tolist() == [2.0, 3.0]
+    )
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -285,7 +317,9 @@ def test_save_and_load_stand_in_the_namespace_from_the_start() -> None:
         "print(callable(names['save']), callable(names['load']), first)\n"
         "print(jtorch.serialization.load is names['load'], names['load'].__module__)"
     )
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
+    ).stdout
     assert out.split() == ["True", "True", "False", "True", "jtorch.serialization"]
 
 
@@ -332,7 +366,12 @@ def test_the_state_of_subclasses_is_what_they_say_and_their_slots(way: Any) -> N
     x = Slotted(torch.ones(2))
     x.note = "here"
     y = way(x)
-    assert (type(y), y.device.type, y.inner.tolist(), y.note) == (Slotted, "meta", [1.0, 1.0], "here")
+    assert (type(y), y.device.type, y.inner.tolist(), y.note) == (
+        Slotted,
+        "meta",
+        [1.0, 1.0],
+        "here",
+    )
     s = torch.ones(2).as_subclass(Speaking)
     s.note = "there"
     t = way(s)
@@ -342,7 +381,9 @@ def test_the_state_of_subclasses_is_what_they_say_and_their_slots(way: Any) -> N
 
 
 def test_tensors_without_data_are_copied_by_clone() -> None:
-    with pytest.raises(RuntimeError, match=r"only works for subclass types that implement clone\(\)"):
+    with pytest.raises(
+        RuntimeError, match=r"only works for subclass types that implement clone\(\)"
+    ):
         copy.deepcopy(Slotted(torch.ones(2)))
 
     class Cloning(Slotted):

@@ -1,4 +1,5 @@
-"""``torch.utils.serialization.config``: what ``torch.save`` and ``torch.load`` do where a call does not say it."""
+"""``torch.utils.serialization.config``: what ``torch.save`` and ``torch.load`` do where a call does
+not say it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ def _starts(path: Path) -> dict[str, int]:
         infos = file.infolist()
     found = {}
     for i in infos:
-        name, extra = (int.from_bytes(data[i.header_offset + k : i.header_offset + k + 2], "little") for k in (26, 28))
+        name, extra = (
+            int.from_bytes(data[i.header_offset + k : i.header_offset + k + 2], "little")
+            for k in (26, 28)
+        )
         found[i.filename.split("/", 1)[1]] = i.header_offset + 30 + name + extra
     return found
 
@@ -45,7 +49,10 @@ def test_impossible_alignments_leave_the_file(tmp_path: Path, alignment: Any) ->
     path = tmp_path / "a.pt"
     torch.save(torch.ones(3), path)
     before = path.read_bytes()
-    with config.patch("save.storage_alignment", alignment), pytest.raises(ValueError, match="storage_alignment must be"):
+    with (
+        config.patch("save.storage_alignment", alignment),
+        pytest.raises(ValueError, match="storage_alignment must be"),
+    ):
         torch.save(torch.zeros(3), path)
     assert path.read_bytes() == before
 
@@ -82,9 +89,15 @@ def test_other_names_are_refused() -> None:
         lambda: setattr(config.save, "alignment", 1),
         lambda: config.patch("load.map", True).__enter__(),
     ):
-        with pytest.raises(AttributeError, match=r"torch.utils.serialization.config.(load.map|save.alignment) does not exist"):
+        with pytest.raises(
+            AttributeError,
+            match=r"torch.utils.serialization.config.(load.map|save.alignment) does not exist",
+        ):
             wrong()
-    with pytest.raises(AttributeError, match=r"save\.x"), config.patch({"load.mmap": True, "save.x": 1}):
+    with (
+        pytest.raises(AttributeError, match=r"save\.x"),
+        config.patch({"load.mmap": True, "save.x": 1}),
+    ):
         pass
     assert config.load.mmap is False
 

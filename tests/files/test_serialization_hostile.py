@@ -1,4 +1,5 @@
-"""Files that were damaged or made to do harm: ``load`` refuses them with a clear error, runs nothing, and comes to an end."""
+"""Files that were damaged or made to do harm: ``load`` refuses them with a clear error, runs
+nothing, and comes to an end."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from tools.campaigns._mutants import bombs_of_archives, bombs_of_pickles, kinds, named, saved, with_pickle
+from tools.campaigns._mutants import (
+    bombs_of_archives,
+    bombs_of_pickles,
+    kinds,
+    named,
+    saved,
+    with_pickle,
+)
 from tools.campaigns.checkpoints import CLEAR, FORBIDDEN
 
 _watched = False
@@ -28,7 +36,8 @@ _events: list[str] = []
 
 
 def _watch(event: str, args: tuple[Any, ...]) -> None:
-    own = event in ("compile", "exec") and "<jtorch kernel>" in str(args)  # code that the engine makes of kernels
+    # code that the engine makes of kernels
+    own = event in ("compile", "exec") and "<jtorch kernel>" in str(args)
     if _watched and event.startswith(FORBIDDEN) and not own:
         _events.append(f"{event} {str(args)[:200]}")
 
@@ -67,7 +76,8 @@ def _warm() -> None:
     for options in ({}, {"_use_new_zipfile_serialization": False}):
         torch.load(io.BytesIO(saved(**options)))["view"].sum().item()
     torch.load(io.BytesIO(saved(torch.eye(2).to_sparse())))
-    # What mutations make of it is the same with other arguments, for which public functions are made when they are first called.
+    # What mutations make of it is the same with other arguments, for which public functions are
+    # made when they are first called.
     torch.empty_strided((2,), (1,), device="meta").expand(3, 2).requires_grad_()
     with pytest.raises(pickle.UnpicklingError):
         torch.load(io.BytesIO(with_pickle(saved(), b"\x80\x02cnone\nnone\n.")))
@@ -80,7 +90,8 @@ def test_mutated_files(kind: str) -> None:
     make = kinds()[kind]
     outcomes: collections.Counter[str] = collections.Counter()
     longest = 0.0
-    also = (NotImplementedError, ValueError) if kind == "entries" else (NotImplementedError,)  # PyTorch's for a byte order that is none
+    # PyTorch's for a byte order that is none
+    also = (NotImplementedError, ValueError) if kind == "entries" else (NotImplementedError,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(600 if kind in ("entries", "opcodes") else 3000):
@@ -122,7 +133,11 @@ def test_pickles_made_to_do_harm(form: str) -> None:
         pickle.load(start)
     loaded, wordless = set(), set()
     for name, pickled in bombs_of_pickles(deep=1000, long=300).items():
-        data = with_pickle(archive, pickled) if form == "zip" else legacy[: start.tell()] + pickled + legacy[-200:]
+        data = (
+            with_pickle(archive, pickled)
+            if form == "zip"
+            else legacy[: start.tell()] + pickled + legacy[-200:]
+        )
         with _guarded(20), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -158,7 +173,10 @@ _WORDS = {
 def test_deflated_files_are_read() -> None:
     archive = saved({"a": torch.zeros(100_000), "b": torch.arange(9)})
     made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(archive)) as old,
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for name in old.namelist():
             new.writestr(name, old.read(name))
     made.seek(0)
@@ -168,22 +186,45 @@ def test_deflated_files_are_read() -> None:
 
 def test_tensors_whose_elements_lie_on_each_other() -> None:
     wide = torch.arange(6.0).reshape(2, 3, 1).expand(2, 3, 500)
-    found = torch.load(io.BytesIO(saved([wide, torch.arange(1000.0).unfold(0, 10, 1), torch.zeros(1).expand(1 << 20)])))
-    assert found[0].tolist() == wide.tolist() and found[1][7].tolist() == list(range(7, 17)) and found[2].shape == (1 << 20,)
-    for size, stride in (((1 << 40,), (0,)), ((1 << 31, 1 << 31), (0, 0)), ((30_000, 30_000), (1, 1)), ((3, 1 << 30), (1, 0))):
-        storage = torch.serialization.LoadedStorage(np.zeros(240_000, np.uint8), torch.float32, "cpu")
-        with _guarded(20), pytest.raises(NotImplementedError, match="elements on a storage of 60000"):
+    found = torch.load(
+        io.BytesIO(
+            saved([wide, torch.arange(1000.0).unfold(0, 10, 1), torch.zeros(1).expand(1 << 20)])
+        )
+    )
+    assert (
+        found[0].tolist() == wide.tolist()
+        and found[1][7].tolist() == list(range(7, 17))
+        and found[2].shape == (1 << 20,)
+    )
+    for size, stride in (
+        ((1 << 40,), (0,)),
+        ((1 << 31, 1 << 31), (0, 0)),
+        ((30_000, 30_000), (1, 1)),
+        ((3, 1 << 30), (1, 0)),
+    ):
+        storage = torch.serialization.LoadedStorage(
+            np.zeros(240_000, np.uint8), torch.float32, "cpu"
+        )
+        with (
+            _guarded(20),
+            pytest.raises(NotImplementedError, match="elements on a storage of 60000"),
+        ):
             torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, None)
 
 
 def test_tuples_as_keys_and_shared_lists_are_read() -> None:
     shared = list(range(1000))
     keys = {(i, (i,)) for i in range(1000)}
-    obj = {(1, ("a", 2.5)): [shared] * 1000, torch.Size([2]): keys, "bytes": b"\xff\0", "array": bytearray(b"\xff")}
+    obj = {
+        (1, ("a", 2.5)): [shared] * 1000,
+        torch.Size([2]): keys,
+        "bytes": b"\xff\0",
+        "array": bytearray(b"\xff"),
+    }
     assert torch.load(io.BytesIO(saved(obj))) == obj
 
 
-# ---- by hand ---------------------------------------------------------------------------------------------------------------------
+# ---- by hand -------------------------------------------------------------------------------------
 
 
 def _refused(pickled: bytes, match: str) -> None:
@@ -192,7 +233,15 @@ def _refused(pickled: bytes, match: str) -> None:
         torch.load(file)
 
 
-_FUNCTIONS = ["os.system", "builtins.eval", "builtins.getattr", "torch.load", "torch.hub.load", "posix.system", "sys.exit"]
+_FUNCTIONS = [
+    "os.system",
+    "builtins.eval",
+    "builtins.getattr",
+    "torch.load",
+    "torch.hub.load",
+    "posix.system",
+    "sys.exit",
+]
 
 
 @pytest.mark.parametrize("path", _FUNCTIONS)
@@ -202,14 +251,24 @@ def test_functions_of_other_modules(path: str) -> None:
 
 def test_layouts_are_no_way_to_other_names() -> None:
     for name in (b"load", b"_os", b"serialization"):
-        pickled = b"\x80\x02" + named("torch.serialization._get_layout") + b"X" + struct.pack("<i", len(name)) + name + b"\x85R."
+        pickled = (
+            b"\x80\x02"
+            + named("torch.serialization._get_layout")
+            + b"X"
+            + struct.pack("<i", len(name))
+            + name
+            + b"\x85R."
+        )
         _refused(pickled, "Unsupported operand|damaged")
 
 
 def test_subclasses_are_rebuilt_by_known_functions_only() -> None:
     rebuild, tensor = named("torch._tensor._rebuild_from_type_v2"), named("torch.Tensor")
     for function in ("torch.Tensor", "builtins.set", "_codecs.encode"):
-        _refused(b"\x80\x02" + rebuild + b"(" + named(function) + tensor + b"K\x05\x85}tR.", "unrecognized function")
+        _refused(
+            b"\x80\x02" + rebuild + b"(" + named(function) + tensor + b"K\x05\x85}tR.",
+            "unrecognized function",
+        )
 
 
 def test_state_cannot_reach_what_a_tensor_is_made_of() -> None:
@@ -226,7 +285,15 @@ def test_sizes_that_are_none() -> None:
 
 @pytest.mark.parametrize(
     ("size", "stride"),
-    [((-1,), (1,)), ((2,), (-1,)), ((1 << 62, 4), (0, 0)), ((2, 2), (1,)), ((1.5,), (1,)), ((1 << 40,), (1,)), ((2,), (1 << 61,))],
+    [
+        ((-1,), (1,)),
+        ((2,), (-1,)),
+        ((1 << 62, 4), (0, 0)),
+        ((2, 2), (1,)),
+        ((1.5,), (1,)),
+        ((1 << 40,), (1,)),
+        ((2,), (1 << 61,)),
+    ],
 )
 def test_impossible_geometry(size: Any, stride: Any) -> None:
     storage = torch.serialization.LoadedStorage(memoryview(bytearray(16)), torch.float32, "cpu")  # type: ignore[arg-type]
@@ -236,7 +303,9 @@ def test_impossible_geometry(size: Any, stride: Any) -> None:
 
 def test_records_that_promise_more_than_the_file_holds(tmp_path: Any) -> None:
     archive = bytearray(saved())
-    directory = archive.rindex(b"PK\x01\x02", 0, archive.index(b"archive/data/0", archive.index(b"PK\x01\x02")))
+    directory = archive.rindex(
+        b"PK\x01\x02", 0, archive.index(b"archive/data/0", archive.index(b"PK\x01\x02"))
+    )
     archive[directory + 20 : directory + 28] = struct.pack("<II", 0xFFFFFF00, 0xFFFFFF00)
     with _guarded(20), pytest.raises(RuntimeError, match="corrupted"):
         torch.load(io.BytesIO(archive))
@@ -255,7 +324,10 @@ def test_errors_of_trusted_classes_are_their_own() -> None:
     file = io.BytesIO()
     torch.save(_Fragile(), file)
     file.seek(0)
-    with torch.serialization.safe_globals([_Fragile]), pytest.raises(TypeError, match="too fragile"):
+    with (
+        torch.serialization.safe_globals([_Fragile]),
+        pytest.raises(TypeError, match="too fragile"),
+    ):
         torch.load(file)
 
 

@@ -1,4 +1,5 @@
-"""Files are replaced when they are complete, on file systems of each kind; what kills and errors leave."""
+"""Files are replaced when they are complete, on file systems of each kind; what kills and errors
+leave."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ def _file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("_file_system")
 def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "file.pt"
-    for old, new, mode in ((None, b"one", 0o666), (b"one", b"two" * 100_000, 0o666), (b"two" * 100_000, b"", 0o604)):
+    for old, new, mode in (
+        (None, b"one", 0o666),
+        (b"one", b"two" * 100_000, 0o666),
+        (b"two" * 100_000, b"", 0o604),
+    ):
         if mode == 0o604:
             path.chmod(mode)
         before = os.umask(0o022)
@@ -61,7 +66,9 @@ def test_a_file_without_a_name_gets_one(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("_file_system")
 @pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("where", ["writing", "renaming"])
-def test_what_fails_leaves_nothing(where: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_leaves_nothing(
+    where: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file.pt"
     path.write_bytes(b"old")
 
@@ -82,6 +89,8 @@ def test_what_fails_leaves_nothing(where: str, error: BaseException, tmp_path: P
 def test_killed_writers_leave_the_old_or_the_new_file() -> None:
     """A small sample of the campaign."""
     program = [sys.executable, "-m", "tools.campaigns.saving", "--count", "9", "--seed", "5"]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        program, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "9 tried, 0 failed" in done.stdout

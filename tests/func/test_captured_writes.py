@@ -1,4 +1,5 @@
-"""Functions that are being differentiated and write into tensors: their own they may change, those that they captured not."""
+"""Functions that are being differentiated and write into tensors: their own they may change, those
+that they captured not."""
 
 from __future__ import annotations
 
@@ -72,7 +73,10 @@ def test_captured_tensors_are_not_written(operator: str) -> None:
         return (x * y).sum()
 
     for take in (_grad, _jvp):
-        with pytest.raises(RuntimeError, match=r"During a grad .*operation \(aten::(.*)\) that would mutate a captured Tensor") as error:
+        with pytest.raises(
+            RuntimeError,
+            match=r"During a grad .*operation \(aten::(.*)\) that would mutate a captured Tensor",
+        ) as error:
             take(f, torch.ones(3))
         assert f"(aten::{operator})" in str(error.value)
     assert y.tolist() == [4, 5, 6]
@@ -154,7 +158,9 @@ def test_elsewhere_captured_tensors_are_written() -> None:
     _, back = func.vjp(lambda x: (x * x).sum(), torch.ones(3))
     y.add_(1)
     back(torch.tensor(1.0))
-    torch.autograd.functional.jacobian(lambda x: (y.add_(1), x * x)[1], torch.ones(3), vectorize=True)
+    torch.autograd.functional.jacobian(
+        lambda x: (y.add_(1), x * x)[1], torch.ones(3), vectorize=True
+    )
     assert y.tolist() == [4, 4, 4]
 
 

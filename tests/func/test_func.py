@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+from jtorch.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    vjp,
+    vmap,
+)
 from jtorch.func.rearranging import DimensionBindError
 
 X = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
@@ -16,7 +28,9 @@ X = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 
 def test_grad_nests_without_confusing_variables():
     assert grad(grad(lambda x: x**3))(torch.tensor(2.0)).item() == 12
-    assert grad(lambda x: x * grad(lambda y: x + y)(torch.tensor(1.0)))(torch.tensor(1.0)).item() == 1
+    assert (
+        grad(lambda x: x * grad(lambda y: x + y)(torch.tensor(1.0)))(torch.tensor(1.0)).item() == 1
+    )
 
 
 def test_grad_honours_detach_and_no_grad():
@@ -31,7 +45,9 @@ def test_grad_honours_detach_and_no_grad():
 
 
 def test_grad_of_several_arguments_with_aux():
-    (gx, gy), (value, aux) = grad_and_value(lambda x, y: ((x * y).sum(), y), argnums=(0, 1), has_aux=True)(torch.ones(2), torch.arange(2.0))
+    (gx, gy), (value, aux) = grad_and_value(
+        lambda x, y: ((x * y).sum(), y), argnums=(0, 1), has_aux=True
+    )(torch.ones(2), torch.arange(2.0))
     assert gx.tolist() == [0, 1]
     assert gy.tolist() == [1, 1]
     assert value.item() == 1
@@ -62,7 +78,9 @@ def test_vmap_places_the_batch():
     assert vmap(lambda d: {"s": d["a"].sum()})({"a": x})["s"].tolist() == [1, 5, 9]
     assert vmap(lambda a: torch.ones(2))(x).shape == (3, 2)
     assert vmap(lambda a: a.sum(), chunk_size=2)(x).tolist() == [1, 5, 9]
-    assert vmap(vmap(lambda a, b: a * b, (None, 0)), (0, None))(torch.arange(2.0), torch.arange(3.0)).tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert vmap(vmap(lambda a, b: a * b, (None, 0)), (0, None))(
+        torch.arange(2.0), torch.arange(3.0)
+    ).tolist() == [[0, 0, 0], [0, 1, 2]]
 
 
 def test_vmap_writes_in_place():
@@ -72,7 +90,11 @@ def test_vmap_writes_in_place():
         return out.add_(1)
 
     assert vmap(f)(torch.tensor(X)).tolist() == [[4, 2], [10, 4], [16, 6]]
-    assert vmap(grad(lambda a: (f(a) ** 2).sum()))(torch.tensor(X)).tolist() == [[0, 28], [0, 68], [0, 108]]
+    assert vmap(grad(lambda a: (f(a) ** 2).sum()))(torch.tensor(X)).tolist() == [
+        [0, 28],
+        [0, 68],
+        [0, 108],
+    ]
 
 
 def test_gradients_leave_vmap_for_inputs_leaves_and_nodes_outside():
@@ -89,7 +111,10 @@ def test_second_derivatives_through_vmap():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     (g,) = torch.autograd.grad(vmap(lambda a: a**3)(x).sum(), x, create_graph=True)
     assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6, 12]
-    assert hessian(lambda z: vmap(lambda a: a * z.sum())(z).sum())(torch.ones(2)).tolist() == [[2, 2], [2, 2]]
+    assert hessian(lambda z: vmap(lambda a: a * z.sum())(z).sum())(torch.ones(2)).tolist() == [
+        [2, 2],
+        [2, 2],
+    ]
 
 
 def test_jacobians_agree():
@@ -156,7 +181,8 @@ def test_same_randomness_for_all():
 
 
 def drawn_as_a_batch(function, batch):
-    """Whether examples that draw numbers of their own get those that a draw of the whole batch would get."""
+    """Whether examples that draw numbers of their own get those that a draw of the whole batch
+    would get."""
     torch.manual_seed(3)
     found = vmap(function, randomness="different")(batch)
     torch.manual_seed(3)
@@ -166,9 +192,11 @@ def drawn_as_a_batch(function, batch):
 @pytest.mark.parametrize(
     "function",
     [
-        torch.bernoulli, torch.poisson, torch.rand_like, torch.randn_like, torch._standard_gamma, torch._sample_dirichlet,
-        lambda p: torch.multinomial(p, 4, replacement=True), lambda p: torch.multinomial(p, 2), lambda x: torch.normal(x, 2.0),
-        lambda x: x.clone().exponential_(), lambda x: x.clone().bernoulli_(x), lambda x: torch.nn.functional.dropout(x, 0.5),
+        torch.bernoulli, torch.poisson, torch.rand_like, torch.randn_like, torch._standard_gamma,
+        torch._sample_dirichlet, lambda p: torch.multinomial(p, 4, replacement=True),
+        lambda p: torch.multinomial(p, 2), lambda x: torch.normal(x, 2.0),
+        lambda x: x.clone().exponential_(), lambda x: x.clone().bernoulli_(x),
+        lambda x: torch.nn.functional.dropout(x, 0.5),
         lambda x: torch.binomial(10 * torch.ones_like(x), x),
     ],
 )  # fmt: skip
@@ -176,7 +204,9 @@ def test_different_randomness(function):
     batch = torch.linspace(0.1, 0.9, 12).view(3, 4)
     assert drawn_as_a_batch(function, batch)
     torch.manual_seed(3)
-    nested = vmap(vmap(function, randomness="different"), randomness="different")(batch[:, None].expand(3, 2, 4))
+    nested = vmap(vmap(function, randomness="different"), randomness="different")(
+        batch[:, None].expand(3, 2, 4)
+    )
     assert nested.shape[:2] == (3, 2)
 
 
@@ -185,7 +215,9 @@ def test_different_randomness_without_operands():
     found = vmap(lambda a: torch.randn(2, 3) + 0 * a, randomness="different")(torch.zeros(4))
     torch.manual_seed(0)
     assert torch.equal(found, torch.randn(4, 2, 3))
-    orders = vmap(lambda a: torch.randperm(9) + 0 * a.long(), randomness="different")(torch.zeros(3))
+    orders = vmap(lambda a: torch.randperm(9) + 0 * a.long(), randomness="different")(
+        torch.zeros(3)
+    )
     assert orders.sort(1)[0].tolist() == [list(range(9))] * 3
     assert not torch.equal(orders[0], orders[1])
 
@@ -252,7 +284,11 @@ def test_writing_an_example_into_a_shared_tensor_raises(how):
     write, name = CAPTURED[how]
     y = torch.full((3,), 7.0)
     where = "at level 1" if name.startswith("aten") else "in a vmap"
-    with pytest.raises(RuntimeError, match=rf"vmap: {name}\(self, \*extra_args\) is not possible because .* vmapped over {where}"):
+    with pytest.raises(
+        RuntimeError,
+        match=rf"vmap: {name}\(self, \*extra_args\) is not possible because .* vmapped over "
+        rf"{where}",
+    ):
         vmap(lambda a: (write(y, a), a)[1])(torch.arange(6.0).reshape(2, 3))
     assert y.tolist() == [7.0, 7.0, 7.0]
 
@@ -262,14 +298,21 @@ def test_drawing_into_a_shared_tensor_raises_as_the_function_that_draws_does():
     for draw in (torch.nn.init.kaiming_uniform_, torch.Tensor.normal_):
         with pytest.raises(RuntimeError, match="Cannot ask for different inplace randomness"):
             vmap(lambda a: (draw(y), a)[1], randomness="different")(torch.zeros(2, 3))  # noqa: B023
-    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):  # torch multiplies by what it has drawn
-        vmap(lambda a: (torch.feature_dropout_(y.view(1, 3, 1), 0.5, True), a)[1], randomness="different")(torch.zeros(2, 3))
+    # torch multiplies by what it has drawn
+    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
+        vmap(
+            lambda a: (torch.feature_dropout_(y.view(1, 3, 1), 0.5, True), a)[1],
+            randomness="different",
+        )(torch.zeros(2, 3))
     assert y.tolist() == [[0.0]] * 3
 
 
 def test_writing_an_example_into_shared_results_raises():
     y = torch.zeros(3)
-    for write, name in ((lambda a: torch.add(a, 1, out=y), "add.out"), (lambda a: torch._foreach_add_([y], [a]), "_foreach_add_")):
+    for write, name in (
+        (lambda a: torch.add(a, 1, out=y), "add.out"),
+        (lambda a: torch._foreach_add_([y], [a]), "_foreach_add_"),
+    ):
         with pytest.raises(RuntimeError, match=f"Batching rule not implemented for aten::{name}"):
             vmap(write)(torch.ones(2, 3))
     assert y.tolist() == [0.0, 0.0, 0.0]
@@ -311,8 +354,9 @@ def in_transforms(f):
     """Calls that run ``f`` inside each transformation."""
     x = torch.ones(3)
     return [
-        lambda: torch.func.grad(f)(x), lambda: vjp(f, x), lambda: jvp(f, (x,), (x,)), lambda: jacrev(f)(x), lambda: jacfwd(f)(x),
-        lambda: vmap(f)(torch.ones(2, 3)), lambda: linearize(f, x), lambda: torch.func.functionalize(f)(x),
+        lambda: torch.func.grad(f)(x), lambda: vjp(f, x), lambda: jvp(f, (x,), (x,)),
+        lambda: jacrev(f)(x), lambda: jacfwd(f)(x), lambda: vmap(f)(torch.ones(2, 3)),
+        lambda: linearize(f, x), lambda: torch.func.functionalize(f)(x),
     ]  # fmt: skip
 
 
@@ -328,7 +372,9 @@ def test_what_is_refused_inside():
         return y.sum()
 
     cases = {
-        r"You are attempting to call Tensor.requires_grad_\(\)": lambda a: torch.ones(3).requires_grad_().mul(a).sum(),
+        r"You are attempting to call Tensor.requires_grad_\(\)": lambda a: (
+            torch.ones(3).requires_grad_().mul(a).sum()
+        ),
         r"backward\(\) called inside a functorch transform": backward,
         r"You are attempting to call Tensor.retain_grad\(\) inside": kept,
     }
@@ -353,7 +399,9 @@ def test_leaves_made_inside_lead_nowhere():
 def test_gradients_inside():
     g = torch.ones(3, requires_grad=True)
     x = torch.ones(3)
-    assert torch.func.grad(lambda a: torch.autograd.grad((a * a).sum(), a, create_graph=True)[0].sum())(x).tolist() == [2.0, 2.0, 2.0]
+    assert torch.func.grad(
+        lambda a: torch.autograd.grad((a * a).sum(), a, create_graph=True)[0].sum()
+    )(x).tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(RuntimeError, match="at index 0 appears to not have been used in the graph"):
         torch.func.grad(lambda a: torch.autograd.grad((g * a).sum(), g)[0].sum())(x)
     with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
@@ -376,7 +424,9 @@ def test_words_of_errors():
         vjp(torch.sin, x)[1]((x,))
     with pytest.raises(RuntimeError, match=r"non-empty output \(got output = \[None\]\)"):
         jvp(lambda a: None, (x,), (x,))
-    with pytest.raises(ValueError, match=r"Expected primal to be floating point or complex, but got: torch\.int64"):
+    with pytest.raises(
+        ValueError, match=r"Expected primal to be floating point or complex, but got: torch\.int64"
+    ):
         linearize(torch.sin, torch.ones(3, dtype=torch.int64))
 
 
@@ -384,33 +434,70 @@ def test_debug_unwrap():
     seen = []
     x = torch.arange(6.0).reshape(2, 3)
     vmap(lambda a: (seen.append(torch.func.debug_unwrap(a)), a)[1])(x)
-    vmap(vmap(lambda a: (seen.extend([torch.func.debug_unwrap(a), torch.func.debug_unwrap(a, recurse=False).shape]), a)[1]))(x)
+    vmap(
+        vmap(
+            lambda a: (
+                seen.extend(
+                    [torch.func.debug_unwrap(a), torch.func.debug_unwrap(a, recurse=False).shape]
+                ),
+                a,
+            )[1]
+        )
+    )(x)
     torch.func.grad(lambda a: (seen.append(torch.func.debug_unwrap(a)), a.sum())[1])(x)
-    assert torch.equal(seen[0], x) and torch.equal(seen[1], x) and torch.equal(seen[3], x) and seen[2] == (3,)
+    assert (
+        torch.equal(seen[0], x)
+        and torch.equal(seen[1], x)
+        and torch.equal(seen[3], x)
+        and seen[2] == (3,)
+    )
     assert not seen[3].requires_grad and torch.func.debug_unwrap(x) is x
 
 
 def test_examples_are_printed():
     seen = []
     vmap(lambda a: (seen.append(repr(a)), a)[1])(torch.ones(2, 3))
-    assert seen == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 1., 1.],\n            [1., 1., 1.]])\n)"]
+    assert seen == [
+        (
+            "BatchedTensor(lvl=1, bdim=0, value=\n"
+            "    tensor([[1., 1., 1.],\n"
+            "            [1., 1., 1.]])\n"
+            ")"
+        )
+    ]
 
 
 REARRANGED = [
-    ("b c h->b (c h)", {}, (2, 12)), ("b (d c) h -> d b c h", {"d": 3}, (3, 2, 1, 4)), ("... h -> h ...", {}, (4, 2, 3)),
-    ("b c h -> b c h 1", {}, (2, 3, 4, 1)), ("b c h -> () b c h", {}, (1, 2, 3, 4)), ("b ... -> (b ...)", {}, (24,)),
+    ("b c h->b (c h)", {}, (2, 12)), ("b (d c) h -> d b c h", {"d": 3}, (3, 2, 1, 4)),
+    ("... h -> h ...", {}, (4, 2, 3)), ("b c h -> b c h 1", {}, (2, 3, 4, 1)),
+    ("b c h -> () b c h", {}, (1, 2, 3, 4)), ("b ... -> (b ...)", {}, (24,)),
     ("b c (h k) -> (k b) c h", {"h": 2}, (4, 3, 2)),
 ]  # fmt: skip
 WRONG = [
     ("b (d c) h -> d b c h", {}, "cannot infer the sizes of two dimensions at once d1 and d2"),
-    ("b c h -> b c", {}, r"Identifiers only on one side of rearrange expression \(should be on both\): \{'h'\}"),
+    (
+        "b c h -> b c",
+        {},
+        r"Identifiers only on one side of rearrange expression \(should be on both\): \{'h'\}",
+    ),
     ("b c h -> b c h", {"z": 2}, r"Identifiers not found in rearrange expression: \{'z'\}"),
     ("b c h -> b b h", {}, "Indexing expression contains duplicate dimension 'b'"),
-    ("b c -> c b", {}, r"Number of dimensions in pattern \(2\) must be equal to the number of dimensions in the tensor \(3\)"),
+    (
+        "b c -> c b",
+        {},
+        (
+            r"Number of dimensions in pattern \(2\) must be equal to the number of dimensions in "
+            r"the tensor \(3\)"
+        ),
+    ),
     ("b c h", {}, "Pattern must contain a single '->' separator"),
     ("b c h -> 2 b c h", {}, "rearrange only supports unnamed axes of size 1"),
     ("b _c h -> b h _c", {}, "Invalid axis identifier: _c"),
-    ("b c (h k) -> b c h k", {"h": 3}, "inferred dimension does not evenly fit into larger dimension: 4 vs"),
+    (
+        "b c (h k) -> b c h k",
+        {"h": 3},
+        "inferred dimension does not evenly fit into larger dimension: 4 vs",
+    ),
     ("(...) h -> h", {}, "Ellipsis is parenthesis in the left side is not allowed"),
 ]
 
@@ -421,7 +508,13 @@ def test_rearrange(pattern, sizes, shape):
     found = torch.func.rearrange(x, pattern, **sizes)
     assert found.shape == shape and sorted(found.flatten().tolist()) == list(range(24))
     back = " -> ".join(reversed(pattern.split("->")))
-    extent = {"d": 3, "h": 2 if sizes.get("h") else 4, "c": 1 if "d" in sizes else 3, "b": 2, "k": 2}
+    extent = {
+        "d": 3,
+        "h": 2 if sizes.get("h") else 4,
+        "c": 1 if "d" in sizes else 3,
+        "b": 2,
+        "k": 2,
+    }
     used = {n: s for n, s in extent.items() if n in pattern}
     if "..." not in pattern or "(" not in pattern:
         assert torch.equal(torch.func.rearrange(found, back, **used), x)
@@ -438,7 +531,10 @@ def test_where_of_examples_is_refused_by_name() -> None:
         vmap(torch.where)(torch.ones(2, 3))
 
 
-@pytest.mark.parametrize("read", [lambda v: v.index_select(0, torch.tensor([1])), lambda v: v.gather(0, torch.tensor([1]))])
+@pytest.mark.parametrize(
+    "read",
+    [lambda v: v.index_select(0, torch.tensor([1])), lambda v: v.gather(0, torch.tensor([1]))],
+)
 def test_checked_reads_of_no_examples(read):
     assert vmap(read)(torch.zeros(0, 2)).shape == (0, 1)
 
@@ -493,14 +589,21 @@ def test_functions_of_tangents_lead_nowhere_from_inside_a_transformation() -> No
 def test_jacobians_of_numbers_by_numbers(jacobian: Any) -> None:
     x = torch.tensor(3.0)
     assert torch.equal(jacobian(lambda t: t**2)(x), torch.tensor(6.0))
-    both = jacobian(lambda t, u: {"product": t * u, "sum": t + u}, argnums=(0, 1))(x, torch.tensor(5.0))
-    assert {name: [d.item() for d in found] for name, found in both.items()} == {"product": [5.0, 3.0], "sum": [1.0, 1.0]}
+    both = jacobian(lambda t, u: {"product": t * u, "sum": t + u}, argnums=(0, 1))(
+        x, torch.tensor(5.0)
+    )
+    assert {name: [d.item() for d in found] for name, found in both.items()} == {
+        "product": [5.0, 3.0],
+        "sum": [1.0, 1.0],
+    }
     assert torch.func.hessian(lambda t: t**3)(x).item() == 18
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 def test_jacobians_of_numbers_taken_at_once(strategy: str) -> None:
-    found = torch.autograd.functional.jacobian(lambda t: t**2, torch.tensor(3.0), vectorize=True, strategy=strategy)
+    found = torch.autograd.functional.jacobian(
+        lambda t: t**2, torch.tensor(3.0), vectorize=True, strategy=strategy
+    )
     assert torch.equal(found, torch.tensor(6.0))
 
 
@@ -520,7 +623,9 @@ def test_jacobians_row_by_row_let_backward_functions_look_at_data():
 
     x = torch.tensor(X)
     found = jacrev(lambda x: (Looks.apply(x) ** 2, {"sums": x.sum(1)}), chunk_size=1)(x)
-    assert torch.equal(found[0].reshape(6, 6), torch.diag(2 * x.flatten())) and found[1]["sums"].shape == (3, 3, 2)
+    assert torch.equal(found[0].reshape(6, 6), torch.diag(2 * x.flatten())) and found[1][
+        "sums"
+    ].shape == (3, 3, 2)
     with pytest.raises(RuntimeError, match="dynamic shape"):
         jacrev(Looks.apply, chunk_size=2)(x)
     y = x.clone().requires_grad_()
@@ -531,7 +636,9 @@ def test_jacobians_row_by_row_let_backward_functions_look_at_data():
 
 @pytest.mark.parametrize("out_dims", ["first", ("first",), 1.5, (0, 1.5)])
 def test_places_of_examples_that_are_no_numbers(out_dims: Any) -> None:
-    with pytest.raises(ValueError, match="`out_dims` must be an int, None or a python collection of ints"):
+    with pytest.raises(
+        ValueError, match="`out_dims` must be an int, None or a python collection of ints"
+    ):
         torch.vmap(lambda x: x, out_dims=out_dims)(torch.ones(2, 3))
 
 
@@ -539,14 +646,20 @@ def test_anomalies_inside_vmap() -> None:
     with torch.autograd.set_detect_anomaly(True):
         per_example = torch.vmap(torch.func.grad(lambda x: (x * x).sum()))
         assert per_example(torch.ones(3)).tolist() == [2, 2, 2]
-        with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"), warnings.catch_warnings():
+        with (
+            pytest.raises(
+                RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"
+            ),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
             torch.vmap(torch.func.grad(lambda x: x.sqrt().sum()))(-torch.ones(3))
 
 
 @pytest.mark.parametrize("name", ["vmap", "jvp", "jacfwd", "functionalize"])
 def test_modules_with_backward_hooks_are_run_without_them(name):
-    # PyTorch's examples of ``vmap``, and operands of ``jvp``, require no gradient, so that there is nothing to hook.
+    # PyTorch's examples of ``vmap``, and operands of ``jvp``, require no gradient, so that there is
+    # nothing to hook.
     layer, x, calls = torch.nn.Linear(3, 2), torch.arange(12.0).reshape(4, 3), []
     layer.register_full_backward_hook(lambda *_: calls.append(1))
     found = {
@@ -555,7 +668,9 @@ def test_modules_with_backward_hooks_are_run_without_them(name):
         "jacfwd": lambda: jacfwd(layer)(x).sum((2, 3)),
         "functionalize": lambda: torch.func.functionalize(layer)(x),
     }[name]()
-    plain = {"vmap": layer(x), "functionalize": layer(x)}.get(name, layer.weight.sum(1).expand(4, 2))
+    plain = {"vmap": layer(x), "functionalize": layer(x)}.get(
+        name, layer.weight.sum(1).expand(4, 2)
+    )
     torch.testing.assert_close(found.detach(), plain.detach())
     calls.clear()
     found.sum().backward()

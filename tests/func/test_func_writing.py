@@ -1,4 +1,5 @@
-"""What a transformed function writes, looks at and draws: its arguments are the caller's, and so is the order of random numbers."""
+"""What a transformed function writes, looks at and draws: its arguments are the caller's, and so is
+the order of random numbers."""
 
 import pytest
 
@@ -40,7 +41,9 @@ def test_jvp_under_vmap_writes_through_views():
     y, yt = torch.rand(2, 3, 3), torch.rand(2, 3, 3)
     wanted, wanted_t = x.movedim(2, 0).clone(), xt.movedim(2, 0).clone()
     wanted[:, :, ::2], wanted_t[:, :, ::2] = y.movedim(1, 0), yt.movedim(1, 0)
-    out, tangent = vmap(lambda x, xt, y, yt: jvp(write, (x, y), (xt, yt)), (2, 2, 1, 1))(x, xt, y, yt)
+    out, tangent = vmap(lambda x, xt, y, yt: jvp(write, (x, y), (xt, yt)), (2, 2, 1, 1))(
+        x, xt, y, yt
+    )
     assert torch.equal(out[1], wanted) and torch.equal(tangent[1], wanted_t)
     assert torch.equal(tangent[0], yt.movedim(1, 0)) and torch.equal(x.movedim(2, 0), wanted)
 
@@ -58,16 +61,25 @@ def test_jvp_under_vmap_writes_through_views():
 )
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_views_of_arguments_are_views_of_the_callers(look, dim):
-    x = torch.arange(60.0).reshape(5, 3, 4).movedim(0, dim).clone(memory_format=torch.contiguous_format)
+    x = (
+        torch.arange(60.0)
+        .reshape(5, 3, 4)
+        .movedim(0, dim)
+        .clone(memory_format=torch.contiguous_format)
+    )
     found = vmap(look, dim)(x)
     assert found._base is x
     one_by_one = [look(e) for e in x.unbind(dim)]
-    assert torch.equal(found, torch.stack(one_by_one)) and found.stride()[1:] == one_by_one[0].stride()
+    assert (
+        torch.equal(found, torch.stack(one_by_one)) and found.stride()[1:] == one_by_one[0].stride()
+    )
     x.add_(1)
     assert torch.equal(found, torch.stack([look(e) for e in x.unbind(dim)]))
 
 
-@pytest.mark.parametrize("look", [lambda a: a[None], lambda a: a[1:], lambda a: a.view(2, 2), torch.real, torch.imag])
+@pytest.mark.parametrize(
+    "look", [lambda a: a[None], lambda a: a[1:], lambda a: a.view(2, 2), torch.real, torch.imag]
+)
 def test_views_of_parts_of_memory_in_two_vmaps(look):
     x = torch.arange(120.0).reshape(5, 3, 2, 4)
     x = torch.complex(x, -x)
@@ -76,14 +88,25 @@ def test_views_of_parts_of_memory_in_two_vmaps(look):
     one_by_one = torch.stack([torch.stack([look(e) for e in row]) for row in part])
     assert torch.equal(found, one_by_one)
     assert (
-        found.storage_offset() == look(part[0, 0]).storage_offset() and found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        found.storage_offset() == look(part[0, 0]).storage_offset()
+        and found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     )
     found.zero_()
-    assert not torch.stack([torch.stack([look(e) for e in row]) for row in part]).any() and x[:2].any() and x[3:].any()
+    assert (
+        not torch.stack([torch.stack([look(e) for e in row]) for row in part]).any()
+        and x[:2].any()
+        and x[3:].any()
+    )
 
 
 @pytest.mark.parametrize(
-    "look", [lambda a: a.mH, lambda a: a.transpose(0, 1).conj(), lambda a: a[1:].real, lambda a: torch.view_as_real(a.t())]
+    "look",
+    [
+        lambda a: a.mH,
+        lambda a: a.transpose(0, 1).conj(),
+        lambda a: a[1:].real,
+        lambda a: torch.view_as_real(a.t()),
+    ],
 )
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_chains_of_views_that_change_numbers(look, dim):
@@ -92,7 +115,9 @@ def test_chains_of_views_that_change_numbers(look, dim):
     assert x.sum() != 0  # it has been computed, so that its parts can be looked up in memory
     one_by_one = [look(e) for e in x.unbind(dim)]
     found = vmap(look, dim)(x)
-    assert torch.equal(found, torch.stack(one_by_one)) and found.stride()[1:] == one_by_one[0].stride()
+    assert (
+        torch.equal(found, torch.stack(one_by_one)) and found.stride()[1:] == one_by_one[0].stride()
+    )
     found.mul_(3)
     assert torch.equal(found, torch.stack([look(e) for e in x.unbind(dim)]))
 
@@ -146,7 +171,14 @@ def test_no_rrelu():
         vmap(torch.rrelu, randomness="same")(torch.zeros(3))
 
 
-@pytest.mark.parametrize("of", [lambda a: torch.normal(a, 1.0), lambda a: torch.normal(0.0, a), lambda a: torch.bernoulli(a, 0.5)])
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a: torch.normal(a, 1.0),
+        lambda a: torch.normal(0.0, a),
+        lambda a: torch.bernoulli(a, 0.5),
+    ],
+)
 def test_same_numbers_for_examples_that_differ_are_refused(of):
     with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
         vmap(of, randomness="same")(torch.ones(3, 2))
@@ -164,7 +196,10 @@ def test_different_numbers_for_a_shared_tensor():
         found = vmap(lambda _: like(shared), randomness="different")(torch.zeros(4))  # noqa: B023
         assert found.shape == (4, 2, 3) and (found[0] != found[1]).any()
     p = torch.tensor([0.0, 1.0])
-    assert vmap(lambda _: torch.bernoulli(p), randomness="different")(torch.zeros(3)).tolist() == [[0.0, 1.0]] * 3
+    assert (
+        vmap(lambda _: torch.bernoulli(p), randomness="different")(torch.zeros(3)).tolist()
+        == [[0.0, 1.0]] * 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,8 +208,14 @@ def test_different_numbers_for_a_shared_tensor():
         (torch.nonzero, r"dynamic shape\. Attempted to vmap over aten::nonzero"),
         (torch.unique, r"dynamic shape\. Attempted to vmap over aten::_unique2"),
         (lambda a: a[a > 0], "Attempting to batch over indexing with a boolean mask"),
-        (lambda a: a.clone(memory_format=torch.channels_last), r"NYI: Tensor.clone\(memory_format\).*\(got ChannelsLast\)"),
-        (lambda a: a.contiguous(memory_format=torch.channels_last), "NYI: querying is_contiguous inside of vmap"),
+        (
+            lambda a: a.clone(memory_format=torch.channels_last),
+            r"NYI: Tensor.clone\(memory_format\).*\(got ChannelsLast\)",
+        ),
+        (
+            lambda a: a.contiguous(memory_format=torch.channels_last),
+            "NYI: querying is_contiguous inside of vmap",
+        ),
     ],
 )
 def test_words_of_what_vmap_cannot_do(f, words):
@@ -198,7 +239,9 @@ def test_functions_without_setup_context_are_refused(transform):
         transform(lambda x: Doubled.apply(x).sum())(torch.ones(2))
 
 
-@pytest.mark.parametrize("transform", [grad, grad_and_value, jacrev, hessian, lambda f: lambda x: vjp(f, x)])
+@pytest.mark.parametrize(
+    "transform", [grad, grad_and_value, jacrev, hessian, lambda f: lambda x: vjp(f, x)]
+)
 def test_no_saved_tensor_hooks_in_reverse_transforms(transform):
     def f(x):
         return x.sin().sum()
@@ -209,7 +252,10 @@ def test_no_saved_tensor_hooks_in_reverse_transforms(transform):
 
     with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
         transform(hooked)(torch.ones(2))
-    with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"), torch.autograd.graph.save_on_cpu():
+    with (
+        pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"),
+        torch.autograd.graph.save_on_cpu(),
+    ):
         transform(f)(torch.ones(2))
     vmap(hooked)(torch.ones(2))
 
@@ -223,7 +269,9 @@ def test_what_comes_beside_the_result_is_tensors(aux):
         lambda: jvp(lambda x: (x, {"a": aux}), (x,), (x,), has_aux=True),
         lambda: jacrev(lambda x: (x, aux), has_aux=True)(x),
     ):
-        with pytest.raises(RuntimeError, match=f"Expected tensors, got unsupported type {type(aux)}"):
+        with pytest.raises(
+            RuntimeError, match=f"Expected tensors, got unsupported type {type(aux)}"
+        ):
             call()
 
 
@@ -237,7 +285,10 @@ def test_no_tangents_where_forward_gradients_are_off():
 
     x = torch.tensor(3.0)
     assert jvp(f, (x,), (torch.tensor(1.0),))[1].item() == 6.0
-    assert jvp(lambda x: jvp(f, (x,), (torch.tensor(1.0),))[1], (x,), (torch.tensor(1.0),))[1].item() == 2.0
+    assert (
+        jvp(lambda x: jvp(f, (x,), (torch.tensor(1.0),))[1], (x,), (torch.tensor(1.0),))[1].item()
+        == 2.0
+    )
     with _set_fwd_grad_enabled(False):
         assert jvp(lambda x: x * x, (x,), (torch.tensor(1.0),))[1].item() == 6.0
 
@@ -251,7 +302,12 @@ def test_what_functorch_tells():
     with pytest.raises(RuntimeError, match="cannot be split"):
         _functorch.reshape_dim_outof(1, 2, x)
     levels, kept = [], []
-    vmap(lambda a: levels.append(_functorch.dlevel(a)) or vmap(lambda b: levels.append(_functorch.dlevel(b)) or kept.append(b) or b)(a))(x)
+    vmap(
+        lambda a: (
+            levels.append(_functorch.dlevel(a))
+            or vmap(lambda b: levels.append(_functorch.dlevel(b)) or kept.append(b) or b)(a)
+        )
+    )(x)
     assert levels == [1, 2] and _functorch.dlevel(x) == 0 and _functorch.dlevel(kept[0]) == -1
 
 
@@ -266,7 +322,9 @@ def test_gradients_of_what_a_generator_gives():
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("write", [lambda w: w.mul_(3), lambda w: w[:1].sin_(), lambda w: w._base.mul_(5)])
+@pytest.mark.parametrize(
+    "write", [lambda w: w.mul_(3), lambda w: w[:1].sin_(), lambda w: w._base.mul_(5)]
+)
 def test_gradients_reach_views_that_were_written_inside(write, depth):
     def f(t):
         view = (t * 2).narrow(0, 0, 2)
@@ -279,7 +337,9 @@ def test_gradients_reach_views_that_were_written_inside(write, depth):
         else torch.arange(1.0, 7.0, dtype=torch.float64).reshape(2, 3)
     )
     mapped = vmap(vmap(f)) if depth == 2 else vmap(f)
-    expected = torch.stack([torch.func.grad(lambda t: f(t).square().sum())(t) for t in x.reshape(-1, 3)]).reshape(x.shape)
+    expected = torch.stack(
+        [torch.func.grad(lambda t: f(t).square().sum())(t) for t in x.reshape(-1, 3)]
+    ).reshape(x.shape)
     assert expected.any()
     torch.testing.assert_close(torch.func.grad(lambda t: mapped(t).square().sum())(x), expected)
     leaf = x.clone().requires_grad_()
@@ -288,7 +348,12 @@ def test_gradients_reach_views_that_were_written_inside(write, depth):
 
 
 @pytest.mark.parametrize(
-    "transformed", [torch.func.grad, lambda f: lambda x: torch.func.vjp(f, x)[1](torch.tensor(1.0))[0], torch.func.jacrev]
+    "transformed",
+    [
+        torch.func.grad,
+        lambda f: lambda x: torch.func.vjp(f, x)[1](torch.tensor(1.0))[0],
+        torch.func.jacrev,
+    ],
 )
 def test_writes_without_history_reach_the_callers_argument(transformed):
     def f(t):
@@ -308,12 +373,17 @@ def test_writes_without_history_reach_the_callers_argument(transformed):
 
 
 @pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[0].mul_(2)])
-@pytest.mark.parametrize("transformed", [torch.func.grad, lambda f: lambda x: torch.func.vjp(f, x)[0], torch.func.jacrev])
+@pytest.mark.parametrize(
+    "transformed", [torch.func.grad, lambda f: lambda x: torch.func.vjp(f, x)[0], torch.func.jacrev]
+)
 def test_arguments_with_a_history_outside_are_leaves_to_the_function(write, transformed):
     leaf = torch.ones(3, requires_grad=True)
     x = leaf * 1
     for wrapped in (transformed, lambda f: torch.func.grad(lambda u: transformed(f)(u * 1).sum())):
-        with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(
+            RuntimeError,
+            match="leaf Variable that requires grad is being used in an in-place operation",
+        ):
             wrapped(lambda t: write(t).sum())(x)
         assert x.tolist() == [1, 1, 1]
 
@@ -322,9 +392,15 @@ def test_arguments_with_a_history_outside_are_leaves_to_the_function(write, tran
     ("mapped", "expected"),
     [  # derivatives of the sum of results, and of half the squares of what was written to
         (vmap(lambda t: t.mul_(2).sum()), lambda x: 2 + 4 * x),
-        (vmap(lambda t: t[1:].mul_(3).sin(), in_dims=1), lambda x: torch.stack([x[0], 3 * (3 * x[1]).cos() + 9 * x[1]])),
+        (
+            vmap(lambda t: t[1:].mul_(3).sin(), in_dims=1),
+            lambda x: torch.stack([x[0], 3 * (3 * x[1]).cos() + 9 * x[1]]),
+        ),
         (vmap(vmap(lambda t: t.add_(1) * t)), lambda x: 3 * (x + 1)),
-        (vmap(lambda t: t.mul_(torch.ones(3)).view(-1)[1]), lambda x: x + torch.tensor([0.0, 1, 0])),
+        (
+            vmap(lambda t: t.mul_(torch.ones(3)).view(-1)[1]),
+            lambda x: x + torch.tensor([0.0, 1, 0]),
+        ),
         (vmap(lambda t: t.detach().mul_(2)), lambda x: 2 * x),
     ],
 )
@@ -339,7 +415,10 @@ def test_arguments_of_a_vmap_with_a_history_are_written_to(mapped, expected):
     leaf = x.clone().requires_grad_()
     f(leaf).backward()
     torch.testing.assert_close(leaf.grad, expected(x))
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="leaf Variable that requires grad is being used in an in-place operation",
+    ):
         vmap(lambda t: t.mul_(2))(leaf)
 
 
@@ -353,6 +432,10 @@ def test_writes_without_a_history_under_vmap_leave_the_arguments_theirs():
 
     x = leaf * 1
     node = x.grad_fn
-    assert torch.func.grad(lambda u: vmap(f)(u).sum())(x).tolist() == [4, 8, 12]  # as to a leaf, which may be written to so
+    # as to a leaf, which may be written to so
+    assert torch.func.grad(lambda u: vmap(f)(u).sum())(x).tolist() == [4, 8, 12]
     assert x.tolist() == [2, 4, 6] and x.grad_fn is node
-    assert vmap(lambda t: t.detach().mul_(2))(x).tolist() == [4, 8, 12] == x.tolist() and x.grad_fn is node
+    assert (
+        vmap(lambda t: t.detach().mul_(2))(x).tolist() == [4, 8, 12] == x.tolist()
+        and x.grad_fn is node
+    )

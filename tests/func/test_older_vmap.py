@@ -1,4 +1,5 @@
-"""The ``vmap`` that came before ``torch.vmap``: its own rules for dimensions, results, gradients and random numbers."""
+"""The ``vmap`` that came before ``torch.vmap``: its own rules for dimensions, results, gradients
+and random numbers."""
 
 from __future__ import annotations
 
@@ -33,11 +34,21 @@ def test_results_lie_where_they_are_wanted(x):
 @pytest.mark.parametrize(
     ("function", "dims", "out_dims", "words"),
     [
-        (lambda a: 3.0, 0, 0, "`<lambda>` must only return Tensors, got type <class 'float'> as the return"),
+        (
+            lambda a: 3.0,
+            0,
+            0,
+            "`<lambda>` must only return Tensors, got type <class 'float'> as the return",
+        ),
         (lambda a: [a], 0, 0, "must only return Tensors, got type <class 'list'> as the return"),
         (lambda a: (a, 3), 0, 0, "must only return Tensors, got type <class 'int'> for return 1"),
         (torch.neg, -1, 0, r"expected in_dim to satisfy 0 <= in_dim < 3"),
-        (torch.neg, 3, 0, r"Got in_dim=3 for some input, but that input is a Tensor of dimensionality 3"),
+        (
+            torch.neg,
+            3,
+            0,
+            r"Got in_dim=3 for some input, but that input is a Tensor of dimensionality 3",
+        ),
         (torch.neg, 0, (0, 0), r"`out_dims` must have one dim per output \(got 1 outputs\)"),
         (torch.neg, 0, "0", "`out_dims` must be an int or a tuple of int"),
         (torch.neg, 0, (None,), "`out_dims` must be an int or a tuple of int"),
@@ -64,7 +75,9 @@ def test_refuses_gradients_of_examples(x):
 
 
 def test_refuses_random_numbers(x):
-    with pytest.raises(RuntimeError, match="We do not yet support calling random operations inside of vmap"):
+    with pytest.raises(
+        RuntimeError, match="We do not yet support calling random operations inside of vmap"
+    ):
         _vmap(torch.rand_like)(x)
 
 
@@ -86,7 +99,11 @@ def test_refuses_random_numbers(x):
             "b has dim 2but expected them to have dim 3 and dim 3",
             "and 3D `other` (got `other` of size",
         ),
-        (torch.dot, "Got wrong shapes for dot", "dot(self, other): Shape mismatch: vector (got `self` of size [4]) and vector"),
+        (
+            torch.dot,
+            "Got wrong shapes for dot",
+            "dot(self, other): Shape mismatch: vector (got `self` of size [4]) and vector",
+        ),
     ],
 )
 def test_products_of_examples_that_do_not_fit(x, product, words, older):
@@ -98,7 +115,7 @@ def test_products_of_examples_that_do_not_fit(x, product, words, older):
         torch.vmap(torch.dot)(x[:, 0], x[:, 0, :2])
 
 
-# ---- memory of examples, of either vmap --------------------------------------------------------------------------------------------
+# ---- memory of examples, of either vmap ----------------------------------------------------------
 
 
 def test_an_argument_that_comes_back_is_itself(x):
@@ -112,7 +129,9 @@ def test_examples_know_where_they_lie(x):
     part = x[:, 1:, 2:]
     assert torch.vmap(lambda a: a * 0 + a.storage_offset())(part).unique().tolist() == [6.0]
     assert torch.vmap(lambda a: a * 0 + a[1].storage_offset())(x[:, 1:]).unique().tolist() == [8.0]
-    assert torch.vmap(lambda a: a[0].view(torch.int32) * 0 + a.view(torch.int32).storage_offset())(x[:, 1:]).unique().tolist() == [4]
+    assert torch.vmap(lambda a: a[0].view(torch.int32) * 0 + a.view(torch.int32).storage_offset())(
+        x[:, 1:]
+    ).unique().tolist() == [4]
     whole = x[:, 1:]
     found = torch.vmap(lambda a: a.as_strided((2, 2), (4, 1), a.storage_offset() + 1))(whole)
     assert found.tolist() == x[:, 1:, 1:3].tolist()
@@ -123,13 +142,19 @@ def test_examples_know_where_they_lie(x):
         return a.clone()
 
     y = x.clone()
-    assert torch.vmap(written)(y[:, 1:])[:, 1].tolist() == [[0.0, 9.0, 0.0, 11.0], [0.0, 21.0, 0.0, 23.0]]
+    assert torch.vmap(written)(y[:, 1:])[:, 1].tolist() == [
+        [0.0, 9.0, 0.0, 11.0],
+        [0.0, 21.0, 0.0, 23.0],
+    ]
     assert y[:, 2].tolist() == [[0.0, 9.0, 0.0, 11.0], [0.0, 21.0, 0.0, 23.0]]
 
 
 @pytest.mark.parametrize("offset", [3, 11])
 def test_looks_beyond_an_example_are_refused(x, offset):
-    words = rf"in range \[{offset}, {offset + 3}\], but `tensor` can only access some memory in range \[4, 12\]. This is not supported"
+    words = (
+        rf"in range \[{offset}, {offset + 3}\], but `tensor` can only access some memory in range "
+        r"\[4, 12\]. This is not supported"
+    )
     with pytest.raises(RuntimeError, match=words):
         torch.vmap(lambda a: a.as_strided((2,), (2,), offset))(x[:, 1:])
     with pytest.raises(RuntimeError, match="`tensor` has no storage but"):
@@ -148,4 +173,6 @@ def test_strided_memory_has_a_place_for_each_example(x):
 
     found, strides = torch.vmap(made)(x)
     assert found[:, 1, 1].tolist() == x.sum((1, 2)).tolist() and strides.unique().tolist() == [1.0]
-    assert torch.vmap(lambda a: a.new_empty_strided((2,), (1,), requires_grad=True) * 1)(x).shape == (2, 2)
+    assert torch.vmap(lambda a: a.new_empty_strided((2,), (1,), requires_grad=True) * 1)(
+        x
+    ).shape == (2, 2)

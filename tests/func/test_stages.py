@@ -29,11 +29,15 @@ def _replaced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def create(dims: Any, args: Any, level: int, spec: Any) -> Any:
         asked.append("create")
         left = [a.shape[:d] + a.shape[d + 1 :] for a, d in zip(args, dims)]
-        return [Box(stages._add_batch_dim(a.value, d, level), s) for a, d, s in zip(args, dims, left)]
+        return [
+            Box(stages._add_batch_dim(a.value, d, level), s) for a, d, s in zip(args, dims, left)
+        ]
 
     def unwrap(out: Any, dims: Any, level: int, size: int, func: Any) -> Any:
         asked.append("unwrap")
-        return Box(stages._maybe_remove_batch_dim("f", out.value, level, size, dims), (size, *out.shape))
+        return Box(
+            stages._maybe_remove_batch_dim("f", out.value, level, size, dims), (size, *out.shape)
+        )
 
     monkeypatch.setattr(stages, "_process_batched_inputs", process)
     monkeypatch.setattr(stages, "_create_batched_inputs", create)
@@ -59,18 +63,26 @@ def test_stages_do_what_vmap_does() -> None:
     def f(x: Any, y: Any) -> Any:
         return {"a": x * y, "b": (y, x.sum())}
 
-    for dims, outs, size in (((2, 0), 0, None), ((1, None), {"a": 1, "b": (0, 0)}, 2), ((-1, 0), 0, 3)):
+    for dims, outs, size in (
+        ((2, 0), 0, None),
+        ((1, None), {"a": 1, "b": (0, 0)}, 2),
+        ((-1, 0), 0, 3),
+    ):
         found = stages.vmap_impl(f, dims, outs, "error", size, x, y)
         expected = torch.vmap(f, dims, outs, chunk_size=size)(x, y)
         assert torch.equal(found["a"], expected["a"])
         assert all(torch.equal(a, b) for a, b in zip(found["b"], expected["b"]))
-    found = stages.vmap_impl(torch.cumsum, (0, None), (1,), "error", 2, torch.ones(5, 3), 0)  # a tuple of one dimension for one result
+    # a tuple of one dimension for one result
+    found = stages.vmap_impl(torch.cumsum, (0, None), (1,), "error", 2, torch.ones(5, 3), 0)
     assert found.tolist() == [[1.0] * 5, [2.0] * 5, [3.0] * 5]
     for same in ("same", "different"):
         torch.manual_seed(0)
         found = stages.vmap_impl(lambda t: t + torch.rand(2), 0, 0, same, 2, torch.zeros(4))
         torch.manual_seed(0)
-        assert torch.equal(found, torch.vmap(lambda t: t + torch.rand(2), randomness=same, chunk_size=2)(torch.zeros(4)))
+        assert torch.equal(
+            found,
+            torch.vmap(lambda t: t + torch.rand(2), randomness=same, chunk_size=2)(torch.zeros(4)),
+        )
 
 
 def test_levels_inside_of_each_other() -> None:
@@ -80,7 +92,12 @@ def test_levels_inside_of_each_other() -> None:
         row = stages._add_batch_dim(x, 0, outer)
         with stages.vmap_increment_nesting(3, "error") as inner:
             one = stages._add_batch_dim(row, 0, inner)
-            assert (outer, inner, one.shape, torch._C._functorch.maybe_get_level(one)) == (1, 2, (), 2)
+            assert (outer, inner, one.shape, torch._C._functorch.maybe_get_level(one)) == (
+                1,
+                2,
+                (),
+                2,
+            )
             with pytest.raises(RuntimeError, match="level 1 cannot be left before"):
                 stages._remove_batch_dim(row * w, outer, 2, 0)
             made = stages._remove_batch_dim(one * w, inner, 3, 0)
@@ -92,7 +109,9 @@ def test_levels_inside_of_each_other() -> None:
             stages._maybe_remove_batch_dim("f", 3, outer, 2, 0)
         whole = stages._remove_batch_dim(made, outer, 2, 1)
         assert stages._remove_batch_dim(w, outer, 2, 0).tolist() == [2.0, 2.0]
-    assert whole.tolist() == (x * 2).T.tolist() and torch._C._functorch.maybe_current_level() is None
+    assert (
+        whole.tolist() == (x * 2).T.tolist() and torch._C._functorch.maybe_current_level() is None
+    )
     whole.sum().backward()
     assert w.grad == 15.0
     with pytest.raises(RuntimeError, match="level 1 is not running"):

@@ -1,4 +1,5 @@
-"""Dispatch modes around ``vmap``, ``jvp`` and their like: they see what runs on the tensors outside, so that graphs hold nothing back."""
+"""Dispatch modes around ``vmap``, ``jvp`` and their like: they see what runs on the tensors
+outside, so that graphs hold nothing back."""
 
 import pytest
 
@@ -26,7 +27,9 @@ def written(x):
 
 
 def several(x):
-    return x.topk(2, -1)[0] * x.max(), torch.where(x > 0, x, x.exp()).cumsum(0)[torch.tensor([1, 0])]
+    return x.topk(2, -1)[0] * x.max(), torch.where(x > 0, x, x.exp()).cumsum(0)[
+        torch.tensor([1, 0])
+    ]
 
 
 def pushed(x):
@@ -68,7 +71,9 @@ class Seen(TorchDispatchMode):
         self.calls = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.calls.append((str(func), [tuple(a.shape) for a in args if isinstance(a, torch.Tensor)]))
+        self.calls.append(
+            (str(func), [tuple(a.shape) for a in args if isinstance(a, torch.Tensor)])
+        )
         return func(*args, **(kwargs or {}))
 
 
@@ -76,7 +81,10 @@ def test_a_mode_sees_the_tensors_of_all_examples():
     a, b = torch.ones(4, 3), torch.ones(2, 3)
     with Seen() as outside:
         vmap(torch.mul, in_dims=(0, None))(a, b)
-    assert outside.calls == [("aten.view.default", [(4, 3)]), ("aten.mul.Tensor", [(4, 1, 3), (2, 3)])]
+    assert outside.calls == [
+        ("aten.view.default", [(4, 3)]),
+        ("aten.mul.Tensor", [(4, 1, 3), (2, 3)]),
+    ]
 
 
 def test_a_mode_entered_inside_sees_them_too():
@@ -118,8 +126,12 @@ def test_forward_derivatives_pass_through_operators_of_backward():
 
     def back(a):
         _, mean, rstd = torch.ops.aten.native_layer_norm(a, [3], None, None, 1e-5)
-        return torch.ops.aten.native_layer_norm_backward(g, a, [3], mean, rstd, None, None, [True, False, False])[0]
+        return torch.ops.aten.native_layer_norm_backward(
+            g, a, [3], mean, rstd, None, None, [True, False, False]
+        )[0]
 
     _, tangent = jvp(back, (x,), (t,))
     step = 1e-6
-    torch.testing.assert_close(tangent, (back(x + step * t) - back(x - step * t)) / (2 * step), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        tangent, (back(x + step * t) - back(x - step * t)) / (2 * step), rtol=1e-5, atol=1e-6
+    )

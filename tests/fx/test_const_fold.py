@@ -22,14 +22,24 @@ class _Net(torch.nn.Module):
 def test_constants_are_computed_once():
     net = _Net()
     folded = split_const_subgraphs(net)
-    assert [n.target for n in folded.const_subgraph_module.graph.nodes if n.op == "call_function"] == [operator.add, operator.mul]
-    assert [n.op for n in folded.graph.nodes][:4] == ["placeholder", "get_attr", "call_function", "call_function"]
+    assert [
+        n.target for n in folded.const_subgraph_module.graph.nodes if n.op == "call_function"
+    ] == [operator.add, operator.mul]
+    assert [n.op for n in folded.graph.nodes][:4] == [
+        "placeholder",
+        "get_attr",
+        "call_function",
+        "call_function",
+    ]
     assert not folded.has_folding_been_run
     x = torch.tensor([[0.5, -1.0]])
     assert torch.equal(folded(x), net(x))
     assert folded.has_folding_been_run
     kept = folded._FX_CONST_FOLDED_ATTRS
-    assert [(p.tolist(), p.requires_grad) for p in kept] == [([4.0, 6.0], True), ([6.0, 8.0], False)]
+    assert [(p.tolist(), p.requires_grad) for p in kept] == [
+        ([4.0, 6.0], True),
+        ([6.0, 8.0], False),
+    ]
 
 
 def test_one_result_is_a_parameter_by_itself():

@@ -1,4 +1,5 @@
-"""``make_fx(functionalize(f))``: graphs that write nothing but what the function changed of its arguments, and compute the same."""
+"""``make_fx(functionalize(f))``: graphs that write nothing but what the function changed of its
+arguments, and compute the same."""
 
 from __future__ import annotations
 
@@ -46,12 +47,16 @@ def into_a_view(view: Program) -> Program:
 
 
 VIEWS: dict[str, Program] = {
-    "itself": lambda x: x, "row": lambda x: x[1], "column": lambda x: x[:, 2], "part": lambda x: x[1:, :2], "steps": lambda x: x[::2],
-    "transposed": lambda x: x.t(), "permuted": lambda x: x.permute(1, 0), "seen as another": lambda x: x.view(9, 1), "flat": torch.flatten,
-    "with one more": lambda x: x.unsqueeze(0), "diagonal": lambda x: x.diagonal(), "of a view": lambda x: x.t()[1][1:],
-    "one of all": lambda x: x.unbind(1)[2], "one of parts": lambda x: x.split([1, 2], 1)[1], "one of equal parts": lambda x: x.chunk(2)[1],
-    "by strides": lambda x: x.as_strided((2, 2), (3, 2), 1), "expanded": lambda x: x.expand(1, 3, 3),
-    "windows": lambda x: x.unfold(1, 1, 2), "windows of rows": lambda x: x[:, :2].unfold(1, 2, 2),
+    "itself": lambda x: x, "row": lambda x: x[1], "column": lambda x: x[:, 2],
+    "part": lambda x: x[1:, :2], "steps": lambda x: x[::2], "transposed": lambda x: x.t(),
+    "permuted": lambda x: x.permute(1, 0), "seen as another": lambda x: x.view(9, 1),
+    "flat": torch.flatten, "with one more": lambda x: x.unsqueeze(0),
+    "diagonal": lambda x: x.diagonal(), "of a view": lambda x: x.t()[1][1:],
+    "one of all": lambda x: x.unbind(1)[2], "one of parts": lambda x: x.split([1, 2], 1)[1],
+    "one of equal parts": lambda x: x.chunk(2)[1],
+    "by strides": lambda x: x.as_strided((2, 2), (3, 2), 1),
+    "expanded": lambda x: x.expand(1, 3, 3), "windows": lambda x: x.unfold(1, 1, 2),
+    "windows of rows": lambda x: x[:, :2].unfold(1, 2, 2),
 }  # fmt: skip
 
 
@@ -97,11 +102,14 @@ def test_writes_through_other_dtypes_and_into_other_sizes(f: Program) -> None:
     exported = torch.export.export(Module(), (given(),)).run_decompositions()
     for call, graph in ((traced, traced.graph), (exported.module(), exported.graph)):
         assert writes(graph) == []
-        for mine, expected in zip(pytree.tree_leaves(call(given(0.5))), pytree.tree_leaves(f(given(0.5))), strict=True):
+        for mine, expected in zip(
+            pytree.tree_leaves(call(given(0.5))), pytree.tree_leaves(f(given(0.5))), strict=True
+        ):
             torch.testing.assert_close(mine, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in VIEWS if not name.startswith("one of")])  # those refuse to be written into
+# those refuse to be written into
+@pytest.mark.parametrize("name", [name for name in VIEWS if not name.startswith("one of")])
 def test_gradients(name: str) -> None:
     g = grad(lambda x: sum(t.square().sum() for t in into_a_view(VIEWS[name])(x)))
     made = make_fx(functionalize(g))(given())
@@ -156,7 +164,9 @@ def test_tensors_from_outside_that_are_changed() -> None:
     torch.testing.assert_close(made(given(0.5)), f(given(0.5)))
 
 
-@pytest.mark.parametrize("views", [lambda y: y[0], lambda y: y.t()[1], lambda y: y.unbind()[2], lambda y: y[1].neg_()])
+@pytest.mark.parametrize(
+    "views", [lambda y: y[0], lambda y: y.t()[1], lambda y: y.unbind()[2], lambda y: y[1].neg_()]
+)
 def test_views_from_outside_do_not_give_what_they_were(views: Program) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         y = x.clone()
@@ -167,7 +177,9 @@ def test_views_from_outside_do_not_give_what_they_were(views: Program) -> None:
         make_fx(f)(given())
 
 
-@pytest.mark.parametrize("name", ["uniform_", "exponential_", "normal_", "log_normal_", "bernoulli_", "zero_"])
+@pytest.mark.parametrize(
+    "name", ["uniform_", "exponential_", "normal_", "log_normal_", "bernoulli_", "zero_"]
+)
 def test_what_fills_has_a_form_that_gives_a_new_tensor(name: str) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return getattr(x * 1, name)()
@@ -180,13 +192,22 @@ def test_what_fills_has_a_form_that_gives_a_new_tensor(name: str) -> None:
     assert torch.equal(found, f(given()))
 
 
-@pytest.mark.parametrize("view", [lambda x: x[:1].as_strided((2,), (3,)), lambda x: x.unfold(0, 2, 1)[0]])
+@pytest.mark.parametrize(
+    "view", [lambda x: x[:1].as_strided((2,), (3,)), lambda x: x.unfold(0, 2, 1)[0]]
+)
 def test_what_has_no_such_form_is_refused(view: Program) -> None:
-    with pytest.raises(NotImplementedError, match="functionalize is not offered by jtorch: a write through the view"):
+    with pytest.raises(
+        NotImplementedError,
+        match="functionalize is not offered by jtorch: a write through the view",
+    ):
         make_fx(functionalize(lambda x: view(x * 1).zero_()))(given())
 
 
-@pytest.mark.parametrize("f", [lambda x: x[:, 1:].reshape(-1), lambda x: x[2] * 2, lambda x: x[:, 1:].sin().t().ravel()])
+@pytest.mark.parametrize(
+    "f", [lambda x: x[:, 1:].reshape(-1), lambda x: x[2] * 2, lambda x: x[:, 1:].sin().t().ravel()]
+)
 def test_sizes_that_are_asked_for_in_symbolic_traces(f: Program) -> None:
     made = make_fx(f, tracing_mode="symbolic")(given())
-    torch.testing.assert_close(made(torch.arange(16.0).reshape(4, 4)), f(torch.arange(16.0).reshape(4, 4)))
+    torch.testing.assert_close(
+        made(torch.arange(16.0).reshape(4, 4)), f(torch.arange(16.0).reshape(4, 4))
+    )

@@ -40,15 +40,20 @@ def test_traced_module_does_the_same_with_gradients() -> None:
     assert m.scale.grad is not None  # parameters are shared
     assert gm.linear is m.linear
     assert [n.op for n in gm.graph.nodes] == [
-        "placeholder", "call_module", "get_attr", "call_function", "call_function", "call_function", "call_function", "call_function",
-        "output",
+        "placeholder", "call_module", "get_attr", "call_function", "call_function", "call_function",
+        "call_function", "call_function", "output",
     ]  # fmt: skip
 
 
 def test_code() -> None:
     assert fx.symbolic_trace(lambda x, y: torch.add(x.T[0], -y, alpha=2)).code == (
-        "\n\n\ndef forward(self, x, y):\n    getattr_1 = x.T;  x = None\n    getitem = getattr_1[0];  getattr_1 = None\n"
-        "    neg = -y;  y = None\n    add = torch.add(getitem, neg, alpha = 2);  getitem = neg = None\n    return add\n    "
+        "\n\n\ndef forward(self, x, y):\n"
+        "    getattr_1 = x.T;  x = None\n"
+        "    getitem = getattr_1[0];  getattr_1 = None\n"
+        "    neg = -y;  y = None\n"
+        "    add = torch.add(getitem, neg, alpha = 2);  getitem = neg = None\n"
+        "    return add\n"
+        "    "
     )
 
 
@@ -91,13 +96,23 @@ def test_custom_tracers() -> None:
         def is_leaf_module(self, m: Any, qualified_name: str) -> bool:
             return not isinstance(m, nn.ReLU) and super().is_leaf_module(m, qualified_name)
 
-        def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None) -> Any:
+        def create_node(
+            self,
+            kind: str,
+            target: Any,
+            args: Any,
+            kwargs: Any,
+            name: Any = None,
+            type_expr: Any = None,
+        ) -> Any:
             n = super().create_node(kind, target, args, kwargs, name, type_expr)
             n.tag = "seen"
             return n
 
     graph = Through().trace(nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
-    assert [(n.op, n.tag) for n in graph.nodes] == [(k, "seen") for k in ("placeholder", "call_function", "call_module", "output")]
+    assert [(n.op, n.tag) for n in graph.nodes] == [
+        (k, "seen") for k in ("placeholder", "call_function", "call_module", "output")
+    ]
 
 
 def test_inlining_by_proxies() -> None:
@@ -115,7 +130,10 @@ def test_inlining_by_proxies() -> None:
 
 def test_copies_keep_their_own_graph() -> None:
     gm = fx.symbolic_trace(Model())
-    for again in (copy.deepcopy(gm), pickle.loads(pickle.dumps(fx.symbolic_trace(nn.Linear(2, 2))))):
+    for again in (
+        copy.deepcopy(gm),
+        pickle.loads(pickle.dumps(fx.symbolic_trace(nn.Linear(2, 2)))),
+    ):
         assert isinstance(again, fx.GraphModule)
         assert again.graph is not gm.graph
         assert again.graph.owning_module is again
@@ -177,16 +195,40 @@ def test_table(capsys: Any) -> None:
 
 
 def test_convolutions_take_in_normalizations_and_dropout_goes() -> None:
-    from jtorch.fx.experimental.optimization import extract_subgraph, fuse, optimize_for_inference, remove_dropout
+    from jtorch.fx.experimental.optimization import (
+        extract_subgraph,
+        fuse,
+        optimize_for_inference,
+        remove_dropout,
+    )
 
-    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5), nn.Conv2d(2, 2, 1), nn.ReLU(), nn.BatchNorm2d(2)).eval()
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3),
+        nn.BatchNorm2d(2),
+        nn.Dropout(0.5),
+        nn.Conv2d(2, 2, 1),
+        nn.ReLU(),
+        nn.BatchNorm2d(2),
+    ).eval()
     with torch.no_grad():
         net[1].running_mean.add_(0.5)
     x = torch.randn(1, 1, 5, 5)
     fused = fuse(net)
-    assert [str(n.target) for n in fused.graph.nodes if n.op == "call_module"] == ["0", "2", "3", "4", "5"]
+    assert [str(n.target) for n in fused.graph.nodes if n.op == "call_module"] == [
+        "0",
+        "2",
+        "3",
+        "4",
+        "5",
+    ]
     assert torch.allclose(fused(x), net(x), atol=1e-5) and isinstance(net[1], nn.BatchNorm2d)
-    assert [str(n.target) for n in remove_dropout(net).graph.nodes if n.op == "call_module"] == ["0", "1", "3", "4", "5"]
+    assert [str(n.target) for n in remove_dropout(net).graph.nodes if n.op == "call_module"] == [
+        "0",
+        "1",
+        "3",
+        "4",
+        "5",
+    ]
     nodes = list(torch.fx.symbolic_trace(net).graph.nodes)
     part = extract_subgraph(net, nodes[1:3], nodes[:1], nodes[2:3])
     assert torch.equal(part(x)[0], net[1](net[0](x)))
@@ -232,11 +274,20 @@ def test_tracers_of_libraries_patch_as_ours_does() -> None:
             fn, args = self.create_args_for_root(type(root).forward, True, concrete_args)
 
             def call(mod: Any, *a: Any, **k: Any) -> Any:
-                inner._autowrap_check(patcher, getattr(mod.forward, "__globals__", {}), self._autowrap_function_ids)
-                return self.call_module(mod, lambda *a, **k: inner._orig_module_call(mod, *a, **k), a, k)
+                inner._autowrap_check(
+                    patcher, getattr(mod.forward, "__globals__", {}), self._autowrap_function_ids
+                )
+                return self.call_module(
+                    mod, lambda *a, **k: inner._orig_module_call(mod, *a, **k), a, k
+                )
 
             with inner._Patcher() as patcher:
-                patcher.patch_method(nn.Module, "__getattr__", lambda m, n: self.getattr(n, inner._orig_module_getattr(m, n), {}), False)
+                patcher.patch_method(
+                    nn.Module,
+                    "__getattr__",
+                    lambda m, n: self.getattr(n, inner._orig_module_getattr(m, n), {}),
+                    False,
+                )
                 patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
                 patcher.patch_method(Sum, "__call__", call, deduplicate=False)
                 inner._patch_wrapped_functions(patcher)
@@ -249,7 +300,10 @@ def test_tracers_of_libraries_patch_as_ours_does() -> None:
     model = Model()
     before = nn.Module.__call__, nn.Module.__getattr__, Sum.__call__
     graph = Library().trace(model)
-    assert [(n.op, n.target) for n in graph.nodes][1:3] == [("call_module", "first"), ("call_module", "total")]
+    assert [(n.op, n.target) for n in graph.nodes][1:3] == [
+        ("call_module", "first"),
+        ("call_module", "total"),
+    ]
     assert (nn.Module.__call__, nn.Module.__getattr__, Sum.__call__) == before
     x = torch.ones(1, 2)
     assert fx.GraphModule(model, graph)(x) == model(x)
@@ -262,5 +316,9 @@ def test_patches_are_undone_in_reverse() -> None:
         patcher.patch(names, "a", first)
         patcher.patch(names, "a", second)
         patcher.patch(names, "b", first)
-        assert names == {"a": second, "b": first} and patcher.visit_once(names) and not patcher.visit_once(names)
+        assert (
+            names == {"a": second, "b": first}
+            and patcher.visit_once(names)
+            and not patcher.visit_once(names)
+        )
     assert names == {"a": len}

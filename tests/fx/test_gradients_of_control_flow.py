@@ -1,4 +1,5 @@
-"""Gradients of branches and loops in traced graphs: the graph knows the operator, whatever the example's data decided."""
+"""Gradients of branches and loops in traced graphs: the graph knows the operator, whatever the
+example's data decided."""
 
 import pytest
 
@@ -10,7 +11,12 @@ from jtorch.fx.experimental.proxy_tensor import make_fx
 
 
 def cond(x, y):
-    return torch.cond(x.sum() > 0, lambda a: torch.cond(y.sum() > 100, lambda b: b * y, lambda b: b.sin() - y * b, (a,)), torch.cos, (x,))
+    return torch.cond(
+        x.sum() > 0,
+        lambda a: torch.cond(y.sum() > 100, lambda b: b * y, lambda b: b.sin() - y * b, (a,)),
+        torch.cos,
+        (x,),
+    )
 
 
 def scanned(x, y):
@@ -39,9 +45,14 @@ def second(f):
 
 
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
-@pytest.mark.parametrize("gradients", [first(cond), first(lines), first(scanned), second(cond), second(lines)])
+@pytest.mark.parametrize(
+    "gradients", [first(cond), first(lines), first(scanned), second(cond), second(lines)]
+)
 def test_gradients_are_those_of_the_branch_that_is_taken(gradients, mode):
-    x, y = (torch.arange(1.0, 13.0).reshape(3, 4) / 6).requires_grad_(), (torch.arange(4.0) / 3 + 0.1).requires_grad_()
+    x, y = (
+        (torch.arange(1.0, 13.0).reshape(3, 4) / 6).requires_grad_(),
+        (torch.arange(4.0) / 3 + 0.1).requires_grad_(),
+    )
     graph = make_fx(gradients, tracing_mode=mode, _allow_non_fake_inputs=True)(x, y)
     for sign in (1.0, -1.0):
         given = (x.detach() * sign).requires_grad_()
@@ -58,7 +69,9 @@ def test_what_has_no_gradient_is_refused_when_it_is_asked_for():
     with pytest.raises(NotImplementedError, match=r"the gradient of torch\.while_loop"):
         make_fx(lambda x: torch.autograd.grad(looped(x).sum(), x))(x)
     with pytest.raises(NotImplementedError, match=r"the gradient of a gradient of torch\.scan"):
-        make_fx(second(scanned))(torch.ones(3, 4, requires_grad=True), torch.ones(4, requires_grad=True))
+        make_fx(second(scanned))(
+            torch.ones(3, 4, requires_grad=True), torch.ones(4, requires_grad=True)
+        )
 
 
 class Twice(torch.autograd.Function):
@@ -89,14 +102,20 @@ def test_functionalized_loops_are_loops(mode):
         return while_loop(lambda v: v.clone().add_(1).sum() < 10, moved, (x,))[0]
 
     graph = make_fx(torch.func.functionalize(looped), tracing_mode=mode)(torch.zeros(1))
-    assert graph(torch.zeros(1)).tolist() == [9.0] and graph(torch.full((1,), 20.0)).tolist() == [20.0]
+    assert graph(torch.zeros(1)).tolist() == [9.0] and graph(torch.full((1,), 20.0)).tolist() == [
+        20.0
+    ]
     assert "add_" not in graph.code + graph.while_loop_body_graph_0.code
 
 
 @pytest.mark.parametrize("mode", ["fake", "symbolic"])
 def test_conditions_from_outside_of_tensors_without_data(mode):
     holds = torch.tensor(False)
-    graph = make_fx(lambda x: torch.cond(holds, torch.sin, torch.cos, (x,)), tracing_mode=mode, _allow_non_fake_inputs=True)(torch.zeros(2))
+    graph = make_fx(
+        lambda x: torch.cond(holds, torch.sin, torch.cos, (x,)),
+        tracing_mode=mode,
+        _allow_non_fake_inputs=True,
+    )(torch.zeros(2))
     assert graph(torch.zeros(2)).tolist() == [1.0, 1.0]
 
 
@@ -114,7 +133,9 @@ def test_branches_in_branches_take_several_tensors_from_outside(mode):
     def chosen(level=0):
         if level == 3:
             return x.sum()
-        return torch.cond(holds[level], lambda: chosen(level + 1) + 1, lambda: chosen(level + 1) * 3, ())
+        return torch.cond(
+            holds[level], lambda: chosen(level + 1) + 1, lambda: chosen(level + 1) * 3, ()
+        )
 
     graph = make_fx(chosen, tracing_mode=mode, _allow_non_fake_inputs=True)()
     assert graph().item() == chosen().item() == 57.0

@@ -21,7 +21,14 @@ class _Named(nn.Module):
         return self.parts[0](x) + 1
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), lambda m: copy.deepcopy(copy.deepcopy(m))])
+@pytest.mark.parametrize(
+    "again",
+    [
+        copy.deepcopy,
+        lambda m: pickle.loads(pickle.dumps(m)),
+        lambda m: copy.deepcopy(copy.deepcopy(m)),
+    ],
+)
 def test_copies_keep_what_the_graph_does_not_name(again: Any) -> None:
     made = fx.symbolic_trace(_Named())
     made.add_submodule("added", nn.Linear(1, 1))
@@ -31,7 +38,9 @@ def test_copies_keep_what_the_graph_does_not_name(again: Any) -> None:
     made.register_parameter("weight", nn.Parameter(torch.tensor([4.0])))
     found = again(made)
     x = torch.ones(1, 2)
-    assert {k: v.tolist() for k, v in found.state_dict().items()} == {k: v.tolist() for k, v in made.state_dict().items()}
+    assert {k: v.tolist() for k, v in found.state_dict().items()} == {
+        k: v.tolist() for k, v in made.state_dict().items()
+    }
     assert sorted(n for n, _ in found.named_modules()) == sorted(n for n, _ in made.named_modules())
     assert found.passing.tolist() == [3.0] and found(x).tolist() == made(x).tolist()
     assert found.kept is not made.kept and found.weight is not made.weight

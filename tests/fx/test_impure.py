@@ -1,4 +1,5 @@
-"""Nodes that must stay although nobody uses their result, and what a trace says of numbers and of the recording of history."""
+"""Nodes that must stay although nobody uses their result, and what a trace says of numbers and of
+the recording of history."""
 
 from __future__ import annotations
 
@@ -84,10 +85,18 @@ def test_the_recording_of_history_is_switched_in_graphs_before_dispatch() -> Non
     module = make_fx(_f, pre_dispatch=True)(torch.ones(2, requires_grad=True))
     assert "_set_grad_enabled(False)" in module.code and "_set_grad_enabled(True)" in module.code
     assert torch.equal(_gradient(module), _gradient(_f))
-    assert not torch.equal(_gradient(make_fx(_f)(torch.ones(2, requires_grad=True))), _gradient(_f))  # as in PyTorch
+    # as in PyTorch
+    assert not torch.equal(_gradient(make_fx(_f)(torch.ones(2, requires_grad=True))), _gradient(_f))
 
 
-@pytest.mark.parametrize("f", [lambda x: torch.allclose(x, x + 1), lambda x: torch.equal(x, x), lambda x: x if x.sum() > 0 else -x])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.allclose(x, x + 1),
+        lambda x: torch.equal(x, x),
+        lambda x: x if x.sum() > 0 else -x,
+    ],
+)
 def test_numbers_that_data_decide_are_not_kept(f: Any) -> None:
     with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
         make_fx(f)(torch.ones(2))

@@ -33,14 +33,20 @@ def test_gradients_are_operators_too():
 def test_tensors_from_outside():
     linear, shift = torch.nn.Linear(3, 2), torch.ones(2)
     found = make_fx(lambda x: linear(x) + shift)(torch.ones(1, 3))
-    assert [n.target for n in found.graph.nodes if n.op == "get_attr"] == ["_param_constant0", "_param_constant1", "_tensor_constant0"]
+    assert [n.target for n in found.graph.nodes if n.op == "get_attr"] == [
+        "_param_constant0",
+        "_param_constant1",
+        "_tensor_constant0",
+    ]
     assert found._param_constant0 is linear.weight
     x = torch.rand(4, 3)
     assert torch.equal(found(x), linear(x) + 1)
 
 
 def test_nested_arguments_and_results():
-    found = make_fx(lambda d: (d["a"] + d["b"][0], {"o": d["a"]}))({"a": torch.ones(2), "b": [torch.ones(2)]})
+    found = make_fx(lambda d: (d["a"] + d["b"][0], {"o": d["a"]}))(
+        {"a": torch.ones(2), "b": [torch.ones(2)]}
+    )
     total, rest = found({"a": torch.tensor([1.0, 2.0]), "b": [torch.tensor([3.0, 4.0])]})
     assert (total.tolist(), rest["o"].tolist()) == ([4.0, 6.0], [1.0, 2.0])
 
@@ -73,7 +79,9 @@ def test_what_is_refused():
 
 def test_tracing_without_data_and_without_sizes():
     def f(x, y):
-        return (x.view(-1) * x.shape[0]).sum() + (x @ y.t()).sum(), torch.zeros(x.shape[0] * 2 + 1, x.shape[1] // 2)
+        return (x.view(-1) * x.shape[0]).sum() + (x @ y.t()).sum(), torch.zeros(
+            x.shape[0] * 2 + 1, x.shape[1] // 2
+        )
 
     fake = make_fx(f, tracing_mode="fake")(torch.ones(3, 4), torch.ones(5, 4))
     assert "aten.sym_size.int" not in targets(fake)
@@ -96,8 +104,14 @@ def test_gradients_that_are_given_have_symbolic_sizes():
     graph = make_fx(f, tracing_mode="symbolic")(torch.ones(4, requires_grad=True))
     assert graph.shape_env.guards == []
     assert graph(torch.tensor([1.0, 2.0], requires_grad=True))[0].tolist() == [7.0, 11.0]
-    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\) and output\[0\] has"):
-        make_fx(lambda x: torch.autograd.grad(x * 3, x, torch.ones(2)), tracing_mode="symbolic")(torch.ones(4, requires_grad=True))
+    with pytest.raises(
+        RuntimeError,
+        match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\) and "
+        r"output\[0\] has",
+    ):
+        make_fx(lambda x: torch.autograd.grad(x * 3, x, torch.ones(2)), tracing_mode="symbolic")(
+            torch.ones(4, requires_grad=True)
+        )
 
 
 def test_composite_operators_can_stay_whole():
@@ -111,10 +125,18 @@ def test_gradients_of_branches_are_branches():
 
     def f(x):
         y = x * 2
-        out, _ = torch.cond(x.sum() > 0, lambda t, k: (t.sin() * y * w, k + 1), lambda t, k: (t * w, k - 1), (x, torch.tensor(3)))
+        out, _ = torch.cond(
+            x.sum() > 0,
+            lambda t, k: (t.sin() * y * w, k + 1),
+            lambda t, k: (t * w, k - 1),
+            (x, torch.tensor(3)),
+        )
         return torch.autograd.grad(out.sum(), (x, w))
 
-    ahead, back = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([-1.0, -2.0], requires_grad=True)
+    ahead, back = (
+        torch.tensor([1.0, 2.0], requires_grad=True),
+        torch.tensor([-1.0, -2.0], requires_grad=True),
+    )
     for mode in ("real", "fake", "symbolic"):
         graph = make_fx(f, tracing_mode=mode)(ahead)
         for x in (ahead, back):

@@ -39,7 +39,9 @@ class WholeBlocks(st.Tracer):
 
         @functools.wraps(st._orig_module_call)
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            return self.call_module(module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs)
+            return self.call_module(
+                module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs
+            )
 
         with st._Patcher() as patcher:
             patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
@@ -99,14 +101,17 @@ def test_a_trace_can_be_stepped_out_of() -> None:
     ("asked", "given"),
     [
         ("x x x_1 x", "x x_1 x_2 x_3"),
-        ("conv_1 conv conv_1", "conv_1 conv conv_2"),  # a name without a number that is free is taken as it is
+        # a name without a number that is free is taken as it is
+        ("conv_1 conv conv_1", "conv_1 conv conv_2"),
         ("x_3 x_0 x x_0", "x_3 x_0 x x_1"),
         ("x_01 x_1 sum _1 _1", "x_01 x_1 sum_1 _1 _1_1"),
     ],
 )
 def test_names_of_nodes(asked: str, given: str) -> None:
     graph = Graph()
-    assert [graph.create_node("placeholder", name, name=name).name for name in asked.split()] == given.split()
+    assert [
+        graph.create_node("placeholder", name, name=name).name for name in asked.split()
+    ] == given.split()
 
 
 def test_marks_are_noted() -> None:
@@ -114,14 +119,27 @@ def test_marks_are_noted() -> None:
     def draft() -> None:
         """Does nothing."""
 
-    assert draft.__doc__ is not None and draft.__doc__.startswith("Does nothing.") and "may change" in draft.__doc__
+    assert (
+        draft.__doc__ is not None
+        and draft.__doc__.startswith("Does nothing.")
+        and "may change" in draft.__doc__
+    )
 
 
 def test_tracers_whose_own_proxies_know_no_factories() -> None:
     class Noting(st.Tracer):
         noted: ClassVar[list[str]] = []
 
-        def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None, *_: Any) -> Any:
+        def create_proxy(
+            self,
+            kind: str,
+            target: Any,
+            args: Any,
+            kwargs: Any,
+            name: Any = None,
+            type_expr: Any = None,
+            *_: Any,
+        ) -> Any:
             self.noted.append(kind)
             return super().create_proxy(kind, target, args, kwargs, name, type_expr)
 
@@ -134,4 +152,8 @@ def test_tracers_whose_own_proxies_know_no_factories() -> None:
             return x * self.scale
 
     graph = Noting(param_shapes_constant=True).trace(Scaled())
-    assert Noting.noted == ["placeholder", "get_attr", "call_function"] == [node.op for node in graph.nodes][:-1]
+    assert (
+        Noting.noted
+        == ["placeholder", "get_attr", "call_function"]
+        == [node.op for node in graph.nodes][:-1]
+    )

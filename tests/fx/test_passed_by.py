@@ -1,4 +1,5 @@
-"""Functions of ``nn.functional`` where ``has_torch_function`` was replaced in the module: they decide by the arguments that they get."""
+"""Functions of ``nn.functional`` where ``has_torch_function`` was replaced in the module: they
+decide by the arguments that they get."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(F, name, lambda *_: False)
 
 
-@pytest.mark.parametrize("name", ["relu", "hardsigmoid", "dropout", "cross_entropy", "interpolate", "threshold"])
+@pytest.mark.parametrize(
+    "name", ["relu", "hardsigmoid", "dropout", "cross_entropy", "interpolate", "threshold"]
+)
 def test_flags_and_words_that_are_traced_cannot_decide(name: str, nobody_asked: None) -> None:
     with pytest.raises(fx.proxy.TraceError, match="cannot be used as inputs to control flow"):
         fx.symbolic_trace(getattr(F, name))
@@ -37,7 +40,10 @@ def test_sizes_that_may_be_left_open_are_counted(name: str, nobody_asked: None) 
 
 @pytest.mark.parametrize("name", ["softmax", "normalize", "rms_norm"])
 def test_what_is_only_handed_on_is_traced(name: str, nobody_asked: None) -> None:
-    assert [n.op for n in fx.symbolic_trace(getattr(F, name)).graph.nodes][-2:] == ["call_function", "output"]
+    assert [n.op for n in fx.symbolic_trace(getattr(F, name)).graph.nodes][-2:] == [
+        "call_function",
+        "output",
+    ]
 
 
 def test_known_flags_decide_as_ever(nobody_asked: None) -> None:
@@ -58,7 +64,11 @@ class Told:
 def test_pooling_with_places_and_hard_activations_tell_their_defaults() -> None:
     more = ["ceil_mode", "dilation", "padding", "return_indices", "stride"]
     assert F.max_pool1d_with_indices(Told(), 2) == ("max_pool1d_with_indices", 2, more)
-    assert F.adaptive_max_pool1d_with_indices(Told(), 2) == ("adaptive_max_pool1d_with_indices", 2, ["return_indices"])
+    assert F.adaptive_max_pool1d_with_indices(Told(), 2) == (
+        "adaptive_max_pool1d_with_indices",
+        2,
+        ["return_indices"],
+    )
     assert torch.adaptive_max_pool1d(Told(), 2) == ("adaptive_max_pool1d", 2, [])  # in C++
     assert F.hardswish(Told()) == ("hardswish", 1, ["inplace"])
     assert F.rrelu_(Told()) == ("rrelu_", 1, [])

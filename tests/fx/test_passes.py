@@ -16,7 +16,13 @@ from jtorch.fx.passes.fake_tensor_prop import FakeTensorProp
 from jtorch.fx.passes.graph_manipulation import get_size_of_all_nodes, replace_target_nodes_with
 from jtorch.fx.passes.graph_transform_observer import GraphTransformObserver
 from jtorch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
-from jtorch.fx.passes.operator_support import OperatorSupport, OpSupports, any_chain, chain, create_op_support
+from jtorch.fx.passes.operator_support import (
+    OperatorSupport,
+    OpSupports,
+    any_chain,
+    chain,
+    create_op_support,
+)
 from jtorch.fx.passes.shape_prop import ShapeProp
 from jtorch.fx.passes.tools_common import get_node_target, legalize_graph
 from jtorch.fx.passes.utils import compare_graphs
@@ -47,7 +53,13 @@ def taken(rule, module):
 def test_what_nodes_call(traced) -> None:
     submodules = dict(traced.named_modules())
     called = [get_node_target(submodules, n) for n in traced.graph.nodes if n.op.startswith("call")]
-    assert called == ["torch.relu", "torch.nn.modules.linear.Linear", "_operator.mul", "sum", "_operator.add"]
+    assert called == [
+        "torch.relu",
+        "torch.nn.modules.linear.Linear",
+        "_operator.mul",
+        "sum",
+        "_operator.add",
+    ]
     with pytest.raises(AssertionError, match="but found placeholder"):
         get_node_target(submodules, next(iter(traced.graph.nodes)))
 
@@ -55,8 +67,17 @@ def test_what_nodes_call(traced) -> None:
 def test_tables_of_what_is_taken(traced) -> None:
     floats, halves = ((torch.float32,), (torch.float32,)), ((torch.float16,), (torch.float32,))
     assert taken(OperatorSupport(), traced) == ["x", "output"]
-    assert taken(OperatorSupport({"torch.relu": None, "_operator.add": (floats, {})}), traced) == ["x", "relu", "add", "output"]
-    assert taken(OperatorSupport({"torch.relu": None, "_operator.add": (halves, {})}), traced) == ["x", "relu", "output"]
+    assert taken(OperatorSupport({"torch.relu": None, "_operator.add": (floats, {})}), traced) == [
+        "x",
+        "relu",
+        "add",
+        "output",
+    ]
+    assert taken(OperatorSupport({"torch.relu": None, "_operator.add": (halves, {})}), traced) == [
+        "x",
+        "relu",
+        "output",
+    ]
 
 
 def test_rules_are_joined(traced) -> None:
@@ -74,13 +95,33 @@ def names(module):
 
 def test_what_is_computed_twice_is_merged() -> None:
     def function(x):
-        return x.sin() + x.cos(), x.sin() * 2, x.sin() * 2.0, x.sin() * 2, x.sum(0) + x.sum(0), x.sum(1), torch.rand(2) + torch.rand(2)
+        return (
+            x.sin() + x.cos(),
+            x.sin() * 2,
+            x.sin() * 2.0,
+            x.sin() * 2,
+            x.sum(0) + x.sum(0),
+            x.sum(1),
+            torch.rand(2) + torch.rand(2),
+        )
 
     module = make_fx(function)(torch.ones(2, 2))
     before = names(module)
     made, modified = CSEPass()(module)
     assert modified and names(module) == before
-    assert names(made) == ["sin", "cos", "add", "mul", "mul_1", "sum_1", "add_1", "sum_3", "rand", "rand_1", "add_2"]
+    assert names(made) == [
+        "sin",
+        "cos",
+        "add",
+        "mul",
+        "mul_1",
+        "sum_1",
+        "add_1",
+        "sum_3",
+        "rand",
+        "rand_1",
+        "add_2",
+    ]
     x = torch.randn(2, 2)
     for found, wanted in zip(made(x)[:-1], function(x)[:-1], strict=True):
         assert torch.equal(found, wanted)
@@ -97,7 +138,9 @@ def test_graphs_that_write_are_left_alone() -> None:
 
     module = make_fx(function)(torch.ones(2))
     made, modified = CSEPass()(module)
-    assert not modified and [t.tolist() for t in made(torch.zeros(2))] == [t.tolist() for t in function(torch.zeros(2))]
+    assert not modified and [t.tolist() for t in made(torch.zeros(2))] == [
+        t.tolist() for t in function(torch.zeros(2))
+    ]
 
 
 class Parted(torch.nn.Module):
@@ -116,23 +159,37 @@ class Parted(torch.nn.Module):
 @pytest.mark.parametrize(
     ("targets", "alone", "parts"),
     [
-        ((operator.add, operator.mul), False, [{"add_2", "mul_2"}, {"add_1", "mul_1"}, {"add", "mul"}]),
+        (
+            (operator.add, operator.mul),
+            False,
+            [{"add_2", "mul_2"}, {"add_1", "mul_1"}, {"add", "mul"}],
+        ),
         ((operator.add,), False, []),
         ((operator.add,), True, [{"add_2"}, {"add_1"}, {"add"}]),
-        ((operator.add, operator.mul, torch.relu), False, [{"add_1", "mul_1", "relu_1", "add_2", "mul_2"}, {"add", "mul", "relu"}]),
+        (
+            (operator.add, operator.mul, torch.relu),
+            False,
+            [{"add_1", "mul_1", "relu_1", "add_2", "mul_2"}, {"add", "mul", "relu"}],
+        ),
     ],
 )
-def test_parts_that_a_backend_takes(targets: tuple[object, ...], alone: bool, parts: list[set[str]]) -> None:
+def test_parts_that_a_backend_takes(
+    targets: tuple[object, ...], alone: bool, parts: list[set[str]]
+) -> None:
     module = symbolic_trace(Parted())
     x, y = torch.ones(2, 4), torch.randn(2, 4)
     right = module(x, y)
-    support = create_op_support(lambda _, node: node.op == "call_function" and node.target in targets)
+    support = create_op_support(
+        lambda _, node: node.op == "call_function" and node.target in targets
+    )
     partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=alone)
     found = partitioner.propose_partitions()
     assert [{n.name for n in part.nodes} for part in found] == parts
     fused = partitioner.fuse_partitions(found)
     fused.graph.lint()
-    assert sorted(n.target for n in fused.graph.nodes if str(n.target).startswith("fused_")) == [f"fused_{i}" for i in range(len(parts))]
+    assert sorted(n.target for n in fused.graph.nodes if str(n.target).startswith("fused_")) == [
+        f"fused_{i}" for i in range(len(parts))
+    ]
     assert all(torch.equal(a, b) for a, b in zip(fused(x, y), right, strict=True))
 
 
@@ -146,7 +203,11 @@ def test_parts_whose_nodes_do_not_go_together() -> None:
     with pytest.raises(AssertionError, match="doesn't belong"):
         fuse_as_graphmodule(symbolic_trace(Parted()), [nodes["add"]], "Fused")
     made, taken, left = fuse_as_graphmodule(module, [nodes["add_1"], nodes["mul_1"]], "Fused")
-    assert ([n.name for n in taken], [n.name for n in left], type(made).__name__) == (["lin", "add"], ["mul_1"], "Fused")
+    assert ([n.name for n in taken], [n.name for n in left], type(made).__name__) == (
+        ["lin", "add"],
+        ["mul_1"],
+        "Fused",
+    )
     assert list(dict(made.named_parameters())) == ["w"]
 
 
@@ -167,13 +228,22 @@ def test_shapes_without_data() -> None:
     example = torch.ones(2, 4)
     out = FakeTensorProp(module).propagate(example, example)
     assert [tuple(t.shape) for t in out] == [(2, 4), (2, 4)]
-    assert {tuple(n.meta["val"].shape) for n in module.graph.nodes if n.op != "output"} == {(2, 4), (4,)}
+    assert {tuple(n.meta["val"].shape) for n in module.graph.nodes if n.op != "output"} == {
+        (2, 4),
+        (4,),
+    }
     mode = FakeTensorMode()
     ShapeProp(module, fake_mode=mode).propagate(torch.ones(3, 4), torch.ones(3, 4))
-    assert next(n for n in module.graph.nodes if n.name == "mul").meta["tensor_meta"].shape == (3, 4)
+    assert next(n for n in module.graph.nodes if n.name == "mul").meta["tensor_meta"].shape == (
+        3,
+        4,
+    )
     assert not mode.allow_non_fake_inputs
     get_size_of_all_nodes(module)
-    assert {n.name: n.size_bytes for n in module.graph.nodes if n.name in ("lin", "add")} == {"lin": (48, 128), "add": (48, 48)}
+    assert {n.name: n.size_bytes for n in module.graph.nodes if n.name in ("lin", "add")} == {
+        "lin": (48, 128),
+        "add": (48, 48),
+    }
     with pytest.raises(RuntimeError, match="has no tensor metadata"):
         get_size_of_all_nodes(symbolic_trace(Parted()))
 

@@ -1,4 +1,5 @@
-"""What tracers keep and refuse: where nodes come from, assertions, methods that are nodes, errors in generated code."""
+"""What tracers keep and refuse: where nodes come from, assertions, methods that are nodes, errors
+in generated code."""
 
 from __future__ import annotations
 
@@ -79,7 +80,9 @@ def test_assertions_of_functions_with_cells() -> None:
 def test_methods_that_are_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     from jtorch.fx import _symbolic_trace
 
-    monkeypatch.setattr(_symbolic_trace, "_wrapped_methods_to_patch", [(torch.Tensor, "__getitem__")])
+    monkeypatch.setattr(
+        _symbolic_trace, "_wrapped_methods_to_patch", [(torch.Tensor, "__getitem__")]
+    )
 
     class Sliced(nn.Module):
         def __init__(self) -> None:
@@ -95,13 +98,22 @@ def test_methods_that_are_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.arange(3)[1] == 1  # as before
 
 
-def test_failing_operations_are_shown_in_the_generated_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_operations_are_shown_in_the_generated_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     gm = fx.symbolic_trace(lambda x: torch.dot(x, x) + 1)
     with pytest.raises(TypeError, match="must be Tensor, not int"):
         gm(5)
     shown = capsys.readouterr().err
-    assert "Call using an FX-traced Module, line 5 of the traced Module's generated forward function:" in shown
-    assert shown.index("dot = torch.dot(x, x)") < shown.rindex("~~~ <--- HERE") < shown.rindex("add = dot + 1")
+    assert (
+        "Call using an FX-traced Module, line 5 of the traced Module's generated forward function:"
+        in shown
+    )
+    assert (
+        shown.index("dot = torch.dot(x, x)")
+        < shown.rindex("~~~ <--- HERE")
+        < shown.rindex("add = dot + 1")
+    )
 
 
 def test_errors_of_modules_that_are_called_are_theirs(capsys: pytest.CaptureFixture[str]) -> None:

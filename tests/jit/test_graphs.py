@@ -1,4 +1,5 @@
-"""Graphs of traces: kinds, constants, sizes and scopes, as tools that count operations read them."""
+"""Graphs of traces: kinds, constants, sizes and scopes, as tools that count operations read
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,11 @@ def network(torch: Any) -> Any:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.conv, self.norm, self.up = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ConvTranspose2d(4, 2, 2, groups=2)
+            self.conv, self.norm, self.up = (
+                nn.Conv2d(3, 4, 3),
+                nn.BatchNorm2d(4),
+                nn.ConvTranspose2d(4, 2, 2, groups=2),
+            )
             self.last = nn.Linear(2, 5, bias=False)
 
         def forward(self, x: Any) -> Any:
@@ -44,7 +49,11 @@ def story(graph: Any) -> list[Any]:
 
     return [
         # (the last input of a batch norm is whether cuDNN may be used)
-        (n.kind(), [seen(v) for v in n.inputs()][: -1 if n.kind() == "aten::batch_norm" else None], [seen(v) for v in n.outputs()])
+        (
+            n.kind(),
+            [seen(v) for v in n.inputs()][: -1 if n.kind() == "aten::batch_norm" else None],
+            [seen(v) for v in n.outputs()],
+        )
         for n in graph.nodes()
         if n.kind() not in ("prim::Constant", "prim::ListConstruct")
     ]
@@ -57,7 +66,14 @@ def test_graphs_are_pytorchs():
     found = []
     for lib in (jtorch, torch):
         graph, out = lib.jit._get_trace_graph(network(lib), (lib.ones(2, 3, 6, 6),))
-        found.append((story(graph), [v.type().sizes() for v in graph.inputs()], out[0].shape, [v.type().kind() for v in graph.outputs()]))
+        found.append(
+            (
+                story(graph),
+                [v.type().sizes() for v in graph.inputs()],
+                out[0].shape,
+                [v.type().kind() for v in graph.outputs()],
+            )
+        )
     assert found[0][1:] == found[1][1:]
     assert found[0][0] == found[1][0]
 
@@ -67,7 +83,9 @@ class Counting:
 
     def __init__(self, module: nn.Module) -> None:
         for name, child in module.named_modules():
-            child.register_forward_pre_hook(lambda *_, n=name: jtorch._C._get_tracing_state().push_scope(n))
+            child.register_forward_pre_hook(
+                lambda *_, n=name: jtorch._C._get_tracing_state().push_scope(n)
+            )
             child.register_forward_hook(lambda *_: jtorch._C._get_tracing_state().pop_scope())
 
 
@@ -76,7 +94,10 @@ def test_scopes():
     assert jtorch._C._get_tracing_state() is None
     Counting(module)
     graph, out = jtorch.jit._get_trace_graph(module, jtorch.ones(4, 2))
-    assert [(n.kind(), n.scopeName()) for n in graph.nodes()] == [("aten::linear", "/0"), ("aten::relu", "/1/1.0")]
+    assert [(n.kind(), n.scopeName()) for n in graph.nodes()] == [
+        ("aten::linear", "/0"),
+        ("aten::relu", "/1/1.0"),
+    ]
     assert out.shape == (4, 3)
     assert jtorch._C._get_tracing_state() is None
     assert not jtorch.jit.is_tracing()
@@ -85,12 +106,19 @@ def test_scopes():
 def test_a_scripted_function_is_one_node():
     double = jtorch.jit.script(lambda x: x * 2)
     graph, out = jtorch.jit._get_trace_graph(lambda x: double(x + 1).relu(), (jtorch.ones(2),))
-    assert [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"] == ["aten::add", "prim::CallFunction", "aten::relu"]
+    assert [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"] == [
+        "aten::add",
+        "prim::CallFunction",
+        "aten::relu",
+    ]
     assert out.tolist() == [4, 4]
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("read", [bool, int, float, *(lambda x, n=n: getattr(x, n)() for n in ("tolist", "numpy", "item"))])
+@pytest.mark.parametrize(
+    "read",
+    [bool, int, float, *(lambda x, n=n: getattr(x, n)() for n in ("tolist", "numpy", "item"))],
+)
 def test_data_that_are_read_are_warned_of(read: Any):
     import torch
 
@@ -110,7 +138,9 @@ def test_data_that_are_read_are_warned_of(read: Any):
 
 
 def test_graphs_of_what_was_traced():
-    traced: Any = jtorch.jit.trace(lambda a, b: (a @ b).relu_(), (jtorch.ones(2, 3), jtorch.ones(3, 2)))
+    traced: Any = jtorch.jit.trace(
+        lambda a, b: (a @ b).relu_(), (jtorch.ones(2, 3), jtorch.ones(3, 2))
+    )
     assert str(traced.graph) == (
         "graph(%a : Float(2, 3, strides=[3, 1], device=cpu),\n"
         "      %b : Float(3, 2, strides=[2, 1], device=cpu)):\n"
@@ -122,7 +152,10 @@ def test_graphs_of_what_was_traced():
     before = module.get_buffer("0.running_mean").tolist()
     node = module.inlined_graph.findNode("aten::batch_norm")
     assert node.scopeName() == "__module.0"
-    assert [v.node().kind() for v in list(node.inputs())[:5]] == ["prim::Param", *["prim::GetAttr"] * 4]
+    assert [v.node().kind() for v in list(node.inputs())[:5]] == [
+        "prim::Param",
+        *["prim::GetAttr"] * 4,
+    ]
     assert module.get_buffer("0.running_mean").tolist() == before
     with pytest.raises(NotImplementedError, match=r"ScriptModule.graph"):
         _ = module.graph

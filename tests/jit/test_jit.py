@@ -47,7 +47,11 @@ class ByHand(torch.jit.ScriptModule):
 def test_script_makes_a_module_that_shares_tensors_and_nothing_else() -> None:
     net = Net()
     scripted = torch.jit.script(net)
-    assert scripted is not net and isinstance(scripted, torch.jit.ScriptModule) and torch.jit.script(scripted) is scripted
+    assert (
+        scripted is not net
+        and isinstance(scripted, torch.jit.ScriptModule)
+        and torch.jit.script(scripted) is scripted
+    )
     assert type(scripted).__name__ == "RecursiveScriptModule" and scripted.original_name == "Net"
     assert scripted.layers[0].weight is net.layers[0].weight
     scripted.eval()
@@ -59,12 +63,21 @@ def test_script_makes_a_module_that_shares_tensors_and_nothing_else() -> None:
 
 
 def test_repr_of_scripted_and_traced_modules() -> None:
-    scripted = "  original_name=Net\n  (layers): {0}(\n    original_name=Sequential\n    (0): {1}(original_name=Linear)\n"
+    scripted = (
+        "  original_name=Net\n"
+        "  (layers): {0}(\n"
+        "    original_name=Sequential\n"
+        "    (0): {1}(original_name=Linear)\n"
+    )
     assert repr(torch.jit.script(Net())).startswith(
-        "RecursiveScriptModule(\n" + scripted.format("RecursiveScriptModule", "RecursiveScriptModule")
+        "RecursiveScriptModule(\n"
+        + scripted.format("RecursiveScriptModule", "RecursiveScriptModule")
     )
     traced = torch.jit.trace(Net(), torch.ones(1, 2))
-    assert repr(traced).startswith("Net(\n" + scripted.format("Sequential", "Linear")) and type(traced).__name__ == "TopLevelTracedModule"
+    assert (
+        repr(traced).startswith("Net(\n" + scripted.format("Sequential", "Linear"))
+        and type(traced).__name__ == "TopLevelTracedModule"
+    )
 
 
 def test_submodules_of_modules_written_by_hand_are_scripted() -> None:
@@ -75,10 +88,17 @@ def test_submodules_of_modules_written_by_hand_are_scripted() -> None:
 
 def test_functions_and_classes() -> None:
     function = torch.jit.script(plus_one)
-    assert isinstance(function, torch.jit.ScriptFunction) and function.name == "plus_one" and function(x=torch.ones(1)).item() == 2
+    assert (
+        isinstance(function, torch.jit.ScriptFunction)
+        and function.name == "plus_one"
+        and function(x=torch.ones(1)).item() == 2
+    )
     assert isinstance(torch.jit.trace(lambda x: x * 2, torch.ones(1)), torch.ScriptFunction)
     assert torch.jit.script(Path) is Path
-    with pytest.raises(RuntimeError, match=r"cannot be compiled since it inherits from nn\.Module, pass an instance instead"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"cannot be compiled since it inherits from nn\.Module, pass an instance instead",
+    ):
         torch.jit.script(Net)
     with pytest.raises(NotImplementedError, match="TorchScript"):
         _ = function.code
@@ -106,7 +126,9 @@ def test_nothing_is_saved_or_loaded_as_a_program(tmp_path: Path) -> None:
 def test_copies_are_apart() -> None:
     scripted = torch.jit.script(Net())
     other = copy.deepcopy(scripted)
-    assert type(other) is type(scripted) and torch.equal(other.layers[0].weight, scripted.layers[0].weight)
+    assert type(other) is type(scripted) and torch.equal(
+        other.layers[0].weight, scripted.layers[0].weight
+    )
     with torch.no_grad():
         other.layers[0].weight.add_(1)
     assert not torch.equal(other.layers[0].weight, scripted.layers[0].weight)
@@ -120,7 +142,11 @@ def test_frozen_modules_have_no_parameters() -> None:
         torch.jit.freeze(Net())
     frozen = torch.jit.freeze(net.eval(), ["factor"])
     x = torch.ones(1, 2)
-    assert list(frozen.parameters()) == [] and repr(frozen) == "RecursiveScriptModule(original_name=Net)" and frozen.factor == 3
+    assert (
+        list(frozen.parameters()) == []
+        and repr(frozen) == "RecursiveScriptModule(original_name=Net)"
+        and frozen.factor == 3
+    )
     assert torch.equal(frozen(x), net(x)) and not frozen(x).requires_grad
 
 
@@ -148,11 +174,16 @@ def test_what_scripted_and_lazy_modules_refuse() -> None:
     layer = nn.Linear(1, 1)
     given = {"weight": torch.ones(1, 1)}
     for module in (torch.jit.script(layer), torch.jit.trace(layer, torch.ones(1, 1))):
-        with pytest.raises(RuntimeError, match="The stateless API can't be used with Jitted modules"):
+        with pytest.raises(
+            RuntimeError, match="The stateless API can't be used with Jitted modules"
+        ):
             torch.func.functional_call(module, given, torch.ones(1, 1))
     with pytest.raises(TypeError, match=r"1 is not an instance of torch.Tensor"):
         torch.func.functional_call(layer, {"weight": 1}, torch.ones(1, 1))
-    with pytest.raises(RuntimeError, match=r"has uninitialized parameters weight. Did you forget to run a forward pass"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"has uninitialized parameters weight. Did you forget to run a forward pass",
+    ):
         torch.jit.script(nn.Sequential(nn.ReLU(), nn.LazyLinear(2)))
 
 

@@ -1,4 +1,5 @@
-"""The folders of what is kept between processes: where they are, what they may hold, when there are none; ``python -m jtorch cache``."""
+"""The folders of what is kept between processes: where they are, what they may hold, when there are
+none; ``python -m jtorch cache``."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def limited(monkeypatch: pytest.MonkeyPatch):
     _cache_folders.limit.cache_clear()
 
 
-# ---- where ---------------------------------------------------------------------------------------------------------------------------
+# ---- where ---------------------------------------------------------------------------------------
 
 
 def test_where_they_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,11 +72,19 @@ def test_in_a_folder_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert _cache_folders.root() is None
 
 
-# ---- how much ------------------------------------------------------------------------------------------------------------------------
+# ---- how much ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "bytes_"), [("", 2 << 30), ("4096", 4096), ("500M", 500 << 20), ("1.5 gib", 3 << 29), ("64KB", 64 << 10), ("0", 0)]
+    ("text", "bytes_"),
+    [
+        ("", 2 << 30),
+        ("4096", 4096),
+        ("500M", 500 << 20),
+        ("1.5 gib", 3 << 29),
+        ("64KB", 64 << 10),
+        ("0", 0),
+    ],
 )
 def test_limits(limited, text: str, bytes_: int) -> None:
     limited(text)
@@ -103,7 +112,7 @@ def test_every_folder_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert 20_000 <= size <= _cache_folders.most(part) * 17 // 16 + 24_576, part
 
 
-# ---- disks that fail -----------------------------------------------------------------------------------------------------------------
+# ---- disks that fail -----------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
@@ -123,7 +132,9 @@ def test_a_disk_without_room_keeps_nothing(monkeypatch: pytest.MonkeyPatch, tmp_
     assert {p.name for p in tmp_path.iterdir()} == {"x", kept.JOURNAL}
 
 
-def test_a_disk_that_fills_up_between_two_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_between_two_writes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The last file has been written, what has to be counted of it has not."""
     store = kept.Store(tmp_path, kept.MARK, 1 << 20)
 
@@ -137,7 +148,7 @@ def test_a_disk_that_fills_up_between_two_writes(monkeypatch: pytest.MonkeyPatch
     assert store.read("299") is not None
 
 
-# ---- the command ---------------------------------------------------------------------------------------------------------------------
+# ---- the command ---------------------------------------------------------------------------------
 
 
 def _lines(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> list[str]:
@@ -145,7 +156,9 @@ def _lines(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0)
     return capsys.readouterr().out.splitlines()
 
 
-def test_it_shows_and_clears(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, limited) -> None:
+def test_it_shows_and_clears(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, limited
+) -> None:
     monkeypatch.setenv("JTORCH_CACHE_DIR", str(tmp_path))
     limited("16M")
     for part, names in (("code", ["a"]), ("jax", ["b", "c"])):
@@ -166,9 +179,13 @@ def test_it_shows_and_clears(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
     assert _lines(capsys, "--clear") == [f"Removed 0 files, 0 B, from {tmp_path}."]
 
 
-def test_it_says_why_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, limited) -> None:
+def test_it_says_why_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, limited
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "missing"))
-    assert _lines(capsys) == ["Nothing is kept: there is no home folder, and JTORCH_CACHE_DIR is not set."]
+    assert _lines(capsys) == [
+        "Nothing is kept: there is no home folder, and JTORCH_CACHE_DIR is not set."
+    ]
     limited("0")
     assert _lines(capsys, "--clear") == ["Nothing is kept: JTORCH_CACHE_LIMIT is 0."]
     monkeypatch.setenv("JTORCH_CACHE", "0")
@@ -180,7 +197,9 @@ def test_it_refuses_other_arguments(capsys) -> None:
     assert "usage: python -m jtorch cache [--clear]" in capsys.readouterr().err
 
 
-def test_files_that_cannot_be_removed_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+def test_files_that_cannot_be_removed_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
+) -> None:
     monkeypatch.setenv("JTORCH_CACHE_DIR", str(tmp_path))
     store = _cache_folders.store("jax", kept.MARK)
     assert store is not None and store.write("x", b"")
@@ -193,18 +212,34 @@ def test_files_that_cannot_be_removed_are_named(monkeypatch: pytest.MonkeyPatch,
     assert f"1 files cannot be removed, such as {tmp_path / 'jax' / 'x'}" in capsys.readouterr().err
 
 
-# ---- whole processes -----------------------------------------------------------------------------------------------------------------
+# ---- whole processes -----------------------------------------------------------------------------
 
 
 def _python(*arguments: str, cwd: Path, **given: str) -> subprocess.CompletedProcess[str]:
     base = {k: v for k, v in os.environ.items() if k not in _NAMES}
-    path = os.pathsep.join([str(Path(jtorch.__file__).parent.parent), *filter(None, [base.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [str(Path(jtorch.__file__).parent.parent), *filter(None, [base.get("PYTHONPATH")])]
+    )
     env = {**base, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", **given}
-    return subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def test_after_clearing_a_program_runs_as_before(tmp_path: Path) -> None:
-    program = ["-c", "import jtorch as torch, jax; print((torch.arange(6.0) * 3).tanh().tolist(), jax.jit(lambda x: x * 3 + 1)(1.0))"]
+    program = [
+        "-c",
+        (
+            "import jtorch as torch, jax; print((torch.arange(6.0) * 3).tanh().tolist(), "
+            "jax.jit(lambda x: x * 3 + 1)(1.0))"
+        ),
+    ]
     own = {"JTORCH_CACHE_DIR": str(tmp_path / "own")}
     first = _python(*program, cwd=tmp_path, **own)
     assert (first.returncode, first.stderr) == (0, "")

@@ -1,4 +1,5 @@
-"""Generated functions and the cache of their code: what they are before and after the first call, and that damage is only a miss."""
+"""Generated functions and the cache of their code: what they are before and after the first call,
+and that damage is only a miss."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ import jtorch._src.keeping.code as original
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Makes copies of the module as new processes would have them, with a cache folder of their own."""
+    """Makes copies of the module as new processes would have them, with a cache folder of their
+    own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JTORCH_CACHE_DIR", raising=False)
     monkeypatch.delenv("JTORCH_CACHE", raising=False)
@@ -80,7 +82,9 @@ def test_a_damaged_file_is_a_miss(fresh, damage, tmp_path: Path) -> None:
     assert _run(fresh(), "x = 3") == 3
 
 
-def test_without_a_cache_nothing_is_written(fresh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_cache_nothing_is_written(
+    fresh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("JTORCH_CACHE", "0")
     module = fresh()
     assert _run(module, "x = 4") == 4
@@ -88,7 +92,7 @@ def test_without_a_cache_nothing_is_written(fresh, monkeypatch: pytest.MonkeyPat
     assert not list(tmp_path.iterdir())
 
 
-# ---- functions whose code is made at their first call ------------------------------------------------------------------------------------
+# ---- functions whose code is made at their first call --------------------------------------------
 
 
 def _made(text: str, names: dict[str, object] | None = None) -> Callable[..., object]:
@@ -125,7 +129,10 @@ def test_threads_that_call_first_at_once() -> None:
         for k in range(30):
             f = _made(f"def f(a, b=2, *, c={k}):\n    return a, b, c\n")
             found: list[object] = []
-            threads = [threading.Thread(target=lambda f=f, found=found: found.append(f(1))) for _ in range(8)]
+            threads = [
+                threading.Thread(target=lambda f=f, found=found: found.append(f(1)))
+                for _ in range(8)
+            ]
             for t in threads:
                 t.start()
             for t in threads:
@@ -154,12 +161,30 @@ def test_a_first_call_warns_of_the_same_line(tmp_path: Path) -> None:
     """And importing compiles next to nothing, whatever is kept."""
     (tmp_path / "program.py").write_text(_WARNINGS)
     env = {**os.environ, "JTORCH_CACHE": "0", "JAX_PLATFORMS": "cpu"}
-    env["PYTHONPATH"] = os.pathsep.join([str(Path(jtorch.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run([sys.executable, "program.py"], env=env, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    env["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(jtorch.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     lines = [(Path(file).name, line) for file, line in ast.literal_eval(done.stdout)]
     assert lines == [("program.py", n) for n in (8, 8, 11, 11)]
     code = "import jtorch; from jtorch._src.keeping import code; print(len(code._used))"
-    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     assert int(done.stdout) <= 5
 
 

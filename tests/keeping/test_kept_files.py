@@ -1,4 +1,5 @@
-"""What is kept between processes is read and written only where nobody else could have put it, and a disk that fails is no error."""
+"""What is kept between processes is read and written only where nobody else could have put it, and
+a disk that fails is no error."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ import pytest
 from jtorch._src.keeping import files as kept
 
 _HEADER = b"test\n"
-_WORK = "import jtorch as torch, jax; print((torch.arange(6.0) * 3).tanh().tolist(), jax.jit(lambda x: x * 3 + 1)(1.0))"
+_WORK = (
+    "import jtorch as torch, jax; print((torch.arange(6.0) * 3).tanh().tolist(), jax.jit(lambda x: "
+    "x * 3 + 1)(1.0))"
+)
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 
@@ -46,7 +50,11 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert kept.read(folder / "x", _HEADER) == b"data"
     assert kept.read(folder / "y", _HEADER) is None
     assert kept.read(folder / "x", b"other\n") is None
-    assert [stat.S_IMODE(p.stat().st_mode) for p in (folder.parent, folder, folder / "x")] == [0o700, 0o700, 0o600]
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (folder.parent, folder, folder / "x")] == [
+        0o700,
+        0o700,
+        0o600,
+    ]
 
 
 def test_folders_that_others_can_write_are_refused(tmp_path: Path) -> None:
@@ -64,7 +72,9 @@ def test_folders_that_others_can_write_are_refused(tmp_path: Path) -> None:
     _refused(folder, f"{folder.parent} can be written by other users")
 
 
-def test_groups_may_write_if_nobody_else_is_in_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_groups_may_write_if_nobody_else_is_in_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     os.chmod(tmp_path, 0o770)
     monkeypatch.setattr(kept, "_is_group_of_one", lambda gid: True)
     assert kept.trusted(tmp_path)
@@ -80,7 +90,9 @@ def test_folders_of_others_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path
     _refused(folder, "belongs to another user")
 
 
-def test_links_are_followed_to_where_they_lead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_links_are_followed_to_where_they_lead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     safe, open_ = tmp_path / "safe", tmp_path / "open"
     (safe / "deep").mkdir(parents=True)
     (open_ / "deep").mkdir(parents=True)
@@ -110,10 +122,15 @@ def test_links_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert kept.read(tmp_path / "folder", _HEADER) is None
     assert kept.write(tmp_path / "link", _HEADER, b"2")  # replaces the link, not what it leads to
-    assert (kept.read(tmp_path / "x", _HEADER), kept.read(tmp_path / "link", _HEADER)) == (b"1", b"2")
+    assert (kept.read(tmp_path / "x", _HEADER), kept.read(tmp_path / "link", _HEADER)) == (
+        b"1",
+        b"2",
+    )
 
 
-def test_files_that_others_own_or_can_write_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_that_others_own_or_can_write_are_not_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert kept.write(tmp_path / "x", _HEADER, b"1")
     os.chmod(tmp_path / "x", 0o666)
     assert kept.read(tmp_path / "x", _HEADER) is None
@@ -123,7 +140,10 @@ def test_files_that_others_own_or_can_write_are_not_read(monkeypatch: pytest.Mon
     assert kept.read(tmp_path / "x", _HEADER) is None
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b[:-1] + bytes([b[-1] ^ 1]), lambda b: b + b"\0"])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[:-1], lambda b: b"", lambda b: b[:-1] + bytes([b[-1] ^ 1]), lambda b: b + b"\0"],
+)
 def test_damaged_files_are_not_there(damage, tmp_path: Path) -> None:
     assert kept.write(tmp_path / "x", _HEADER, b"data")
     (tmp_path / "x").write_bytes(damage((tmp_path / "x").read_bytes()))
@@ -163,7 +183,11 @@ def test_room_is_made(tmp_path: Path) -> None:
     (tmp_path / f"{kept.TEMPORARY}now").write_bytes(b"")
     (tmp_path / "folder").mkdir()
     kept.make_room(tmp_path, 10 * kept.BLOCK)
-    assert {f.name for f in tmp_path.iterdir()} == {*map(str, range(5, 12)), f"{kept.TEMPORARY}now", "folder"}
+    assert {f.name for f in tmp_path.iterdir()} == {
+        *map(str, range(5, 12)),
+        f"{kept.TEMPORARY}now",
+        "folder",
+    }
 
 
 def test_files_of_others_stay(tmp_path: Path) -> None:
@@ -186,7 +210,10 @@ def test_a_store_stays_below_its_limit(tmp_path: Path) -> None:
     store = kept.Store(tmp_path, kept.MARK, 64 * kept.BLOCK)
     for i in range(200):
         assert store.write(str(i), bytes(kept.BLOCK))
-        assert sum(size for _, size, _ in kept.listed(tmp_path)) <= store.most + store.most // 16 + 2 * kept.BLOCK
+        assert (
+            sum(size for _, size, _ in kept.listed(tmp_path))
+            <= store.most + store.most // 16 + 2 * kept.BLOCK
+        )
     assert store.read("199") is not None
     assert store.read("0") is None
     assert not store.write("all", bytes(store.most))
@@ -210,7 +237,9 @@ def test_what_is_read_is_kept_longer(tmp_path: Path) -> None:
     assert {f.name for f in tmp_path.iterdir()} == {"0", "3", kept.JOURNAL}
 
 
-def test_a_folder_that_can_only_be_read_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_can_only_be_read_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     store = kept.Store(tmp_path, kept.MARK, 1 << 30)
     assert store.write("x", b"data")
     os.utime(tmp_path / "x", (1, 1))
@@ -248,16 +277,20 @@ print(hits)
 def test_processes_that_write_one_folder_at_once(tmp_path: Path) -> None:
     """Whole files only, within the limit, while others replace them and make room."""
     program = [sys.executable, "-c", _WRITER]
-    running = [subprocess.Popen([*program, str(k), str(tmp_path)], stdout=subprocess.PIPE, text=True) for k in range(1, 5)]
+    running = [
+        subprocess.Popen([*program, str(k), str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for k in range(1, 5)
+    ]
     hits = [int(p.communicate(timeout=120)[0]) for p in running]
     assert [p.returncode for p in running] == [0] * 4
     assert sum(hits) > 100
     left = kept.listed(tmp_path)
-    assert sum(size for _, size, _ in left) <= 48 * kept.BLOCK  # the limit, a sixteenth, and what all but one of them wrote last
+    # the limit, a sixteenth, and what all but one of them wrote last
+    assert sum(size for _, size, _ in left) <= 48 * kept.BLOCK
     assert not [path for _, _, path in left if os.path.basename(path).startswith(kept.TEMPORARY)]
 
 
-# ---- whole processes -------------------------------------------------------------------------------------------------------------
+# ---- whole processes -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -267,13 +300,22 @@ def home(tmp_path: Path) -> Path:
 
 
 def _environment(tmp_path: Path, **given: str) -> dict[str, str]:
-    base = {k: v for k, v in os.environ.items() if not k.startswith(("JTORCH_CACHE", "JAX_COMPILATION", "XDG_"))}
+    base = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("JTORCH_CACHE", "JAX_COMPILATION", "XDG_"))
+    }
     return {**base, "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path / "home"), **given}
 
 
 def _run(tmp_path: Path, code: str = _WORK, **given: str) -> tuple[str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], env=_environment(tmp_path, **given), capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code],
+        env=_environment(tmp_path, **given),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -310,16 +352,26 @@ def test_places_that_cannot_be_written(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     out, err = _run(tmp_path, XDG_CACHE_HOME=os.path.join(tmp_path, place))
     assert "0.9950" in out
-    assert ("is not a folder" in err and err.count("Warning:") == 1) if place == "file" else err == ""
+    assert (
+        ("is not a folder" in err and err.count("Warning:") == 1) if place == "file" else err == ""
+    )
     assert (tmp_path / "file").read_text() == ""
 
 
 def test_a_home_that_is_missing_makes_no_folder_here(tmp_path: Path) -> None:
     from jtorch._src.keeping import folders as _cache_folders
 
-    code = "import os; os.path.expanduser = lambda path: path; " + _WORK  # as where the user has no entry
+    # as where the user has no entry
+    code = "import os; os.path.expanduser = lambda path: path; " + _WORK
     program = [sys.executable, "-c", code]
-    subprocess.run(program, env=_environment(tmp_path), cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        program,
+        env=_environment(tmp_path),
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     assert not list(tmp_path.iterdir())  # nor is a home made that does not exist
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", "relative")
@@ -329,10 +381,15 @@ def test_a_home_that_is_missing_makes_no_folder_here(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_half_written(home: Path, tmp_path: Path) -> None:
-    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY)); "
+    full = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, "
+        "resource.RLIM_INFINITY)); "
+    )
     out, err = _run(tmp_path, full + _WORK)
     assert err == ""
-    assert not [p for p in _files(tmp_path) if p.stat().st_size >= 3000 or p.name.startswith(kept.TEMPORARY)]
+    assert not [
+        p for p in _files(tmp_path) if p.stat().st_size >= 3000 or p.name.startswith(kept.TEMPORARY)
+    ]
     assert _run(tmp_path) == (out, "")
     assert _files(tmp_path)
 
@@ -350,16 +407,33 @@ def test_damage_in_the_folder_of_jax_is_no_warning(home: Path, tmp_path: Path) -
 
 
 def test_a_folder_named_later_is_jaxs_own(home: Path, tmp_path: Path) -> None:
-    code = "import jtorch, jax; jax.config.update('jax_compilation_cache_dir', 'own'); print(jax.jit(lambda x: x * 3 + 1)(1.0))"
+    code = (
+        "import jtorch, jax; jax.config.update('jax_compilation_cache_dir', 'own'); "
+        "print(jax.jit(lambda x: x * 3 + 1)(1.0))"
+    )
     program = [sys.executable, "-c", code]
-    subprocess.run(program, env=_environment(tmp_path), cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        program,
+        env=_environment(tmp_path),
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     assert any(p.name.endswith("-cache") for p in (tmp_path / "own").iterdir())
 
 
 def test_processes_that_write_at_once(home: Path, tmp_path: Path) -> None:
     program = [sys.executable, "-c", _WORK]
     running = [
-        subprocess.Popen(program, env=_environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen(
+            program,
+            env=_environment(tmp_path),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
     ]
     found = [p.communicate(timeout=120) for p in running]
     assert len(set(found)) == 1

@@ -1,4 +1,5 @@
-"""Kernels that are written with operators (``CompositeExplicitAutograd``) serve tensors without data, too."""
+"""Kernels that are written with operators (``CompositeExplicitAutograd``) serve tensors without
+data, too."""
 
 import jtorch as torch
 from jtorch.library import _scoped_library

@@ -1,4 +1,5 @@
-"""``torch.library``: operators with kernels on tensors and on JAX arrays, and everything that can be registered for them."""
+"""``torch.library``: operators with kernels on tensors and on JAX arrays, and everything that can
+be registered for them."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ def test_schema_and_names(scale: Any) -> None:
     assert torch.ops.tests.scale(torch.ones(2), 3.0).tolist() == [3.0, 3.0]
     assert torch.ops.tests.scale.default is scale._opoverload
     assert library.lookup("tests", "scale") is torch.ops.tests.scale
-    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'",
+    ):
         scale("a")
     with pytest.raises(RuntimeError, match="missing value for argument 'x'"):
         scale()
@@ -120,7 +124,9 @@ def test_lists_and_several_results() -> None:
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.n = inputs[1]
 
-    spread.register_autograd(lambda ctx, grads: ([g * ctx.n for g in grads], None), setup_context=setup)
+    spread.register_autograd(
+        lambda ctx, grads: ([g * ctx.n for g in grads], None), setup_context=setup
+    )
     a, b = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
     found = spread([a, b], 3)
     assert isinstance(found, list)
@@ -139,7 +145,10 @@ def test_a_kernel_on_arrays() -> None:
     assert torch.func.vmap(cube)(torch.ones(2, 3)).shape == (2, 3)
     assert cube(torch.ones(4, device="meta"), 2).shape == (4,)
     assert set(opcheck(cube, (x,)).values()) == {"SUCCESS"}
-    assert jax.jit(lambda a: cube(torch.from_jax(a)).jax())(jax.numpy.ones(2)).tolist() == [1.0, 1.0]
+    assert jax.jit(lambda a: cube(torch.from_jax(a)).jax())(jax.numpy.ones(2)).tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_a_pallas_kernel() -> None:
@@ -150,7 +159,9 @@ def test_a_pallas_kernel() -> None:
 
     @jax_op("tests::affine")
     def affine(x: jax.Array) -> jax.Array:
-        return pallas.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)
+        return pallas.pallas_call(
+            body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True
+        )(x)
 
     affine.register_autograd(lambda ctx, g: g * 2)
     x = torch.ones(3, requires_grad=True)
@@ -165,14 +176,18 @@ def test_overrides_and_modes(scale: Any) -> None:
 
     class Duck:
         @classmethod
-        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             return func
 
     assert scale(Duck()) is torch.ops.tests.scale.default
     seen: list[Any] = []
 
     class Log(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(str(func))
             return func(*args, **(kwargs or {}))
 
@@ -186,7 +201,10 @@ def test_overrides_and_modes(scale: Any) -> None:
 def test_libraries() -> None:
     with library._scoped_library("tests_lib", "DEF") as lib:
         assert lib.define("foo(Tensor x, int n=2) -> Tensor") == "foo"
-        with pytest.raises(NotImplementedError, match="Could not run 'tests_lib::foo' with arguments from the 'CPU' backend"):
+        with pytest.raises(
+            NotImplementedError,
+            match="Could not run 'tests_lib::foo' with arguments from the 'CPU' backend",
+        ):
             torch.ops.tests_lib.foo(torch.ones(2))
         lib.impl("foo", lambda x, n: x * n, "CPU")
         lib.impl("foo", lambda x, n: torch.empty_like(x), "Meta")
@@ -220,7 +238,12 @@ def test_opcheck_finds_mistakes(scale: Any) -> None:
     scale.register_fake(lambda x, k=2.0: torch.empty(1))
     with pytest.raises(library.OpCheckError, match="test_faketensor failed with"):
         opcheck(scale, (torch.ones(2),))
-    found = opcheck(scale, (torch.ones(2, requires_grad=True),), raise_exception=False, test_utils="test_autograd_registration")
+    found = opcheck(
+        scale,
+        (torch.ones(2, requires_grad=True),),
+        raise_exception=False,
+        test_utils="test_autograd_registration",
+    )
     assert "no autograd formula" in str(found["test_autograd_registration"])
 
 
@@ -229,9 +252,15 @@ def test_opcheck_finds_mistakes(scale: Any) -> None:
     [
         ("x: torch.Tensor, *, flag: bool = True", "(Tensor x, *, bool flag=True) -> Tensor"),
         ("x: torch.Tensor | None, ys: list[torch.Tensor]", "(Tensor? x, Tensor[] ys) -> Tensor"),
-        ("x: torch.Tensor, n: int | None = None, s: str = 'a'", '(Tensor x, SymInt? n=None, str s="a") -> Tensor'),
+        (
+            "x: torch.Tensor, n: int | None = None, s: str = 'a'",
+            '(Tensor x, SymInt? n=None, str s="a") -> Tensor',
+        ),
         ("x: torch.Tensor, k: int | float | bool = 2", "(Tensor x, Scalar k=2) -> Tensor"),
-        ("x: torch.Tensor, d: torch.dtype = torch.float32", "(Tensor x, ScalarType d=float32) -> Tensor"),
+        (
+            "x: torch.Tensor, d: torch.dtype = torch.float32",
+            "(Tensor x, ScalarType d=float32) -> Tensor",
+        ),
     ],
 )
 def test_schemas(source: str, schema: str) -> None:
@@ -244,8 +273,17 @@ def test_tags_are_those_that_were_given() -> None:
     with library._scoped_library("tagged", "DEF") as lib:
         lib.define("one(Tensor x) -> Tensor", tags=torch.Tag.pointwise)
         lib.define("none(Tensor x) -> Tensor")
-        assert torch.ops.tagged.one.default.tags == [torch.Tag.pointwise] and torch.ops.tagged.none.default.tags == []
-    made = custom_op("tagged::custom", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=[torch.Tag.core])
+        assert (
+            torch.ops.tagged.one.default.tags == [torch.Tag.pointwise]
+            and torch.ops.tagged.none.default.tags == []
+        )
+    made = custom_op(
+        "tagged::custom",
+        lambda x: x.clone(),
+        mutates_args=(),
+        schema="(Tensor x) -> Tensor",
+        tags=[torch.Tag.core],
+    )
     assert made._opoverload.tags == [torch.Tag.pt2_compliant_tag, torch.Tag.core]
 
 
@@ -254,7 +292,10 @@ def test_operators_with_triton_kernels_run_where_none_is_called() -> None:
     def tri(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
         return library.wrap_triton(len)(x) if k < 0 else x * k
 
-    tri.register_autograd(lambda ctx, g: (g * ctx.k, None), setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]))
+    tri.register_autograd(
+        lambda ctx, g: (g * ctx.k, None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]),
+    )
     x = torch.ones(2, requires_grad=True)
     torch.ops.tests.tri(x, 3.0).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [3.0, 3.0]
@@ -276,7 +317,11 @@ def test_lists_among_several_results_have_a_history():
 
     plain = torch.library.custom_op("lists_of_results::plain", split, mutates_args=())
     whole, parts = plain(x)
-    assert isinstance(parts, list) and [t.requires_grad for t in (whole, *parts)] == [True, True, True]
+    assert isinstance(parts, list) and [t.requires_grad for t in (whole, *parts)] == [
+        True,
+        True,
+        True,
+    ]
     with pytest.raises(RuntimeError, match="no autograd formula was registered"):
         parts[0].sum().backward()
     op = torch.library.custom_op("lists_of_results::split", split, mutates_args=())
@@ -284,7 +329,9 @@ def test_lists_among_several_results_have_a_history():
     whole, parts = op(x)
     (whole.sum() + 3 * parts[1].sum()).backward()
     assert seen == [([1.0, 1.0], [[0.0, 0.0], [3.0, 3.0]])] and x.grad.tolist() == [5.0, 5.0]
-    with pytest.raises(RuntimeError, match="Batching rule not implemented for lists_of_results::split"):
+    with pytest.raises(
+        RuntimeError, match="Batching rule not implemented for lists_of_results::split"
+    ):
         torch.vmap(op)(x.detach())
 
 
@@ -297,7 +344,9 @@ def test_what_only_writes_needs_no_fake():
     assert torch.library.opcheck(op, (torch.ones(2),))["test_faketensor"] == "SUCCESS"
 
 
-@pytest.mark.parametrize("key", ["default", "cpu", "CPU", "CompositeExplicitAutograd", None, ("default", "cuda")])
+@pytest.mark.parametrize(
+    "key", ["default", "cpu", "CPU", "CompositeExplicitAutograd", None, ("default", "cuda")]
+)
 def test_kernels_of_defined_operators_by_any_key(key: Any) -> None:
     name = f"keys_{abs(hash(key))}"
     torch.library.define(f"mylib::{name}", "(Tensor x) -> Tensor")
@@ -350,9 +399,17 @@ def test_schemas_may_be_spaced_as_one_likes():
     lib.define("scaled( Tensor w ,int x = 2, *,\n int y  =3, int z, str s='a, b' )->Tensor")
     lib.impl("scaled", lambda w, x=2, *, y=3, z, s="": w * x * y * z * len(s), "CPU")
     scaled, w = torch.ops.tests_spaced.scaled, torch.ones(2)
-    assert scaled(w, z=7).tolist() == [168.0] * 2 and scaled(w, x=1, y=1, z=7, s="c").tolist() == [7.0] * 2
-    assert str(scaled.default._schema) == "tests_spaced::scaled(Tensor w, int x=2, *, int y=3, int z, str s='a, b') -> Tensor"
-    with pytest.raises(RuntimeError, match=r"takes 2 positional argument\(s\) but 3 was/were given"):
+    assert (
+        scaled(w, z=7).tolist() == [168.0] * 2
+        and scaled(w, x=1, y=1, z=7, s="c").tolist() == [7.0] * 2
+    )
+    assert (
+        str(scaled.default._schema)
+        == "tests_spaced::scaled(Tensor w, int x=2, *, int y=3, int z, str s='a, b') -> Tensor"
+    )
+    with pytest.raises(
+        RuntimeError, match=r"takes 2 positional argument\(s\) but 3 was/were given"
+    ):
         scaled(w, 2, 3)
 
 
@@ -379,7 +436,10 @@ def test_nothing_is_saved_where_nobody_derives():
         return torch.from_numpy(x.numpy(force=True) * k)
 
     saved: list[Any] = []
-    scaled.register_autograd(lambda ctx, g: (g * 2, None), setup_context=lambda ctx, inputs, output: saved.append(inputs[1]))
+    scaled.register_autograd(
+        lambda ctx, g: (g * 2, None),
+        setup_context=lambda ctx, inputs, output: saved.append(inputs[1]),
+    )
     x = torch.ones(2, requires_grad=True)
     with torch.no_grad():
         assert scaled(x, 2.0).tolist() == [2.0, 2.0]
@@ -400,7 +460,13 @@ def test_operators_without_tensors_have_a_kernel_for_the_device_that_is_asked_fo
     with pytest.raises(RuntimeError, match="ones does not have a kernel registered for cuda"):
         ones("cuda")
     with pytest.raises(ValueError, match=r"required to have a `device: torch\.device` argument"):
-        custom_op("tests_made::nowhere", lambda: torch.ones(2), mutates_args=(), device_types="cpu", schema="() -> Tensor")
+        custom_op(
+            "tests_made::nowhere",
+            lambda: torch.ones(2),
+            mutates_args=(),
+            device_types="cpu",
+            schema="() -> Tensor",
+        )
 
 
 def test_tensors_given_by_name_alone_are_refused() -> None:
@@ -408,13 +474,24 @@ def test_tensors_given_by_name_alone_are_refused() -> None:
         return x
 
     for define in (torch.library.custom_op, torch.library.triton_op):
-        with pytest.raises(NotImplementedError, match=r"custom_op with kwarg-only Tensor args\. Please .* Got: named1\(Tensor x, \*"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"custom_op with kwarg-only Tensor args\. Please .* Got: named1\(Tensor x, \*",
+        ):
             define("named_tensors::named1", named, mutates_args=())
     with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
-        torch.library.custom_op("named_tensors::named2", lambda x, *, y: x, mutates_args=(), schema="(Tensor x,*,Tensor[] y)->Tensor")
+        torch.library.custom_op(
+            "named_tensors::named2",
+            lambda x, *, y: x,
+            mutates_args=(),
+            schema="(Tensor x,*,Tensor[] y)->Tensor",
+        )
     with torch.library._scoped_library("named_tensors", "FRAGMENT") as lib:
         lib.define("named3(Tensor x, *, Tensor y) -> Tensor")
-        with pytest.raises(NotImplementedError, match=r"register_autograd with kwarg-only Tensor args\. In the original"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"register_autograd with kwarg-only Tensor args\. In the original",
+        ):
             torch.library.register_autograd("named_tensors::named3", lambda ctx, g: (g, None))
         with pytest.raises(NotImplementedError, match="register_vmap with kwarg-only Tensor args"):
             torch.library.register_vmap("named_tensors::named3", lambda info, dims, x, *, y: (x, 0))
@@ -430,22 +507,28 @@ def test_devices_that_are_left_out_arrive_as_devices():
 
     placed(torch.ones(1))
     assert seen == [torch.device("cpu:0")]
-    with pytest.raises(ValueError, match=r"opcheck\(op, \.\.\.\): op must be instance of torch\._ops\.OpOverload"):
+    with pytest.raises(
+        ValueError, match=r"opcheck\(op, \.\.\.\): op must be instance of torch\._ops\.OpOverload"
+    ):
         torch.library.opcheck(lambda x: x, (1,))
 
 
 @pytest.mark.parametrize(
     ("schema", "gave", "fits"),
     [
-        ("(Tensor a, int x=2, *, int y=3) -> Tensor", 1, True), ("(Tensor a, int x=2) -> Tensor", 3, True),
-        ("(Tensor a, Tensor? b=None) -> Tensor", 1, True), ("(Tensor a, int x) -> Tensor", 1, False),
+        ("(Tensor a, int x=2, *, int y=3) -> Tensor", 1, True),
+        ("(Tensor a, int x=2) -> Tensor", 3, True),
+        ("(Tensor a, Tensor? b=None) -> Tensor", 1, True),
+        ("(Tensor a, int x) -> Tensor", 1, False),
     ],
 )  # fmt: skip
 def test_gradients_of_arguments_that_are_left_out(schema, gave, fits):
     with torch.library._scoped_library("tests_left_out", "FRAGMENT") as lib:
         lib.define(f"twice{schema}")
         lib.impl("twice", lambda a, *more, **named: a * 2, "CPU")
-        torch.library.register_autograd("tests_left_out::twice", lambda ctx, g: (g * 2, *[None] * (gave - 1)), lib=lib)
+        torch.library.register_autograd(
+            "tests_left_out::twice", lambda ctx, g: (g * 2, *[None] * (gave - 1)), lib=lib
+        )
         a = torch.ones(2, requires_grad=True)
         out = torch.ops.tests_left_out.twice(a, *[] if fits else [5])
         if fits:
@@ -484,7 +567,11 @@ def test_sizes_of_results_may_depend_on_data() -> None:
 def test_opcheck_takes_operators_of_pytorch() -> None:
     x = torch.ones(2, 3, requires_grad=True)
     a = torch.ops.aten
-    for op, args in ((a.nonzero.default, (x,)), (a.mm.default, (x, x.t())), (a.add_.Tensor, (torch.ones(2), torch.ones(2)))):
+    for op, args in (
+        (a.nonzero.default, (x,)),
+        (a.mm.default, (x, x.t())),
+        (a.add_.Tensor, (torch.ones(2), torch.ones(2))),
+    ):
         assert set(opcheck(op, args).values()) == {"SUCCESS"}
     with pytest.raises(RuntimeError, match="can only test operators without overloads"):
         opcheck(a.sin, (x,))
@@ -499,9 +586,12 @@ def test_operators_of_pytorch_get_other_kernels() -> None:
     library.impl("aten::cos", lambda x: x.new_empty(9), "Meta")
     y = x @ w
     y.sum().backward()
-    assert y.tolist() == [[4, 4]] and w.grad is not None and w.grad.tolist() == [[2, 2], [2, 2]]  # as in PyTorch: the backward pass too
+    # as in PyTorch: the backward pass too
+    assert y.tolist() == [[4, 4]] and w.grad is not None and w.grad.tolist() == [[2, 2], [2, 2]]
     assert torch.nn.functional.linear(x, w.detach()).tolist() == [[4, 4]]
-    assert torch.sin(zero).tolist() == [6] == torch.vmap(torch.sin)(zero).tolist() and torch.cos(zero.to("meta")).shape == (9,)
+    assert torch.sin(zero).tolist() == [6] == torch.vmap(torch.sin)(zero).tolist() and torch.cos(
+        zero.to("meta")
+    ).shape == (9,)
     seen: list[Any] = []
     thread = threading.Thread(target=lambda: seen.append(zero.sin().tolist()))
     thread.start()
@@ -514,7 +604,9 @@ def test_operators_of_pytorch_get_other_kernels() -> None:
     library._destroy()
     assert torch.sin(zero).tolist() == [0] and (x @ w).tolist() == [[2, 2]]
     for name, key in (("linear", "CPU"), ("sin", "AutogradCPU")):
-        with pytest.raises(NotImplementedError, match=r"of an operator of PyTorch's|written with other operators"):
+        with pytest.raises(
+            NotImplementedError, match=r"of an operator of PyTorch's|written with other operators"
+        ):
             torch.library.Library("aten", "IMPL").impl(name, lambda *a: a[0], key)
     with pytest.raises(RuntimeError, match="Could not find schema for aten::nosuch"):
         torch.library.Library("aten", "IMPL").impl("nosuch", lambda x: x, "CPU")

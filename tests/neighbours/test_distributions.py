@@ -28,7 +28,20 @@ working_set = WorkingSet()
 
 def test_pkg_resources_finds_torch(tmp_path: Path) -> None:
     (tmp_path / "pkg_resources.py").write_text(MODULE)
-    code = "import pkg_resources as p, os; t = p.working_set.known['torch']; print(t.version, os.path.isdir(t.location + '/jtorch'))"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(jtorch.__file__).parents[1])])}
-    r = subprocess.run([sys.executable, "-m", "jtorch", "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False)
+    code = (
+        "import pkg_resources as p, os; t = p.working_set.known['torch']; print(t.version, "
+        "os.path.isdir(t.location + '/jtorch'))"
+    )
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(jtorch.__file__).parents[1])]),
+    }
+    r = subprocess.run(
+        [sys.executable, "-m", "jtorch", "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (r.stderr, r.stdout.split()) == ("", [jtorch.__version__, "True"])

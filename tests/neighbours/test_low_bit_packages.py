@@ -1,4 +1,5 @@
-"""What packages that quantise models ask at their import: private names, tables of compilers, classes to subclass, schemas with dtypes."""
+"""What packages that quantise models ask at their import: private names, tables of compilers,
+classes to subclass, schemas with dtypes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,20 @@ import pytest
 import jtorch as torch
 
 
-@pytest.mark.parametrize("name", ["Tag", "dtype", "device", "Size", "layout", "memory_format", "Generator", "finfo", "get_default_dtype"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Tag",
+        "dtype",
+        "device",
+        "Size",
+        "layout",
+        "memory_format",
+        "Generator",
+        "finfo",
+        "get_default_dtype",
+    ],
+)
 def test_what_pytorch_publishes_is_in_its_inner_module_too(name: str) -> None:
     assert getattr(torch._C, name) is getattr(torch, name)
 
@@ -114,7 +128,12 @@ def test_what_may_replace_the_data_of_a_tensor() -> None:
         assert answers(torch) == answers(real)
 
 
-DTYPES = [("float32", "float32"), ("half", "float16"), ("float8_e4m3fn", "float8_e4m3fn"), ("long", "int64")]
+DTYPES = [
+    ("float32", "float32"),
+    ("half", "float16"),
+    ("float8_e4m3fn", "float8_e4m3fn"),
+    ("long", "int64"),
+]
 
 
 @pytest.mark.parametrize(("text", "meant"), DTYPES)

@@ -1,4 +1,5 @@
-"""Every name of torch that packages mention is there, or refused by name, or missing in PyTorch too; and how the names are found."""
+"""Every name of torch that packages mention is there, or refused by name, or missing in PyTorch
+too; and how the names are found."""
 
 from __future__ import annotations
 
@@ -31,8 +32,13 @@ def test_attributes_of_torch_need_no_import() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_other_names_can_be_imported() -> None:
-    lost = {name for name, state in LIST.items() if state == "imported" and package_names.kind(name) == "missing"}
-    if importlib.util.find_spec("tensorboard") is None:  # without which PyTorch has none of these either
+    lost = {
+        name
+        for name, state in LIST.items()
+        if state == "imported" and package_names.kind(name) == "missing"
+    }
+    # without which PyTorch has none of these either
+    if importlib.util.find_spec("tensorboard") is None:
         lost = {name for name in lost if not name.startswith("torch.utils.tensorboard")}
     assert not lost
 
@@ -41,7 +47,11 @@ def test_the_list_is_worth_something() -> None:
     assert len(LIST) > 3000
     assert len(attributes()) > 2500
     assert "torch.nn.Linear" in attributes() and "torch.no_such_name" not in attributes()
-    assert package_names.kind("torch.no_such_name") == package_names.kind("torch.nn.Linear.no_such_name") == "missing"
+    assert (
+        package_names.kind("torch.no_such_name")
+        == package_names.kind("torch.nn.Linear.no_such_name")
+        == "missing"
+    )
     assert package_names.kind("torch.distributed.rpc.rpc_sync") == "refused"
 
 
@@ -62,8 +72,9 @@ def test_names_in_a_source() -> None:
     """
     found = set(package_names.mentioned(textwrap.dedent(source)))
     assert found == {
-        "torch", "torch.nn.functional", "torch.utils", "torch.utils.data", "torch.utils.model_zoo", "torch.Tensor", "torch.linalg",
-        "torch.linalg.norm", "torch.nn.functional.relu", "torch.utils.data.DataLoader",
+        "torch", "torch.nn.functional", "torch.utils", "torch.utils.data", "torch.utils.model_zoo",
+        "torch.Tensor", "torch.linalg", "torch.linalg.norm", "torch.nn.functional.relu",
+        "torch.utils.data.DataLoader",
     }  # fmt: skip
 
 
@@ -72,7 +83,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (tmp_path / "b.py").write_text("torch is no Python\n")
     assert package_names.main([str(tmp_path)]) == 1
     out, err = capsys.readouterr()
-    assert out.split() == ["missing", "torch.nn.no_such_layer", f"{tmp_path}/a.py:3"] and "b.py: not read" in err
+    assert (
+        out.split() == ["missing", "torch.nn.no_such_layer", f"{tmp_path}/a.py:3"]
+        and "b.py: not read" in err
+    )
     assert package_names.main([str(tmp_path / "a.py"), "--list"]) == 1
     assert "there    torch.ones " in capsys.readouterr().out
 
@@ -84,16 +98,21 @@ def test_modules_beside_torch() -> None:
     import functorch.experimental as e
     assert e.chunk_vmap(torch.sum, chunks=2)(torch.ones(3, 2)).tolist() == [2, 2, 2]
     from functorch.experimental.control_flow import cond, map
-    assert cond is torch.cond and map(lambda a, b: a * b, torch.arange(3), torch.tensor(2)).tolist() == [0, 2, 4]
-    assert functorch.vmap is torch.func.vmap and e.hessian is torch.func.hessian and functorch.__name__ == "functorch"
+    assert cond is torch.cond and map(lambda a, b: a * b, torch.arange(3),
+                                      torch.tensor(2)).tolist() == [0, 2, 4]
+    assert functorch.vmap is torch.func.vmap and e.hessian is torch.func.hessian and \
+functorch.__name__ == "functorch"
     assert not isinstance(torch.ones(1), functorch.dim.Tensor)
     layer = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
     x = torch.ones(4, 3)
     f, params, buffers = functorch.make_functional_with_buffers(layer)
-    assert torch.equal(f(params, buffers, x), layer(x)) and all(p.device.type == "meta" for p in f.stateless_model.parameters())
+    assert torch.equal(f(params, buffers, x),
+                       layer(x)) and all(p.device.type == "meta"
+                                         for p in f.stateless_model.parameters())
     g, weights = functorch.make_functional(layer[0])
     assert torch.equal(g([2 * w for w in weights], x), 2 * layer[0](x))
-    many, stacked, _ = functorch.combine_state_for_ensemble([torch.nn.Linear(3, 2) for _ in range(5)])
+    many, stacked, _ = functorch.combine_state_for_ensemble([torch.nn.Linear(3,
+        2) for _ in range(5)])
     assert functorch.vmap(many, in_dims=(0, 0, None))(stacked, (), x).shape == (5, 4, 2)
     for use in (lambda: functorch.dim.dims(2), lambda: torchgen.model.Argument()):
         try:
@@ -114,12 +133,20 @@ def test_what_packages_reach_for() -> None:
     import jtorch as torch
 
     assert torch.torch is torch and torch.legacy_contiguous_format is torch.contiguous_format
-    assert torch._cast_Long(torch.tensor([1.7])).tolist() == [1] and torch._cast_Half(torch.ones(1)).dtype == torch.float16
+    assert (
+        torch._cast_Long(torch.tensor([1.7])).tolist() == [1]
+        and torch._cast_Half(torch.ones(1)).dtype == torch.float16
+    )
     assert isinstance(torch.ones(2).untyped_storage(), torch.StorageBase)
     with torch.backends.__allow_nonbracketed_mutation():
         torch.backends.cudnn.benchmark = False
     shard = torch.distributed.tensor.placement_types.Shard
-    assert [shard.local_shard_size_and_offset(5, 4, i) for i in range(4)] == [(2, 0), (2, 2), (1, 4), (0, 5)]
+    assert [shard.local_shard_size_and_offset(5, 4, i) for i in range(4)] == [
+        (2, 0),
+        (2, 2),
+        (1, 4),
+        (0, 5),
+    ]
     assert importlib.import_module("jtorch.utils.model_zoo").tqdm
 
 
@@ -127,7 +154,9 @@ def test_groups_of_tensors() -> None:
     import jtorch as torch
 
     a, b = torch.ones(2), torch.ones(1, dtype=torch.float64)
-    groups = torch.optim.Optimizer._group_tensors_by_device_and_dtype([[a, b, a], [None, b, a], []], with_indices=True)
+    groups = torch.optim.Optimizer._group_tensors_by_device_and_dtype(
+        [[a, b, a], [None, b, a], []], with_indices=True
+    )
     assert groups[(a.device, a.dtype)][1] == [0, 2] and groups[(b.device, b.dtype)][1] == [1]
     assert groups[(a.device, a.dtype)][0][1][0] is None and groups[(a.device, a.dtype)][0][2] == []
     with pytest.raises(RuntimeError, match="the 0-th Tensor is not"):
@@ -162,11 +191,26 @@ def test_extensions_for_pytorch_say_what_they_are(tmp_path: Path) -> None:
     def build(name: str, source: str, *options: str) -> None:
         (tmp_path / f"{name}.c").write_text(source)
         include = sysconfig.get_paths()["include"]
-        command = ["gcc", "-shared", "-fPIC", f"-I{include}", f"{name}.c", "-o", f"{name}.so", "-L.", "-Wl,--no-as-needed", *options]
+        command = [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            f"-I{include}",
+            f"{name}.c",
+            "-o",
+            f"{name}.so",
+            "-L.",
+            "-Wl,--no-as-needed",
+            *options,
+        ]
         subprocess.run(command, cwd=tmp_path, check=True)
 
     build("libtorch_python", "void _ZN2at4onesEv(void) {}")
-    for name, function, *options in (("linked", "_ZN2at4onesEv", "-ltorch_python"), ("loose", "_ZN2at4onesEv"), ("other", "no_such_thing")):
+    for name, function, *options in (
+        ("linked", "_ZN2at4onesEv", "-ltorch_python"),
+        ("loose", "_ZN2at4onesEv"),
+        ("other", "no_such_thing"),
+    ):
         build(name, C_MODULE.replace("NAME", name).replace("FUNCTION", function), *options)
     (tmp_path / "libtorch_python.so").unlink()
     program = """
@@ -175,20 +219,40 @@ def test_extensions_for_pytorch_say_what_they_are(tmp_path: Path) -> None:
         try:
             __import__(name)
         except ImportError as error:
-            print(error.name, error.path == f"{error.name}.so" or error.path.endswith("/" + error.name + ".so"), error)
+            print(error.name,
+                  error.path == f"{error.name}.so" or error.path.endswith("/" + error.name + ".so"),
+                  error)
     """
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     linked, loose, other = ran.stdout.splitlines()
-    words = "linked.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs libtorch_python."
-    assert linked.startswith("linked True linked (") and words in linked and "torch.library.custom_op" in linked
-    assert "loose.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs _ZN2at4onesEv." in loose
+    words = (
+        "linked.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it "
+        "needs libtorch_python."
+    )
+    assert (
+        linked.startswith("linked True linked (")
+        and words in linked
+        and "torch.library.custom_op" in linked
+    )
+    assert (
+        "loose.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it "
+        "needs _ZN2at4onesEv."
+    ) in loose
     assert other.endswith("undefined symbol: no_such_thing")
 
 
 def test_private_names_that_packages_use() -> None:
     import jtorch as torch
 
-    assert repr(torch.per_tensor_affine) == "torch.per_tensor_affine" and isinstance(torch.per_channel_symmetric, torch.qscheme)
+    assert repr(torch.per_tensor_affine) == "torch.per_tensor_affine" and isinstance(
+        torch.per_channel_symmetric, torch.qscheme
+    )
     assert pickle.loads(pickle.dumps(torch.per_tensor_affine)) is torch.per_tensor_affine
     assert int(torch.Tag.pt2_compliant_tag) == 17 and repr(torch.Tag.core) == "<Tag.core: 0>"
     assert torch.autograd.DeviceType.CUDA.name == "CUDA" and torch.autograd.DeviceType.CUDA != 1
@@ -202,8 +266,17 @@ def test_private_names_that_packages_use() -> None:
 
     x = torch.ones(2, requires_grad=True)
     assert _as_tuple(x) == (False, (x,)) and _as_tuple((x, x), "inputs", "f") == (True, (x, x))
-    assert not _grad_postprocess((x * 2,), False)[0].requires_grad and _grad_postprocess((x * 2,), True)[0].requires_grad
-    given = [(((1,), (2,)), (True, False)), (((1,),), (False, False)), (((1, 2),), (False, True)), ((1, 2), True), ((1, 2), False)]
+    assert (
+        not _grad_postprocess((x * 2,), False)[0].requires_grad
+        and _grad_postprocess((x * 2,), True)[0].requires_grad
+    )
+    given = [
+        (((1,), (2,)), (True, False)),
+        (((1,),), (False, False)),
+        (((1, 2),), (False, True)),
+        ((1, 2), True),
+        ((1, 2), False),
+    ]
     assert [_tuple_postprocess(*case) for case in given] == [(1, 2), 1, (1, 2), (1, 2), 1]
 
     from jtorch._C._autograd import _top_saved_tensors_default_hooks

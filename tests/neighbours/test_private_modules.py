@@ -1,4 +1,5 @@
-"""Private modules of PyTorch that packages import: what they offer, and where names that have a home elsewhere are found."""
+"""Private modules of PyTorch that packages import: what they offer, and where names that have a
+home elsewhere are found."""
 
 from __future__ import annotations
 
@@ -41,14 +42,23 @@ def test_names_are_those_of_their_home(module: str, name: str, home: str) -> Non
 
 
 def test_what_pytorch_lacks_is_lacking() -> None:
-    for module in ("_refs", "_linalg_utils", "_dynamo.testing", "fx.passes.splitter_base", "jit.frontend", "nn.quantized.functional"):
+    for module in (
+        "_refs",
+        "_linalg_utils",
+        "_dynamo.testing",
+        "fx.passes.splitter_base",
+        "jit.frontend",
+        "nn.quantized.functional",
+    ):
         assert not hasattr(importlib.import_module(f"jtorch.{module}"), "no_such_name")
 
 
 def test_errors_that_are_left_out_can_be_named_in_except() -> None:
     from jtorch.jit.frontend import NotSupportedError, get_jit_def
 
-    with pytest.raises(NotImplementedError, match=r"torch\.jit\.frontend\.get_jit_def is not offered"):
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.jit\.frontend\.get_jit_def is not offered"
+    ):
         try:
             get_jit_def(len, "f")
         except NotSupportedError:
@@ -62,9 +72,16 @@ def test_forms_of_matrices() -> None:
     assert forms.qform(a, x).item() == 18 and forms.qform(None, x).item() == 5
     assert forms.bform(x, a.to_sparse(), torch.ones(2, 1)).item() == 11
     assert forms.is_sparse(a.to_sparse()) and not forms.is_sparse(a)
-    assert [forms.get_floating_dtype(a.to(d)) for d in (torch.int64, torch.float64)] == [torch.float32, torch.float64]
+    assert [forms.get_floating_dtype(a.to(d)) for d in (torch.int64, torch.float64)] == [
+        torch.float32,
+        torch.float64,
+    ]
     up, down = forms.symeig(a), forms.symeig(a, largest=True)
-    assert torch.equal(up[0].flip(-1), down[0]) and torch.equal(up[1].flip(-1), down[1]) and up[0][0] < up[0][1]
+    assert (
+        torch.equal(up[0].flip(-1), down[0])
+        and torch.equal(up[1].flip(-1), down[1])
+        and up[0][0] < up[0][1]
+    )
     torch.testing.assert_close(forms.symeig(a.triu())[0], up[0])
     columns = forms.get_approximate_basis(a, 2)
     torch.testing.assert_close(columns.mT @ columns, torch.eye(2))
@@ -78,9 +95,16 @@ def test_levels_of_logs() -> None:
     logs = torch._logging
     try:
         logs.set_logs(dynamo=logging.INFO, graph_breaks=True, modules={"json": logging.DEBUG})
-        assert logging.getLogger("torch._dynamo").level == logging.INFO and logging.getLogger("json").level == logging.DEBUG
+        assert (
+            logging.getLogger("torch._dynamo").level == logging.INFO
+            and logging.getLogger("json").level == logging.DEBUG
+        )
         logs.set_logs(all=logging.ERROR)
-        assert logging.getLogger("torch._dynamo").level == logging.getLogger("torch.onnx").level == logging.ERROR
+        assert (
+            logging.getLogger("torch._dynamo").level
+            == logging.getLogger("torch.onnx").level
+            == logging.ERROR
+        )
     finally:
         logs.set_logs()
         logging.getLogger("json").setLevel(logging.NOTSET)
@@ -102,7 +126,9 @@ def test_warnings_are_hidden_by_what_they_say() -> None:
     shown = []
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("always")
-        patch.setattr(warnings, "showwarning", lambda message, *rest, **more: shown.append(str(message)))
+        patch.setattr(
+            warnings, "showwarning", lambda message, *rest, **more: shown.append(str(message))
+        )
         with torch._logging.hide_warnings(lambda message, *rest, **more: "old" in str(message)):
             warnings.warn("old ways", stacklevel=1)
             warnings.warn("new ways", stacklevel=1)
@@ -116,10 +142,14 @@ def test_vmap_in_chunks_and_stacked_leaves() -> None:
 
     x = torch.arange(12.0).view(4, 3)
     torch.testing.assert_close(chunk_vmap(lambda r: (r * 2).sum(), chunks=3)(x), x.sum(1) * 2)
-    torch.testing.assert_close(chunk_vmap(lambda r: r + 1, in_dims=1, out_dims=1, chunks=2)(x), x + 1)
+    torch.testing.assert_close(
+        chunk_vmap(lambda r: r + 1, in_dims=1, out_dims=1, chunks=2)(x), x + 1
+    )
     with pytest.raises(ValueError, match=r"\(got 0\)"):
         chunk_vmap(torch.sum, chunks=0)
-    leaf = construct_stacked_leaf([torch.ones(2, requires_grad=True), torch.zeros(2, requires_grad=True)], "w")
+    leaf = construct_stacked_leaf(
+        [torch.ones(2, requires_grad=True), torch.zeros(2, requires_grad=True)], "w"
+    )
     assert leaf.is_leaf and leaf.requires_grad and leaf.shape == (2, 2)
     with pytest.raises(RuntimeError, match="Expected w from each model"):
         construct_stacked_leaf([torch.ones(2, requires_grad=True), torch.zeros(2)], "w")
@@ -128,7 +158,11 @@ def test_vmap_in_chunks_and_stacked_leaves() -> None:
 def test_backends_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     from jtorch import compiler
     from jtorch._dynamo.backends import registry
-    from jtorch._dynamo.testing import CompileCounter, CompileCounterWithBackend, EagerAndRecordGraphs
+    from jtorch._dynamo.testing import (
+        CompileCounter,
+        CompileCounterWithBackend,
+        EagerAndRecordGraphs,
+    )
 
     monkeypatch.setattr(compiler, "_REGISTERED", {})
     counter = CompileCounter()
@@ -141,7 +175,9 @@ def test_backends_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (counter.frame_count, counter.op_count) == (1, 2)
     counter.clear()
     assert counter.frame_count == 0
-    assert "counted" not in registry.list_backends() and "counted" in registry.list_backends(exclude_tags=())
+    assert "counted" not in registry.list_backends() and "counted" in registry.list_backends(
+        exclude_tags=()
+    )
     assert registry.lookup_backend("counted") is counted and registry.lookup_backend(len) is len
     torch.compiler.set_default_backend("counted")
     try:
@@ -171,9 +207,23 @@ def test_settings_are_kept() -> None:
     assert not settings.suppress_errors
     inductor = importlib.import_module("jtorch._inductor.config")
     assert inductor.triton.unique_kernel_names and not inductor.max_autotune
-    with inductor.patch({"triton.cudagraphs": True, "max_autotune": True}), inductor.patch("own", 1), inductor.patch(debug=True):
-        assert inductor.triton.cudagraphs and inductor.max_autotune and inductor.own == 1 and inductor.debug
-    assert not inductor.triton.cudagraphs and not inductor.max_autotune and not hasattr(inductor, "own") and not inductor.debug
+    with (
+        inductor.patch({"triton.cudagraphs": True, "max_autotune": True}),
+        inductor.patch("own", 1),
+        inductor.patch(debug=True),
+    ):
+        assert (
+            inductor.triton.cudagraphs
+            and inductor.max_autotune
+            and inductor.own == 1
+            and inductor.debug
+        )
+    assert (
+        not inductor.triton.cudagraphs
+        and not inductor.max_autotune
+        and not hasattr(inductor, "own")
+        and not inductor.debug
+    )
     with pytest.raises(AttributeError, match="no_such"), inductor.patch("no_such.name", 1):
         pass
 
@@ -187,9 +237,22 @@ def test_small_parts() -> None:
 
     s = OrderedSet([3, 1, 3])
     s.update([2], [1])
-    assert list(s) == [3, 1, 2] and repr(s) == "OrderedSet([3, 1, 2])" and list(reversed(s)) == [2, 1, 3]
-    assert list(s - {1}) == [3, 2] and list(s & [2, 3]) == [2, 3] and list(s.union([9])) == [3, 1, 2, 9] and s == {1, 2, 3}
-    assert list(s.difference([3], [2])) == [1] and list(s.intersection([1, 2])) == [1, 2] and s.issubset([1, 2, 3, 4])
+    assert (
+        list(s) == [3, 1, 2]
+        and repr(s) == "OrderedSet([3, 1, 2])"
+        and list(reversed(s)) == [2, 1, 3]
+    )
+    assert (
+        list(s - {1}) == [3, 2]
+        and list(s & [2, 3]) == [2, 3]
+        and list(s.union([9])) == [3, 1, 2, 9]
+        and s == {1, 2, 3}
+    )
+    assert (
+        list(s.difference([3], [2])) == [1]
+        and list(s.intersection([1, 2])) == [1, 2]
+        and s.issubset([1, 2, 3, 4])
+    )
     assert s.pop() == 2 and len(s) == 2
     assert dtype_abbrs[torch.float32] == "f32" and dtype_abbrs[torch.bool] == "b8"
     assert not_none(0) == 0
@@ -239,7 +302,13 @@ def test_a_program_finds_them_under_torchs_name(tmp_path) -> None:
         "from torch.utils._ordered_set import OrderedSet\n"
         "print(OrderedSet([2, 1]), matmul(None, 3))\n"
     )
-    done = subprocess.run([sys.executable, "-m", "jtorch", str(program)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "jtorch", str(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.stdout == "OrderedSet([2, 1]) 3\n", done.stderr
 
 
@@ -250,6 +319,12 @@ def test_functions_of_a_public_module_by_their_bound_names(name):
     assert len(dir(bound)) > 20
     for entry in dir(bound):
         assert getattr(bound, entry) is getattr(home, entry.removeprefix(f"{name}_"))
-    for absent in ("nothing", f"{name}_nothing", f"{name}_Any", f"{name}___name__", dir(bound)[0].removeprefix(f"{name}_")):
+    for absent in (
+        "nothing",
+        f"{name}_nothing",
+        f"{name}_Any",
+        f"{name}___name__",
+        dir(bound)[0].removeprefix(f"{name}_"),
+    ):
         with pytest.raises(AttributeError, match=absent):
             getattr(bound, absent)

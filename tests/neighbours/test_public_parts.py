@@ -37,7 +37,11 @@ def test_operators_that_selective_checkpoints_never_keep() -> None:
     from jtorch.utils.checkpoint import SAC_IGNORED_OPS
 
     aten = torch.ops.aten
-    assert {aten.detach.default, aten.sym_size.default, torch.ops.prim.device.default} <= SAC_IGNORED_OPS
+    assert {
+        aten.detach.default,
+        aten.sym_size.default,
+        torch.ops.prim.device.default,
+    } <= SAC_IGNORED_OPS
     assert aten.mm.default not in SAC_IGNORED_OPS
     assert SAC_IGNORED_OPS is torch.utils.checkpoint.SAC_IGNORED_OPS
 
@@ -49,9 +53,15 @@ def test_checkpoints_that_are_told_to_keep_no_log() -> None:
         checkpoint.checkpoint(torch.sin, x, use_reentrant=False, debug=True).sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, torch.ones(2).cos())
-    with checkpoint.set_checkpoint_debug_enabled(None), pytest.raises(NotImplementedError, match="keeps no log"):
+    with (
+        checkpoint.set_checkpoint_debug_enabled(None),
+        pytest.raises(NotImplementedError, match="keeps no log"),
+    ):
         checkpoint.checkpoint(torch.sin, x, use_reentrant=False, debug=True)
-    with pytest.raises(NotImplementedError, match="keeps no log"), checkpoint.set_checkpoint_debug_enabled(True):
+    with (
+        pytest.raises(NotImplementedError, match="keeps no log"),
+        checkpoint.set_checkpoint_debug_enabled(True),
+    ):
         pass
 
 

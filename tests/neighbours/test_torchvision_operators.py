@@ -1,4 +1,5 @@
-"""torchvision's operators on arrays, against the plainest reading of what they compute; entered under ``torch.ops.torchvision``."""
+"""torchvision's operators on arrays, against the plainest reading of what they compute; entered
+under ``torch.ops.torchvision``."""
 
 from __future__ import annotations
 
@@ -37,7 +38,14 @@ def bilinear(image: np.ndarray, y: float, x: float) -> float:
     return upper * (1 - a) + (image[bottom, left] * (1 - b) + image[bottom, right] * b) * a
 
 
-def aligned_cell(image: np.ndarray, box: np.ndarray, cells: tuple[int, int], cell: tuple[int, int], ratio: int, shift: float) -> float:
+def aligned_cell(
+    image: np.ndarray,
+    box: np.ndarray,
+    cells: tuple[int, int],
+    cell: tuple[int, int],
+    ratio: int,
+    shift: float,
+) -> float:
     x1, y1, x2, y2 = box - shift
     tall, wide = y2 - y1, x2 - x1
     if shift == 0:
@@ -45,14 +53,25 @@ def aligned_cell(image: np.ndarray, box: np.ndarray, cells: tuple[int, int], cel
     step = tall / cells[0], wide / cells[1]
     many = [ratio if ratio > 0 else math.ceil(s) for s in step]
     samples = [
-        bilinear(image, y1 + (cell[0] + (i + 0.5) / many[0]) * step[0], x1 + (cell[1] + (j + 0.5) / many[1]) * step[1])
+        bilinear(
+            image,
+            y1 + (cell[0] + (i + 0.5) / many[0]) * step[0],
+            x1 + (cell[1] + (j + 0.5) / many[1]) * step[1],
+        )
         for i in range(many[0])
         for j in range(many[1])
     ]
     return sum(samples) / max(len(samples), 1)
 
 
-ROIS = np.array([[0, 1.2, 0.5, 6.3, 5.1], [1, -2.0, 2.0, 3.0, 11.0], [0, 4.0, 4.0, 4.5, 4.2], [1, 6.5, 5.0, 20.0, 9.0]])
+ROIS = np.array(
+    [
+        [0, 1.2, 0.5, 6.3, 5.1],
+        [1, -2.0, 2.0, 3.0, 11.0],
+        [0, 4.0, 4.0, 4.5, 4.2],
+        [1, 6.5, 5.0, 20.0, 9.0],
+    ]
+)
 
 
 @pytest.fixture
@@ -63,13 +82,22 @@ def maps() -> np.ndarray:
 @pytest.mark.parametrize("ratio", [2, 3, -1])
 @pytest.mark.parametrize("aligned", [False, True])
 def test_roi_align(maps: np.ndarray, ratio: int, aligned: bool) -> None:
-    got = np.asarray(roi_align(torch.tensor(maps).jax(), torch.tensor(ROIS).jax(), 0.75, 2, 3, ratio, aligned))
+    got = np.asarray(
+        roi_align(torch.tensor(maps).jax(), torch.tensor(ROIS).jax(), 0.75, 2, 3, ratio, aligned)
+    )
     assert got.shape == (4, 8, 2, 3)
     for k, roi in enumerate(ROIS):
         for c in (0, 5):
             for p in range(2):
                 for q in range(3):
-                    cell = aligned_cell(maps[int(roi[0]), c], roi[1:] * 0.75, (2, 3), (p, q), ratio, 0.5 if aligned else 0.0)
+                    cell = aligned_cell(
+                        maps[int(roi[0]), c],
+                        roi[1:] * 0.75,
+                        (2, 3),
+                        (p, q),
+                        ratio,
+                        0.5 if aligned else 0.0,
+                    )
                     np.testing.assert_allclose(got[k, c, p, q], cell, atol=1e-12)
 
 
@@ -78,18 +106,24 @@ def test_chunks_give_the_same(maps: np.ndarray, monkeypatch: pytest.MonkeyPatch)
     whole = [roi_align(*operands, 1.0, 2, 2, ratio, True) for ratio in (2, 0)]
     monkeypatch.setattr(regions, "_CHUNK", 1000)
     for ratio, expected in zip((2, 0), whole, strict=True):
-        np.testing.assert_allclose(roi_align(*operands, 1.0, 2, 2, ratio, True), expected, atol=1e-12)
+        np.testing.assert_allclose(
+            roi_align(*operands, 1.0, 2, 2, ratio, True), expected, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("ratio", [2, 0])
 def test_ps_roi_align(maps: np.ndarray, ratio: int) -> None:
-    out, mapping = torch.ops.torchvision.ps_roi_align(torch.tensor(maps), torch.tensor(ROIS[:2]), 0.75, 2, 2, ratio)
+    out, mapping = torch.ops.torchvision.ps_roi_align(
+        torch.tensor(maps), torch.tensor(ROIS[:2]), 0.75, 2, 2, ratio
+    )
     assert mapping.dtype == torch.int32 and out.shape == (2, 2, 2, 2)
     for k, roi in enumerate(ROIS[:2]):
         for c, p, q in np.ndindex(2, 2, 2):
             channel = (c * 2 + p) * 2 + q
             assert mapping[k, c, p, q] == channel
-            cell = aligned_cell(maps[int(roi[0]), channel], roi[1:] * 0.75, (2, 2), (p, q), ratio, 0.5)
+            cell = aligned_cell(
+                maps[int(roi[0]), channel], roi[1:] * 0.75, (2, 2), (p, q), ratio, 0.5
+            )
             np.testing.assert_allclose(out[k, c, p, q].item(), cell, atol=1e-12)
 
 
@@ -97,12 +131,20 @@ def away(x: float) -> int:
     return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
 
-def cells_of(roi: np.ndarray, more: int, number: int, last: tuple[int, int]) -> Iterator[tuple[tuple[int, int], slice, slice]]:
+def cells_of(
+    roi: np.ndarray, more: int, number: int, last: tuple[int, int]
+) -> Iterator[tuple[tuple[int, int], slice, slice]]:
     x1, y1, x2, y2 = (away(v) for v in roi[1:])
     tall, wide = max(y2 - y1 + more, 1), max(x2 - x1 + more, 1)
 
     def bound(start: int, length: int, i: int, end: int) -> slice:
-        clip = (max(v, 0) for v in (math.floor(i * length / number) + start, math.ceil((i + 1) * length / number) + start))
+        clip = (
+            max(v, 0)
+            for v in (
+                math.floor(i * length / number) + start,
+                math.ceil((i + 1) * length / number) + start,
+            )
+        )
         return slice(*(min(v, end) for v in clip))
 
     for p in range(number):
@@ -129,12 +171,16 @@ def test_ps_roi_pool(maps: np.ndarray) -> None:
     for k, roi in enumerate(ROIS):
         for (p, q), rows, columns in cells_of(roi, 0, 2, (6, 7)):  # without the last row and column
             part = maps[int(roi[0]), 4 + p * 2 + q][rows, columns]
-            np.testing.assert_allclose(out[k, 1, p, q].item(), part.mean() if part.size else 0, atol=1e-12)
+            np.testing.assert_allclose(
+                out[k, 1, p, q].item(), part.mean() if part.size else 0, atol=1e-12
+            )
 
 
 POOLS: dict[str, Callable[..., Any]] = {
     "roi_align": lambda x, r: torch.ops.torchvision.roi_align(x, r, 0.75, 2, 2, 2, True),
-    "roi_align, as many samples as fit": lambda x, r: torch.ops.torchvision.roi_align(x, r, 0.75, 2, 2, -1, False),
+    "roi_align, as many samples as fit": lambda x, r: torch.ops.torchvision.roi_align(
+        x, r, 0.75, 2, 2, -1, False
+    ),
     "roi_pool": lambda x, r: torch.ops.torchvision.roi_pool(x, r, 1.0, 2, 2)[0],
     "ps_roi_align": lambda x, r: torch.ops.torchvision.ps_roi_align(x, r, 0.75, 2, 2, 2)[0],
 }
@@ -155,11 +201,21 @@ def test_the_operators_of_derivatives(maps: np.ndarray) -> None:
     assert torch.allclose(ops._roi_pool_backward(g, rois, place, 1.0, 2, 2, *maps.shape), expected)
     out = ops.roi_align(x, rois, 0.5, 2, 2, 2, False)
     (expected,) = torch.autograd.grad(out, x, g)
-    assert torch.allclose(ops._roi_align_backward(g, rois, 0.5, 2, 2, *maps.shape, 2, False), expected)
+    assert torch.allclose(
+        ops._roi_align_backward(g, rois, 0.5, 2, 2, *maps.shape, 2, False), expected
+    )
 
 
-def plain_deformed(x: np.ndarray, w: np.ndarray, offset: np.ndarray, mask: np.ndarray, out: tuple[int, int], groups: int) -> np.ndarray:
-    """Stride (2, 1), padding (1, 2), dilation (1, 2); one group of offsets for each half of the channels."""
+def plain_deformed(
+    x: np.ndarray,
+    w: np.ndarray,
+    offset: np.ndarray,
+    mask: np.ndarray,
+    out: tuple[int, int],
+    groups: int,
+) -> np.ndarray:
+    """Stride (2, 1), padding (1, 2), dilation (1, 2); one group of offsets for each half of the
+    channels."""
     batch, channels, height, width = x.shape
     filters, per, kh, kw = w.shape
     result = np.zeros((batch, filters, *out))
@@ -180,7 +236,9 @@ def plain_deformed(x: np.ndarray, w: np.ndarray, offset: np.ndarray, mask: np.nd
                 tap = half * kh * kw + a * kw + b
                 y = i * 2 - 1 + a + offset[n, 2 * tap, i, j]
                 at = j - 2 + 2 * b + offset[n, 2 * tap + 1, i, j]
-                result[n, o, i, j] += w[o, c, a, b] * mask[n, tap, i, j] * read(x[n, channel], y, at)
+                result[n, o, i, j] += (
+                    w[o, c, a, b] * mask[n, tap, i, j] * read(x[n, channel], y, at)
+                )
     return result
 
 
@@ -197,7 +255,9 @@ def test_deformable_convolution() -> None:
     expected = plain_deformed(x, w, offset, mask, out, 2) + bias[:, None, None]
     np.testing.assert_allclose(run(*operands).detach().numpy(), expected, atol=1e-10)
     gradients = torch.autograd.grad(run(*operands).square().sum(), operands)
-    again = torch.ops.torchvision._deform_conv2d_backward(2 * run(*operands), *operands, 2, 1, 1, 2, 1, 2, 2, 2, True)
+    again = torch.ops.torchvision._deform_conv2d_backward(
+        2 * run(*operands), *operands, 2, 1, 1, 2, 1, 2, 2, 2, True
+    )
     for one, other, t in zip(gradients, again, operands, strict=True):
         assert one.shape == t.shape and torch.allclose(one, other)
     with pytest.raises(RuntimeError, match=r"offset\.shape is not valid"):
@@ -244,4 +304,6 @@ def test_what_is_not_there() -> None:
         torch.ops.torchvision.qnms(torch.ones(1, 4), torch.ones(1), 0.5)
     assert torch.ops.torchvision._cuda_version() == -1
     with pytest.raises(RuntimeError, match=r"rois must have shape as Tensor\[K, 5\]"):
-        torch.ops.torchvision.roi_align(torch.ones(1, 1, 2, 2), torch.ones(1, 4), 1.0, 1, 1, 1, False)
+        torch.ops.torchvision.roi_align(
+            torch.ones(1, 1, 2, 2), torch.ones(1, 4), 1.0, 1, 1, 1, False
+        )

@@ -25,24 +25,32 @@ from jtorch.wrappers.nested.functions import KINDS
 F = nn.functional
 
 
-# ---- coverage ------------------------------------------------------------------------------------------------------------------------
+# ---- coverage ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["COVERAGE", "STRIDED_COVERAGE"])
 def test_every_overridable_function_stands_in_exactly_one_set(name):
     coverage = getattr(package, name)
     assert tuple(coverage) == KINDS
-    overridable = {f for functions in overrides.get_overridable_functions().values() for f in functions}
+    overridable = {
+        f for functions in overrides.get_overridable_functions().values() for f in functions
+    }
     sets = [set(kind) for kind in coverage.values()]
     assert sum(map(len, sets)) == len(set().union(*sets))
     assert set().union(*sets) == overridable
-    assert all(isinstance(reason, str) and len(reason) > 20 for reason in coverage["refused"].values())
+    assert all(
+        isinstance(reason, str) and len(reason) > 20 for reason in coverage["refused"].values()
+    )
     assert min(map(len, sets)) > 0
 
 
 def test_refused_functions_say_so():
     nt = jagged(2, 4)
-    with pytest.raises(NotImplementedError, match=r"torch\.linalg\.inv of nested tensors with the jagged layout is not offered.*one size"):
+    with pytest.raises(
+        NotImplementedError,
+        match=r"torch\.linalg\.inv of nested tensors with the jagged layout is not offered.*one "
+        r"size",
+    ):
         torch.linalg.inv(nt)
     with pytest.raises(NotImplementedError, match=r"strided layout is not offered.*jagged"):
         nested_tensor(items(2, 4)).exp()
@@ -52,7 +60,12 @@ def _elementwise():
     """Functions of torch that act on each element of their operands, with how many they take."""
     for func in package.COVERAGE["unchanged"]:
         name = overrides.resolve_name(func)
-        if name.count(".") == 1 and not name.endswith("_") and "dropout" not in name and name not in ("torch.bernoulli", "torch.rrelu"):
+        if (
+            name.count(".") == 1
+            and not name.endswith("_")
+            and "dropout" not in name
+            and name not in ("torch.bernoulli", "torch.rrelu")
+        ):
             for count in (1, 2):
                 try:
                     result = func(*[torch.empty(2, device="meta")] * count)
@@ -82,7 +95,7 @@ def test_elementwise_functions_act_on_each_item():
         torch.testing.assert_close(func(nt).values(), func(packed), equal_nan=True, msg=name)
 
 
-# ---- construction ----------------------------------------------------------------------------------------------------------------------
+# ---- construction --------------------------------------------------------------------------------
 
 
 @LAYOUTS
@@ -91,7 +104,14 @@ def test_constituents(layout):
     nt = nested_tensor(a, layout=layout)
     assert nt.is_nested
     assert nt.layout is layout
-    assert (nt.dim(), nt.size(0), nt.size(2), nt.size(-1), nt.numel(), nt.nbytes) == (3, 2, 3, 3, 18, 72)
+    assert (nt.dim(), nt.size(0), nt.size(2), nt.size(-1), nt.numel(), nt.nbytes) == (
+        3,
+        2,
+        3,
+        3,
+        18,
+        72,
+    )
     assert_items(nt, a)
     assert isinstance(nt, torch.Tensor)
     assert type(nt) is (NestedTensor if layout is torch.jagged else StridedNestedTensor)
@@ -109,12 +129,26 @@ def test_ragged_size_is_symbolic():
     assert j == nt.size(1) == (nt + 1).size(1) == nt.double().size(1)
     assert j != other.size(1)
     assert j != 3
-    assert (j >= 2, j >= 1, j > 1, j < 2, j >= 2, j <= j, j < j) == (True, True, True, False, True, True, False)
+    assert (j >= 2, j >= 1, j > 1, j < 2, j >= 2, j <= j, j < j) == (
+        True,
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    )
     assert (repr(j * 2), j * 2 == j, 2 * j == j * 2) == (f"2*{j}", False, True)
     for undecided in (lambda: j >= 3, lambda: j <= 2, lambda: j > other.size(1)):
         with pytest.raises(ValueError, match="indeterminate"):
             undecided()
-    for unknown in (lambda: j + 1, lambda: int(j), lambda: j - 1, lambda: list(range(j)), lambda: -j):
+    for unknown in (
+        lambda: j + 1,
+        lambda: int(j),
+        lambda: j - 1,
+        lambda: list(range(j)),
+        lambda: -j,
+    ):
         with pytest.raises(AttributeError):
             unknown()
     assert nt.stride() == (j * 3, 3, 1)
@@ -137,7 +171,10 @@ def test_jagged_parts_and_repr():
 def test_strided_repr_and_parts():
     nt = nested_tensor([[0.0, 1.0, 2.0], [3.0]])
     assert repr(nt) == "nested_tensor([\n  tensor([0., 1., 2.]),\n  tensor([3.])\n])"
-    assert repr(nested_tensor([[1.0]], requires_grad=True)) == "nested_tensor([\n  tensor([1.], requires_grad=True)\n], requires_grad=True)"
+    assert (
+        repr(nested_tensor([[1.0]], requires_grad=True))
+        == "nested_tensor([\n  tensor([1.], requires_grad=True)\n], requires_grad=True)"
+    )
     assert nt.values().tolist() == [0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="Given dimension 1 is irregular"):
         nt.size(1)
@@ -159,7 +196,10 @@ def test_errors_of_construction():
         nested_tensor([torch.tensor(1.0)], layout=torch.jagged)
     with pytest.raises(RuntimeError, match="single ragged dimension"):
         nested_tensor([torch.ones(2, 3), torch.ones(3, 4)], layout=torch.jagged)
-    with pytest.raises(RuntimeError, match="Found dimension 2 for Tensor at index 1 and dimension 1 for Tensor at index 0"):
+    with pytest.raises(
+        RuntimeError,
+        match="Found dimension 2 for Tensor at index 1 and dimension 1 for Tensor at index 0",
+    ):
         nested_tensor([torch.ones(2), torch.ones(2, 2)])
     with pytest.raises(RuntimeError, match="Specified layout is unsupported for nested tensors"):
         nested_tensor([torch.ones(2)], layout=torch.sparse_coo)
@@ -200,7 +240,12 @@ def test_from_jagged():
     assert nt[2].tolist() == v[3:].tolist()  # a view
     assert nested_tensor_from_jagged(v, offsets).shape == nt.shape
     assert nested_tensor_from_jagged(v, offsets.clone()).shape != nt.shape
-    assert nested_tensor_from_jagged(v, lengths=torch.tensor([2, 1, 3])).offsets().tolist() == [0, 2, 3, 6]
+    assert nested_tensor_from_jagged(v, lengths=torch.tensor([2, 1, 3])).offsets().tolist() == [
+        0,
+        2,
+        3,
+        6,
+    ]
     holes = nested_tensor_from_jagged(v, offsets, torch.tensor([1, 1, 2]))
     assert_items(holes, [v[:1], v[2:3], v[3:5]])
     assert not holes.is_contiguous()
@@ -210,7 +255,9 @@ def test_from_jagged():
     with pytest.raises(ValueError, match="Expected jagged_dim >=1, but got 0"):
         nested_tensor_from_jagged(v, offsets, jagged_dim=0)
     w = torch.arange(6.0).view(2, 3)
-    assert_items(nested_tensor_from_jagged(w, torch.tensor([0, 1, 3]), jagged_dim=2), [w[:, :1], w[:, 1:]])
+    assert_items(
+        nested_tensor_from_jagged(w, torch.tensor([0, 1, 3]), jagged_dim=2), [w[:, :1], w[:, 1:]]
+    )
 
 
 def test_narrow_of_dense():
@@ -226,8 +273,14 @@ def test_narrow_of_dense():
         ((base, 1, "a", 2), "start must be an integer or a tensor"),
         ((base, 1, 0, None), "length must be an integer or a tensor"),
         ((base, 0, 0, 1, torch.jagged), "jagged layout only supports dim=1"),
-        ((base, 1, torch.tensor([0, 1]), 2, torch.jagged), "must be Tensors that broadcast to input.shape"),
-        ((base, 1, torch.tensor([0]), 2), "start and length must be integers for the strided layout NT impl"),
+        (
+            (base, 1, torch.tensor([0, 1]), 2, torch.jagged),
+            "must be Tensors that broadcast to input.shape",
+        ),
+        (
+            (base, 1, torch.tensor([0]), 2),
+            "start and length must be integers for the strided layout NT impl",
+        ),
     ]:
         with pytest.raises(RuntimeError, match=message):
             narrow(*arguments)
@@ -253,14 +306,23 @@ def test_padding(layout):
         assert nt.to_padded_tensor(0.0, (2, 2)).tolist() == [[0, 1], [3, 0]]
 
 
-# ---- elementwise -----------------------------------------------------------------------------------------------------------------------
+# ---- elementwise ---------------------------------------------------------------------------------
 
 
 @LAYOUTS
 def test_arithmetic(layout):
     a = items(2, 4)
     nt = nested_tensor(a, layout=layout)
-    for f in (lambda x: x + 1, lambda x: 2 * x, lambda x: x - x, lambda x: x * x, lambda x: x / 2, lambda x: -x, F.relu, F.gelu):
+    for f in (
+        lambda x: x + 1,
+        lambda x: 2 * x,
+        lambda x: x - x,
+        lambda x: x * x,
+        lambda x: x / 2,
+        lambda x: -x,
+        F.relu,
+        F.gelu,
+    ):
         assert_items(f(nt), [f(x) for x in a])
     same = nt.clone()
     assert same.add_(1) is same
@@ -271,7 +333,11 @@ def test_arithmetic(layout):
 def test_operands_of_a_jagged_tensor():
     a = items(2, 4)
     nt = nested_tensor(a, layout=torch.jagged)
-    row, rows, places = torch.tensor([1.0, 2.0, 3.0]), torch.arange(6.0).view(2, 1, 3), torch.arange(24.0).view(2, 4, 3)
+    row, rows, places = (
+        torch.tensor([1.0, 2.0, 3.0]),
+        torch.arange(6.0).view(2, 1, 3),
+        torch.arange(24.0).view(2, 4, 3),
+    )
     for f in (lambda x, o: x + o, lambda x, o: o - x):
         assert_items(f(nt, row), [f(x, row) for x in a])
         assert_items(f(nt, rows), [f(x, rows[i]) for i, x in enumerate(a)])
@@ -280,7 +346,11 @@ def test_operands_of_a_jagged_tensor():
     assert_items(turned + rows.transpose(1, 2), [(x + rows[i]).T for i, x in enumerate(a)])
     assert_items(torch.addcmul(nt, nt, row), [torch.addcmul(x, x, row.expand_as(x)) for x in a])
     assert_items(torch.where(nt > 0, nt, 0.0), [x.clamp(min=0) for x in a])
-    with pytest.raises(RuntimeError, match=r"cannot call binary pointwise function add.Tensor with inputs of shapes \(2, j\d+, 3\) and"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"cannot call binary pointwise function add.Tensor with inputs of shapes \(2, j\d+, "
+        r"3\) and",
+    ):
         nt + jagged(2, 4)
     with pytest.raises(RuntimeError, match="inputs of shapes"):
         nt + torch.ones(3, 1, 3)
@@ -294,7 +364,11 @@ def test_operands_of_a_jagged_tensor():
 
 def test_strided_operands():
     nt = nested_tensor(items(2, 4))
-    with pytest.raises(RuntimeError, match="Expected both self and other to be nested, but got a nested self and non-nested other"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected both self and other to be nested, but got a nested self and non-nested "
+        "other",
+    ):
         nt + torch.ones(3)
     with pytest.raises(RuntimeError, match="does not support broadcasting"):
         nt + nested_tensor(items(2, 3))
@@ -309,19 +383,24 @@ def test_strided_operands():
     assert (whole.view(-1, 3)[:, 1] != 0).all()
 
 
-# ---- reductions ------------------------------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "amax", "prod", "std", "logsumexp"])
 def test_reductions(name):
     a = items(2, 4)
-    nt, turned = nested_tensor(a, layout=torch.jagged), nested_tensor(a, layout=torch.jagged).transpose(1, 2)
+    nt, turned = (
+        nested_tensor(a, layout=torch.jagged),
+        nested_tensor(a, layout=torch.jagged).transpose(1, 2),
+    )
     f = getattr(torch, name)
     whole = torch.cat(a)
     if name != "logsumexp":
         torch.testing.assert_close(f(nt), f(whole))
     torch.testing.assert_close(f(nt, 1), torch.stack([f(x, 0) for x in a]))
-    torch.testing.assert_close(f(nt, 1, keepdim=True), torch.stack([f(x, 0, keepdim=True) for x in a]))
+    torch.testing.assert_close(
+        f(nt, 1, keepdim=True), torch.stack([f(x, 0, keepdim=True) for x in a])
+    )
     assert_items(f(nt, -1), [f(x, 1) for x in a])
     assert_items(f(nt, 2, keepdim=True), [f(x, 1, keepdim=True) for x in a])
     torch.testing.assert_close(f(turned, 2), torch.stack([f(x, 0) for x in a]))
@@ -348,8 +427,14 @@ def test_extrema_and_logic():
     assert (nt > 0).any(1).tolist() == [(x > 0).any(0).tolist() for x in a]
     assert_items((nt > 0).all(-1), [(x > 0).all(-1) for x in a])
     whole = nested_tensor([[1, 2], [3]], layout=torch.jagged)
-    assert (whole.sum(1).dtype, whole.sum(1).tolist(), whole.amax(1).tolist()) == (torch.int64, [3, 3], [2, 3])
-    with pytest.raises(RuntimeError, match=r"sum\(\): reducing along a ragged and non-batch dimension"):
+    assert (whole.sum(1).dtype, whole.sum(1).tolist(), whole.amax(1).tolist()) == (
+        torch.int64,
+        [3, 3],
+        [2, 3],
+    )
+    with pytest.raises(
+        RuntimeError, match=r"sum\(\): reducing along a ragged and non-batch dimension"
+    ):
         nt.sum((1, 2))
 
 
@@ -365,7 +450,7 @@ def test_reductions_leave_holes_out():
     assert nt.contiguous().lengths() is None
 
 
-# ---- kernels ---------------------------------------------------------------------------------------------------------------------------
+# ---- kernels -------------------------------------------------------------------------------------
 
 
 @LAYOUTS
@@ -383,8 +468,12 @@ def test_products(layout):
     torch.testing.assert_close(nt.transpose(1, 2) @ nt, torch.stack([x.T @ x for x in a]))
     with pytest.raises(RuntimeError, match=r"matmul\(\): not supported between inputs of shapes"):
         nt @ nt.transpose(1, 2)
-    holes = narrow(torch.ones(2, 4, 3), 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged)
-    with pytest.raises(ValueError, match="expected input to be a contiguous jagged layout NestedTensor"):
+    holes = narrow(
+        torch.ones(2, 4, 3), 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged
+    )
+    with pytest.raises(
+        ValueError, match="expected input to be a contiguous jagged layout NestedTensor"
+    ):
         F.linear(holes, w)
 
 
@@ -402,7 +491,9 @@ def test_normalization(layout):
         assert_items(F.layer_norm(nt, nt.shape[1:]), [F.layer_norm(x, x.shape) for x in a])
         assert_items(F.rms_norm(nt, (3,)), [F.rms_norm(x, (3,)) for x in a])
         assert_items(nt.cumsum(1), [x.cumsum(0) for x in a])
-        assert_items(nt.sort(1, descending=True).values, [x.sort(0, descending=True).values for x in a])
+        assert_items(
+            nt.sort(1, descending=True).values, [x.sort(0, descending=True).values for x in a]
+        )
         assert_items(F.normalize(nt, dim=-1), [F.normalize(x, dim=-1) for x in a])
 
 
@@ -411,7 +502,10 @@ def test_losses():
     x = nested_tensor(a, layout=torch.jagged)
     y = nested_tensor_from_jagged(torch.cat(b), x.offsets())
     torch.testing.assert_close(F.mse_loss(x, y), F.mse_loss(torch.cat(a), torch.cat(b)))
-    assert_items(F.l1_loss(x, y, reduction="none"), [F.l1_loss(p, q, reduction="none") for p, q in zip(a, b, strict=True)])
+    assert_items(
+        F.l1_loss(x, y, reduction="none"),
+        [F.l1_loss(p, q, reduction="none") for p, q in zip(a, b, strict=True)],
+    )
 
 
 @LAYOUTS
@@ -429,11 +523,16 @@ def heads(x):
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(causal):
     q, k = items(3, 1, 5, width=8), items(2, 4, 1, width=8)
-    nq, nk = (nested_tensor(x, layout=torch.jagged).unflatten(-1, [2, 4]).transpose(1, 2) for x in (q, k))
+    nq, nk = (
+        nested_tensor(x, layout=torch.jagged).unflatten(-1, [2, 4]).transpose(1, 2) for x in (q, k)
+    )
     if causal:
         k, nk = q, nq
     out = F.scaled_dot_product_attention(nq, nk, nk, is_causal=causal)
-    expected = [F.scaled_dot_product_attention(heads(x), heads(y), heads(y), is_causal=causal)[0] for x, y in zip(q, k, strict=True)]
+    expected = [
+        F.scaled_dot_product_attention(heads(x), heads(y), heads(y), is_causal=causal)[0]
+        for x, y in zip(q, k, strict=True)
+    ]
     assert_items(out, expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="Expected query, key, and value to be nested tensors"):
         F.scaled_dot_product_attention(nq, nk, torch.ones(3, 2, 5, 4))
@@ -462,7 +561,7 @@ def test_attention_layers(layout):
         nn.MultiheadAttention(8, 2)(nt, nt, nt)
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 
 @LAYOUTS
@@ -493,17 +592,35 @@ def test_jagged_shapes():
     assert_items(nt.unflatten(-1, [1, 3]).flatten(-2), a)
     assert_items(nt.permute(0, 2, 1), [x.T for x in a])
     assert_items(torch.stack([nt, nt], -1), [torch.stack([x, x], -1) for x in a])
-    assert_items(nt.unsqueeze(-1).expand(2, -1, 3, 2), [x.unsqueeze(-1).expand(-1, 3, 2) for x in a])
+    assert_items(
+        nt.unsqueeze(-1).expand(2, -1, 3, 2), [x.unsqueeze(-1).expand(-1, 3, 2) for x in a]
+    )
     assert_items(F.pad(nt, (0, 1)), [F.pad(x, (0, 1)) for x in a])
     assert [x.size(0) for x in nt.chunk(2)] == [1, 1]
     assert_items(nt.index_select(0, torch.tensor([1, 0, 1])), [a[1], a[0], a[1]])
     for refused, kind, message in [
-        (lambda: nt.transpose(0, 1), ValueError, "Transpose is not supported on the batch dimension for jagged NT"),
+        (
+            lambda: nt.transpose(0, 1),
+            ValueError,
+            "Transpose is not supported on the batch dimension for jagged NT",
+        ),
         (lambda: nt.view(-1, 3), RuntimeError, r"view\(\): cannot view shape"),
         (nt.flatten, RuntimeError, r"flatten\(\): not supported for NestedTensor on dim=0"),
-        (lambda: nt.unbind(1), RuntimeError, r"unbind\(\): only supported for NestedTensor on dim=0"),
-        (lambda: nt.unsqueeze(0), RuntimeError, r"unsqueeze\(\): not supported for NestedTensor on dim=0"),
-        (lambda: torch.cat([nt, nt], 1), RuntimeError, r"cat\(\): not supported for NestedTensor on ragged dim"),
+        (
+            lambda: nt.unbind(1),
+            RuntimeError,
+            r"unbind\(\): only supported for NestedTensor on dim=0",
+        ),
+        (
+            lambda: nt.unsqueeze(0),
+            RuntimeError,
+            r"unsqueeze\(\): not supported for NestedTensor on dim=0",
+        ),
+        (
+            lambda: torch.cat([nt, nt], 1),
+            RuntimeError,
+            r"cat\(\): not supported for NestedTensor on ragged dim",
+        ),
         (lambda: torch.stack([nt, jagged(2, 4)], -1), RuntimeError, "same nested structure"),
         (lambda: nt[0:1], RuntimeError, r"slice\(\): not supported for NestedTensor on dim=0"),
         (lambda: nt[5], IndexError, "out of range"),
@@ -550,7 +667,9 @@ def test_narrow_with_tuples():
     assert_items(torch.narrow(nt, (0, 1), (1, 1), (1, 2)), [a[1][1:3]])
     strided = nested_tensor(a)
     assert_items(torch.narrow(strided, (1,), ((0, 2),), ((2, 3),)), [a[0][:2], a[1][2:]])
-    with pytest.raises(RuntimeError, match=r"start \(2\) \+ length \(2\) exceeds dimension size \(3\) of item 0"):
+    with pytest.raises(
+        RuntimeError, match=r"start \(2\) \+ length \(2\) exceeds dimension size \(3\) of item 0"
+    ):
         torch.narrow(nt, 1, (2, 0), (2, 2))
     with pytest.raises(RuntimeError, match="not supported for NestedTensor on ragged dim"):
         torch.narrow(nt, 1, 0, 1)
@@ -588,7 +707,9 @@ OVERLOADS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", OVERLOADS)
 def test_operators_by_their_aten_names(name: str) -> None:
-    nt = torch.nested.nested_tensor([torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [5.0, 6.0]])], layout=torch.jagged)
+    nt = torch.nested.nested_tensor(
+        [torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [5.0, 6.0]])], layout=torch.jagged
+    )
     packet, _, overload = name.partition(".")
     found, expected = OVERLOADS[name](getattr(getattr(torch.ops.aten, packet), overload), nt)
     assert [x.tolist() for x in found.unbind()] == [x.tolist() for x in expected.unbind()]

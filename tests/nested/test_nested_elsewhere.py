@@ -1,4 +1,5 @@
-"""Nested tensors with the rest of the package: gradients, copies and files, JAX's transformations, the protocol."""
+"""Nested tensors with the rest of the package: gradients, copies and files, JAX's transformations,
+the protocol."""
 
 from __future__ import annotations
 
@@ -19,22 +20,27 @@ from jtorch.wrappers.nested import NestedTensor, ragged
 F = nn.functional
 
 
-# ---- autograd --------------------------------------------------------------------------------------------------------------------------
+# ---- autograd ------------------------------------------------------------------------------------
 
 
 @LAYOUTS
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x * x, F.gelu, lambda x: F.softmax(x, -1), lambda x: F.softmax(x, 1), lambda x: x.transpose(1, 2),
-        lambda x: F.linear(x, torch.arange(6.0).view(2, 3) * 0.1), lambda x: x.sum(-1, keepdim=True), lambda x: x.select(-1, 1),
-        lambda x: F.layer_norm(x, (3,), torch.tensor([1.0, 2.0, 3.0]), torch.ones(3)), lambda x: x.chunk(3, -1)[2],
+        lambda x: x * x, F.gelu, lambda x: F.softmax(x, -1), lambda x: F.softmax(x, 1),
+        lambda x: x.transpose(1, 2), lambda x: F.linear(x, torch.arange(6.0).view(2, 3) * 0.1),
+        lambda x: x.sum(-1, keepdim=True), lambda x: x.select(-1, 1),
+        lambda x: F.layer_norm(x, (3,), torch.tensor([1.0, 2.0, 3.0]), torch.ones(3)),
+        lambda x: x.chunk(3, -1)[2],
     ],
 )  # fmt: skip
 def test_gradients_reach_constituents(layout, f):
     a = [x.requires_grad_() for x in items(2, 4)]
     f(as_nested_tensor(a, layout=layout))
-    sum((x * (i + 1)).pow(2).sum() for i, x in enumerate(f(as_nested_tensor(a, layout=layout)).unbind())).backward()
+    sum(
+        (x * (i + 1)).pow(2).sum()
+        for i, x in enumerate(f(as_nested_tensor(a, layout=layout)).unbind())
+    ).backward()
     found = [x.grad for x in a]
     b = [x.requires_grad_() for x in items(2, 4)]
     sum((f(x.unsqueeze(0)) * (i + 1)).pow(2).sum() for i, x in enumerate(b)).backward()
@@ -54,7 +60,9 @@ def test_gradients_of_padded_forms():
         a, b = ([x.requires_grad_() for x in items(2, 4)] for _ in range(2))
         f(as_nested_tensor(a, layout=torch.jagged)).backward()
         if g is None:
-            sum((x * torch.arange(6.0).view(2, 1, 3)[i]).pow(2).sum() for i, x in enumerate(b)).backward()
+            sum(
+                (x * torch.arange(6.0).view(2, 1, 3)[i]).pow(2).sum() for i, x in enumerate(b)
+            ).backward()
         else:
             sum(g(x) for x in b).backward()
         for x, y in zip(a, b, strict=True):
@@ -79,7 +87,9 @@ def test_nested_leaves(layout):
     assert nt.grad is None
     (found,) = torch.autograd.grad(nt * nt, nt, torch.ones_like(nt))
     assert_items(found, [2 * x for x in nt.unbind()])
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(
+        RuntimeError, match="grad can be implicitly created only for scalar outputs"
+    ):
         (nt * 1).backward()
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         nt.add_(1)
@@ -105,7 +115,9 @@ def test_second_derivatives():
 
 
 def test_module_weights_get_dense_gradients():
-    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.ReLU(), nn.Dropout(0.0), nn.Linear(4, 2))
+    model = nn.Sequential(
+        nn.Linear(3, 4), nn.LayerNorm(4), nn.ReLU(), nn.Dropout(0.0), nn.Linear(4, 2)
+    )
     model(jagged(2, 4)).values().sum().backward()
     assert [type(p.grad) for p in model.parameters()] == [torch.Tensor] * 6
 
@@ -144,13 +156,19 @@ class Product(torch.autograd.Function):
 def test_functions_of_their_own(layout):
     nt = nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=layout, requires_grad=True)
     out = Scaled.apply(nt, 2.0)
-    assert type(out) is type(nt) and out.requires_grad and type(out.grad_fn).__name__ == "ScaledBackward"
+    assert (
+        type(out) is type(nt)
+        and out.requires_grad
+        and type(out.grad_fn).__name__ == "ScaledBackward"
+    )
     torch.nested.to_padded_tensor(out, 0.0).sum().backward()
     assert [g.sum().item() for g in nt.grad.unbind()] == [12.0, 24.0]
 
 
 def test_functions_of_nested_and_dense_tensors():
-    nt = nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged, requires_grad=True)
+    nt = nested_tensor(
+        [torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged, requires_grad=True
+    )
     w = torch.ones(3, 2, requires_grad=True)
     product, same = Product.apply(nt, w)
     assert same is not nt and same.is_nested
@@ -159,7 +177,7 @@ def test_functions_of_nested_and_dense_tensors():
     assert nt.grad.values().tolist() == [[3.0] * 3] * 6
 
 
-# ---- copies ----------------------------------------------------------------------------------------------------------------------------
+# ---- copies --------------------------------------------------------------------------------------
 
 
 @LAYOUTS
@@ -222,7 +240,7 @@ def test_jax_transformations():
     assert_items(jax.jit(lambda x: x + 1)(nested_tensor(items(2, 4))), [x + 1 for x in items(2, 4)])
 
 
-# ---- the protocol ----------------------------------------------------------------------------------------------------------------------
+# ---- the protocol --------------------------------------------------------------------------------
 
 
 def test_modes_see_operations_with_the_class():
@@ -260,7 +278,10 @@ def test_other_types_come_first():
 
 def test_kernels_do_not_compute_on_packed_values_unasked():
     nt = jagged(2, 4)
-    with torch._C.DisableTorchFunctionSubclass(), pytest.raises(RuntimeError, match="no data of one shape"):
+    with (
+        torch._C.DisableTorchFunctionSubclass(),
+        pytest.raises(RuntimeError, match="no data of one shape"),
+    ):
         torch.exp(nt)
 
 

@@ -22,7 +22,9 @@ def formula(q: Any, k: Any, v: Any, change: Any = None, mask: Any = None) -> Any
 
 def tensors(*shapes: tuple[int, ...]) -> list[Any]:
     rng = np.random.default_rng(0)
-    return [torch.tensor(rng.standard_normal(s).astype(np.float32), requires_grad=True) for s in shapes]
+    return [
+        torch.tensor(rng.standard_normal(s).astype(np.float32), requires_grad=True) for s in shapes
+    ]
 
 
 def test_scores_masks_and_gradients() -> None:
@@ -31,7 +33,9 @@ def test_scores_masks_and_gradients() -> None:
     i = torch.arange(6)
     distance = i[:, None] - i[None, :]
     causal = flex.create_block_mask(lambda b, h, q, k: q >= k, None, None, 6, 6, BLOCK_SIZE=4)
-    got = flex.flex_attention(q, k, v, score_mod=lambda s, b, h, q, k: s + table[q - k + 5], block_mask=causal)
+    got = flex.flex_attention(
+        q, k, v, score_mod=lambda s, b, h, q, k: s + table[q - k + 5], block_mask=causal
+    )
     want = formula(q, k, v, lambda s: s + table[distance + 5], distance >= 0)
     np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), atol=1e-6)
     found, expected = (torch.autograd.grad((x * x).sum(), [q, k, v, table]) for x in (got, want))
@@ -66,13 +70,24 @@ def test_block_masks() -> None:
     assert mask.kv_indices.tolist() == [[[[0, 1], [1, 0]]]]
     assert mask.q_indices.tolist() == [[[[0, 1], [1, 0]]]]
     assert mask.to_dense().tolist() == [[[[1, 0], [1, 1]]]]
-    assert repr(mask).startswith("BlockMask(\n    kv_num_blocks=torch.Size([1, 1, 2]),\n    kv_indices=torch.Size([1, 1, 2, 2]),\n")
+    assert repr(mask).startswith(
+        "BlockMask(\n"
+        "    kv_num_blocks=torch.Size([1, 1, 2]),\n"
+        "    kv_indices=torch.Size([1, 1, 2, 2]),\n"
+    )
     assert str(mask) == "BlockMask(shape=(1, 1, 256, 200), sparsity=4.00%, \n(0, 0)\n██  \n████\n)"
     assert mask[0].shape == mask[0, 0].shape == (1, 1, 256, 200)
     both = flex.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 2)
-    assert flex.create_mask(both, None, None, 3, 3)[0, 0].tolist() == [[True, False, False], [True, True, False], [False, True, True]]
+    assert flex.create_mask(both, None, None, 3, 3)[0, 0].tolist() == [
+        [True, False, False],
+        [True, True, False],
+        [False, True, True],
+    ]
     either = flex.or_masks(lambda b, h, q, k: q == k, lambda b, h, q, k: k == 0)
-    assert flex.create_mask(either, None, None, 2, 2)[0, 0].tolist() == [[True, False], [True, True]]
+    assert flex.create_mask(either, None, None, 2, 2)[0, 0].tolist() == [
+        [True, False],
+        [True, True],
+    ]
     q = torch.zeros(1, 1, 4, 2)
     with pytest.raises(ValueError, match="larger length"):
         flex.flex_attention(q, q, q, block_mask=mask)
@@ -84,5 +99,7 @@ def test_causal_biases() -> None:
     for made, offset in ((bias.causal_lower_right(3, 5), 2), (bias.causal_upper_left(3, 5), 0)):
         mask = torch.ones(3, 5).tril(offset).bool()
         got = torch.nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=made)
-        np.testing.assert_allclose(got.detach().numpy(), formula(q, k, k, None, mask).detach().numpy(), atol=1e-6)
+        np.testing.assert_allclose(
+            got.detach().numpy(), formula(q, k, k, None, mask).detach().numpy(), atol=1e-6
+        )
         assert made._materialize().tolist() == mask.tolist()

@@ -17,7 +17,8 @@ def values(t: torch.Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "gain"),
-    [("linear", 1), ("conv_transpose2d", 1), ("sigmoid", 1), ("tanh", 5 / 3), ("relu", math.sqrt(2)), ("selu", 0.75),
+    [("linear", 1), ("conv_transpose2d", 1), ("sigmoid", 1), ("tanh", 5 / 3),
+     ("relu", math.sqrt(2)), ("selu", 0.75),
      ("leaky_relu", math.sqrt(2 / (1 + 0.01**2)))],
 )  # fmt: skip
 def test_gain(name: str, gain: float) -> None:
@@ -37,7 +38,10 @@ def test_gain_errors() -> None:
     [
         (lambda t: init.xavier_uniform_(t, 2.0), 2 * math.sqrt(6 / (40 * 9 + 50 * 9))),
         (init.kaiming_uniform_, math.sqrt(6 / (40 * 9))),
-        (lambda t: init.kaiming_uniform_(t, mode="fan_out", nonlinearity="linear"), math.sqrt(3 / (50 * 9))),
+        (
+            lambda t: init.kaiming_uniform_(t, mode="fan_out", nonlinearity="linear"),
+            math.sqrt(3 / (50 * 9)),
+        ),
         (lambda t: init.uniform_(t, -3, 3), 3),
     ],
 )
@@ -59,7 +63,9 @@ def test_normal_deviations(function: object, std: float) -> None:
     assert values(function(torch.empty(300, 200))).std() == pytest.approx(std, rel=0.02)
 
 
-@pytest.mark.parametrize(("mean", "std", "a", "b"), [(0, 1, -2, 2), (0, 1, 1, 3), (3, 0.5, 2, 2.5), (0, 0.02, -2, 2)])
+@pytest.mark.parametrize(
+    ("mean", "std", "a", "b"), [(0, 1, -2, 2), (0, 1, 1, 3), (3, 0.5, 2, 2.5), (0, 0.02, -2, 2)]
+)
 def test_truncated_normal(mean: float, std: float, a: float, b: float) -> None:
     torch.manual_seed(0)
     drawn = values(init.trunc_normal_(torch.empty(4000), mean, std, a, b))
@@ -100,13 +106,20 @@ def test_sparse() -> None:
 
 
 def test_errors_and_warnings() -> None:
-    with pytest.raises(ValueError, match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"):
+    with pytest.raises(
+        ValueError,
+        match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
+    ):
         init.xavier_uniform_(torch.empty(3))
-    with pytest.raises(ValueError, match=r"Mode x not supported, please use one of \['fan_in', 'fan_out'\]"):
+    with pytest.raises(
+        ValueError, match=r"Mode x not supported, please use one of \['fan_in', 'fan_out'\]"
+    ):
         init.kaiming_normal_(torch.empty(2, 2), mode="x")
     with pytest.warns(UserWarning, match="Initializing zero-element tensors is a no-op"):
         init.kaiming_uniform_(torch.empty(0, 2))
-    with pytest.warns(FutureWarning, match="`nn.init.normal` is now deprecated in favor of `nn.init.normal_`"):
+    with pytest.warns(
+        FutureWarning, match="`nn.init.normal` is now deprecated in favor of `nn.init.normal_`"
+    ):
         init.normal(torch.empty(1))
     with pytest.warns(UserWarning, match="mean is more than 2 std from"):
         init.trunc_normal_(torch.empty(3), mean=10.0, std=1.0, a=6.0, b=7.0)
@@ -119,5 +132,8 @@ def test_no_history_and_same_object() -> None:
 
 
 def test_generator() -> None:
-    drawn = [values(init.uniform_(torch.empty(3), generator=torch.Generator().manual_seed(4))).tolist() for _ in range(2)]
+    drawn = [
+        values(init.uniform_(torch.empty(3), generator=torch.Generator().manual_seed(4))).tolist()
+        for _ in range(2)
+    ]
     assert drawn[0] == drawn[1]

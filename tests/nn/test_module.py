@@ -30,7 +30,7 @@ def tree() -> nn.Sequential:
     return nn.Sequential(OrderedDict(a=Affine(), b=nn.Sequential(nn.ReLU(), Affine())))
 
 
-# ---- attributes and registration ----------------------------------------------------------------------------------------------------
+# ---- attributes and registration -----------------------------------------------------------------
 
 
 def test_assignment_registers() -> None:
@@ -51,7 +51,9 @@ def test_reassignment_moves_between_tables() -> None:
     assert "cache" in m._parameters
     assert "cache" not in m._buffers
     assert "cache" not in m._non_persistent_buffers_set
-    with pytest.raises(TypeError, match=r"as parameter 'cache' \(torch.nn.Parameter or None expected"):
+    with pytest.raises(
+        TypeError, match=r"as parameter 'cache' \(torch.nn.Parameter or None expected"
+    ):
         m.cache = nn.ReLU()
     m.shift = nn.ReLU()
     assert "shift" in m._modules
@@ -76,12 +78,32 @@ def test_none_unregisters_but_stays() -> None:
     [
         (lambda m: m.register_parameter("", None), KeyError, "can.*t be empty string"),
         (lambda m: m.register_parameter("a.b", None), KeyError, "can.*t contain"),
-        (lambda m: m.register_parameter(3, None), TypeError, "parameter name should be a string. Got int"),
-        (lambda m: m.register_parameter("forward", None), KeyError, "attribute 'forward' already exists"),
-        (lambda m: m.register_parameter("z", torch.zeros(1)), TypeError, r"object to parameter 'z' \(torch.nn.Parameter or None required"),
-        (lambda m: m.register_buffer("z", 3), TypeError, "cannot assign 'int' object to buffer 'z'"),
+        (
+            lambda m: m.register_parameter(3, None),
+            TypeError,
+            "parameter name should be a string. Got int",
+        ),
+        (
+            lambda m: m.register_parameter("forward", None),
+            KeyError,
+            "attribute 'forward' already exists",
+        ),
+        (
+            lambda m: m.register_parameter("z", torch.zeros(1)),
+            TypeError,
+            r"object to parameter 'z' \(torch.nn.Parameter or None required",
+        ),
+        (
+            lambda m: m.register_buffer("z", 3),
+            TypeError,
+            "cannot assign 'int' object to buffer 'z'",
+        ),
         (lambda m: m.add_module("z", 3), TypeError, "int is not a Module subclass"),
-        (lambda m: setattr(m, "scale", torch.ones(2)), TypeError, r"as parameter 'scale' \(torch.nn.Parameter or None expected"),
+        (
+            lambda m: setattr(m, "scale", torch.ones(2)),
+            TypeError,
+            r"as parameter 'scale' \(torch.nn.Parameter or None expected",
+        ),
         (lambda m: setattr(m, "shift", 3), TypeError, "cannot assign 'int' as buffer 'shift'"),
     ],
 )
@@ -102,9 +124,13 @@ def test_before_init() -> None:
         def __init__(self, value: Any) -> None:
             self.value = value
 
-    with pytest.raises(AttributeError, match=r"cannot assign parameters before Module.__init__\(\) call"):
+    with pytest.raises(
+        AttributeError, match=r"cannot assign parameters before Module.__init__\(\) call"
+    ):
         Early(nn.Parameter(torch.ones(1)))
-    with pytest.raises(AttributeError, match=r"cannot assign module before Module.__init__\(\) call"):
+    with pytest.raises(
+        AttributeError, match=r"cannot assign module before Module.__init__\(\) call"
+    ):
         Early(nn.ReLU())
 
 
@@ -117,22 +143,37 @@ def test_init_arguments_go_to_the_next_class_only_if_asked() -> None:
         call_super_init = True
 
     assert Both(3).value == 3
-    with pytest.raises(TypeError, match=r"Module.__init__\(\) takes 1 positional argument but 2 were given"):
+    with pytest.raises(
+        TypeError, match=r"Module.__init__\(\) takes 1 positional argument but 2 were given"
+    ):
         nn.Module(3)
-    with pytest.raises(TypeError, match=r"Module.__init__\(\) got an unexpected keyword argument 'a'"):
+    with pytest.raises(
+        TypeError, match=r"Module.__init__\(\) got an unexpected keyword argument 'a'"
+    ):
         nn.Module(a=3)
 
 
-# ---- walking ------------------------------------------------------------------------------------------------------------------------
+# ---- walking -------------------------------------------------------------------------------------
 
 
 def test_names() -> None:
     m = tree()
     m.again = m.a
     assert [n for n, _ in m.named_modules()] == ["", "a", "b", "b.0", "b.1"]
-    assert [n for n, _ in m.named_modules(remove_duplicate=False)] == ["", "a", "b", "b.0", "b.1", "again"]
+    assert [n for n, _ in m.named_modules(remove_duplicate=False)] == [
+        "",
+        "a",
+        "b",
+        "b.0",
+        "b.1",
+        "again",
+    ]
     assert [n for n, _ in m.named_parameters(prefix="p")] == ["p.a.scale", "p.b.1.scale"]
-    assert [n for n, _ in m.named_parameters(remove_duplicate=False)] == ["a.scale", "b.1.scale", "again.scale"]
+    assert [n for n, _ in m.named_parameters(remove_duplicate=False)] == [
+        "a.scale",
+        "b.1.scale",
+        "again.scale",
+    ]
     assert [n for n, _ in m.a.named_buffers(recurse=False)] == ["shift", "cache"]
     assert [n for n, _ in m.named_children()] == ["a", "b"]
     assert m.get_submodule("b.0") is m.b[0]
@@ -170,7 +211,7 @@ def test_zero_grad() -> None:
     assert m.scale.grad is None
 
 
-# ---- state dicts --------------------------------------------------------------------------------------------------------------------
+# ---- state dicts ---------------------------------------------------------------------------------
 
 
 def test_state_dict() -> None:
@@ -204,8 +245,10 @@ def test_load_errors() -> None:
     with pytest.raises(RuntimeError) as caught:
         tree().load_state_dict(state)
     assert str(caught.value) == (
-        'Error(s) in loading state_dict for Sequential:\n\tMissing key(s) in state_dict: "a.shift". \n\t'
-        'Unexpected key(s) in state_dict: "odd". \n\tsize mismatch for a.scale: copying a param with shape torch.Size([3]) from '
+        "Error(s) in loading state_dict for Sequential:\n"
+        '\tMissing key(s) in state_dict: "a.shift". \n\t'
+        'Unexpected key(s) in state_dict: "odd". \n\tsize mismatch for a.scale: copying a param '
+        "with shape torch.Size([3]) from "
         "checkpoint, the shape in current model is torch.Size([2])."
     )
     state["a.scale"] = torch.ones(2)
@@ -254,16 +297,22 @@ def test_state_dict_hooks() -> None:
         m.state_dict()
 
 
-# ---- calls and hooks ----------------------------------------------------------------------------------------------------------------
+# ---- calls and hooks -----------------------------------------------------------------------------
 
 
 def test_forward_hooks_run_in_order() -> None:
     m = Affine()
     seen: list[Any] = []
     m.register_forward_pre_hook(lambda mod, args: seen.append("second"))
-    m.register_forward_pre_hook(lambda mod, args, kwargs: (seen.append("first"), (args, {"extra": 10}))[1], with_kwargs=True, prepend=True)
+    m.register_forward_pre_hook(
+        lambda mod, args, kwargs: (seen.append("first"), (args, {"extra": 10}))[1],
+        with_kwargs=True,
+        prepend=True,
+    )
     m.register_forward_hook(lambda mod, args, out: seen.append(out.tolist()))
-    doubled = m.register_forward_hook(lambda mod, args, kwargs, out: out * kwargs["extra"], with_kwargs=True)
+    doubled = m.register_forward_hook(
+        lambda mod, args, kwargs, out: out * kwargs["extra"], with_kwargs=True
+    )
     assert m(torch.ones(2)).tolist() == [110, 110]
     assert seen == ["first", "second", [11, 11]]
     doubled.remove()
@@ -288,7 +337,12 @@ def test_always_called_hooks() -> None:
     m.register_forward_hook(lambda mod, args, out: seen.append(out), always_call=True)
     m.register_forward_hook(lambda mod, args, out: 1 / 0, always_call=True)
     m.register_forward_hook(lambda mod, args, out: seen.append("never"))
-    with pytest.raises(KeyError), pytest.warns(UserWarning, match="silenced as another error was raised in forward: division by zero"):
+    with (
+        pytest.raises(KeyError),
+        pytest.warns(
+            UserWarning, match="silenced as another error was raised in forward: division by zero"
+        ),
+    ):
         m(1)
     assert seen == [None]
 
@@ -297,21 +351,30 @@ def test_backward_hooks() -> None:
     m = Affine()
     seen: list[Any] = []
     m.register_full_backward_pre_hook(lambda mod, grad_output: (grad_output[0] * 2,))
-    m.register_full_backward_hook(lambda mod, grad_input, grad_output: seen.append((grad_input[0].tolist(), grad_output[0].tolist())))
+    m.register_full_backward_hook(
+        lambda mod, grad_input, grad_output: seen.append(
+            (grad_input[0].tolist(), grad_output[0].tolist())
+        )
+    )
     m.register_full_backward_hook(lambda mod, grad_input, grad_output: (grad_input[0] * 10,))
     x = torch.ones(2, requires_grad=True)
     m(x).sum().backward()
     assert seen == [([2, 2], [2, 2])]
     assert x.grad.tolist() == [20, 20]
     assert m.scale.grad.tolist() == [2, 2]
-    with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks on a single Module"):
+    with pytest.raises(
+        RuntimeError,
+        match="Cannot use both regular backward hooks and full backward hooks on a single Module",
+    ):
         m.register_backward_hook(lambda *args: None)
 
 
 def test_backward_hook_without_input_gradient() -> None:
     m = Affine()
     seen: list[Any] = []
-    m.register_full_backward_hook(lambda mod, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist())))
+    m.register_full_backward_hook(
+        lambda mod, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist()))
+    )
     with pytest.warns(UserWarning, match="Full backward hook is firing"):
         m(torch.ones(2)).sum().backward()
     assert seen == [((None,), [1, 1])]
@@ -330,11 +393,17 @@ def test_backward_hook_counts_its_gradients() -> None:
         (3, TypeError, "object of type 'int' has no len"),
         ((3,), TypeError, "expected Variable, but hook returned 'int'"),
         ((torch.ones(3),), RuntimeError, "hook 'hook' has changed the size of value"),
-        ((torch.ones(2, dtype=torch.float64),), RuntimeError, "hook 'hook' has changed the type of value"),
+        (
+            (torch.ones(2, dtype=torch.float64),),
+            RuntimeError,
+            "hook 'hook' has changed the type of value",
+        ),
     ],
 )
 @pytest.mark.parametrize("before", [False, True])
-def test_backward_hooks_give_gradients_that_fit(before: bool, given: Any, error: type[Exception], words: str) -> None:
+def test_backward_hooks_give_gradients_that_fit(
+    before: bool, given: Any, error: type[Exception], words: str
+) -> None:
     m = Affine()
     if before:
         m.register_full_backward_pre_hook(lambda mod, grad_output: given)
@@ -351,8 +420,12 @@ def test_global_hooks() -> None:
     handles = [
         registry.register_module_forward_pre_hook(lambda mod, args: seen.append("before")),
         registry.register_module_forward_hook(lambda mod, args, out: seen.append("after")),
-        registry.register_module_parameter_registration_hook(lambda mod, name, value: seen.append(name)),
-        registry.register_module_module_registration_hook(lambda mod, name, value: nn.Tanh() if isinstance(value, nn.ReLU) else None),
+        registry.register_module_parameter_registration_hook(
+            lambda mod, name, value: seen.append(name)
+        ),
+        registry.register_module_module_registration_hook(
+            lambda mod, name, value: nn.Tanh() if isinstance(value, nn.ReLU) else None
+        ),
     ]
     try:
         nn.Identity()(torch.ones(1))
@@ -392,11 +465,13 @@ def test_missing_init() -> None:
 
 
 def test_missing_forward() -> None:
-    with pytest.raises(NotImplementedError, match=r'Module \[Module\] is missing the required "forward" function'):
+    with pytest.raises(
+        NotImplementedError, match=r'Module \[Module\] is missing the required "forward" function'
+    ):
         nn.Module()(1)
 
 
-# ---- conversion, copies, printing ---------------------------------------------------------------------------------------------------
+# ---- conversion, copies, printing ----------------------------------------------------------------
 
 
 def test_to() -> None:
@@ -412,9 +487,14 @@ def test_to() -> None:
     assert m.half().weight.dtype == torch.float16
     assert m.to(torch.ones(1)).weight.dtype == torch.float32
     assert m.to("cpu", torch.bfloat16).weight.dtype == torch.bfloat16
-    with pytest.raises(TypeError, match="only accepts floating point or complex dtypes, but got desired dtype=torch"):
+    with pytest.raises(
+        TypeError,
+        match="only accepts floating point or complex dtypes, but got desired dtype=torch",
+    ):
         m.to(torch.int32)
-    with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments - got \(list\)"):
+    with pytest.raises(
+        TypeError, match=r"to\(\) received an invalid combination of arguments - got \(list\)"
+    ):
         m.to([3])
 
 
@@ -451,7 +531,10 @@ def test_weak_hooks_let_the_module_go() -> None:
 def test_repr() -> None:
     m = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()]))
     assert repr(m) == (
-        "Sequential(\n  (0): Linear(in_features=1, out_features=2, bias=False)\n  (1): ModuleList(\n    (0-1): 2 x ReLU()\n"
+        "Sequential(\n"
+        "  (0): Linear(in_features=1, out_features=2, bias=False)\n"
+        "  (1): ModuleList(\n"
+        "    (0-1): 2 x ReLU()\n"
         "    (2): Tanh()\n  )\n)"
     )
 
@@ -468,7 +551,7 @@ def test_dir_has_registered_names_but_no_digits() -> None:
     assert {"scale", "shift"} <= set(dir(Affine()))
 
 
-# ---- Parameter and Buffer -----------------------------------------------------------------------------------------------------------
+# ---- Parameter and Buffer ------------------------------------------------------------------------
 
 
 def test_parameter() -> None:
@@ -479,7 +562,9 @@ def test_parameter() -> None:
     assert type(copy.deepcopy(p)) is nn.Parameter
     assert not nn.Parameter(torch.ones(1), requires_grad=False).requires_grad
     assert nn.Parameter().shape == (0,)
-    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"
+    ):
         nn.Parameter(torch.ones(1, dtype=torch.int64))
 
 
@@ -542,7 +627,8 @@ def test_positional_state_dict_arguments_warn() -> None:
 
 
 def test_registries_of_global_hooks_can_be_replaced() -> None:
-    """Programs take the hooks away by putting empty registries in the place of those that torch.nn.modules.module shows."""
+    """Programs take the hooks away by putting empty registries in the place of those that
+    torch.nn.modules.module shows."""
     from collections import OrderedDict
 
     from jtorch.nn.modules import module as registry
@@ -569,7 +655,8 @@ def test_registries_of_global_hooks_can_be_replaced() -> None:
         layer(torch.ones(2, requires_grad=True)).sum().backward()
         torch.nn.Linear(2, 2)
         assert not seen
-        registry.register_module_backward_hook(lambda *_: None)  # not after a full one, had the flag stayed
+        # not after a full one, had the flag stayed
+        registry.register_module_backward_hook(lambda *_: None)
     finally:
         for name, value in kept.items():
             setattr(registry, name, value)
@@ -605,8 +692,13 @@ def test_parameters_become_sparse_ones() -> None:
     before = layer.weight
     before.grad = torch.ones(3, 2)
     layer._apply(lambda t: t.to_sparse())
-    assert layer.weight is not before and layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo
-    assert before.layout is torch.strided and not torch._has_compatible_shallow_copy_type(before, torch.ones(3, 2, device="meta"))
+    assert (
+        layer.weight is not before
+        and layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo
+    )
+    assert before.layout is torch.strided and not torch._has_compatible_shallow_copy_type(
+        before, torch.ones(3, 2, device="meta")
+    )
 
 
 @pytest.mark.parametrize("assign", [False, True])
@@ -617,7 +709,11 @@ def test_values_that_are_swapped_in_leave_the_parameters_the_objects_they_are(as
     class Broken(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            return args[1] if func is torch.Tensor.module_load else super().__torch_function__(func, types, args, kwargs or {})
+            return (
+                args[1]
+                if func is torch.Tensor.module_load
+                else super().__torch_function__(func, types, args, kwargs or {})
+            )
 
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
@@ -629,7 +725,9 @@ def test_values_that_are_swapped_in_leave_the_parameters_the_objects_they_are(as
         state = source.state_dict()
         module.load_state_dict(state, assign=assign)
         after = module.state_dict(keep_vars=True)
-        assert all(after[name] is before[name] for name in before) and module.running_mean.tolist() == [2.0, 2.0]
+        assert all(
+            after[name] is before[name] for name in before
+        ) and module.running_mean.tolist() == [2.0, 2.0]
         assert (module.weight.data_ptr() == source.weight.data_ptr()) is assign
         module(torch.arange(6.0).reshape(3, 2)).pow(2).sum().backward()
         optimizer.step()

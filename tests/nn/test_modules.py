@@ -12,7 +12,9 @@ import pytest
 import jtorch as torch
 from jtorch import nn
 
-CLASSES = [c for _, c in sorted(vars(nn).items()) if inspect.isclass(c) and issubclass(c, nn.Module)]
+CLASSES = [
+    c for _, c in sorted(vars(nn).items()) if inspect.isclass(c) and issubclass(c, nn.Module)
+]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
@@ -41,13 +43,24 @@ def test_the_same_seed_gives_the_same_parameters() -> None:
 
 
 def test_convolution_shapes() -> None:
-    assert nn.Conv2d(3, 6, (3, 5), stride=2, padding=1, groups=3)(torch.ones(2, 3, 8, 9)).shape == (2, 6, 4, 4)
-    assert nn.Conv1d(3, 6, 4, padding="same", padding_mode="reflect")(torch.ones(2, 3, 8)).shape == (2, 6, 8)
+    assert nn.Conv2d(3, 6, (3, 5), stride=2, padding=1, groups=3)(torch.ones(2, 3, 8, 9)).shape == (
+        2,
+        6,
+        4,
+        4,
+    )
+    assert nn.Conv1d(3, 6, 4, padding="same", padding_mode="reflect")(
+        torch.ones(2, 3, 8)
+    ).shape == (2, 6, 8)
     m = nn.ConvTranspose2d(1, 1, 3, stride=2)
     x = torch.ones(1, 1, 4, 4)
     assert m(x).shape == (1, 1, 9, 9)
     assert m(x, output_size=[10, 9]).shape == (1, 1, 10, 9)
-    with pytest.raises(ValueError, match=r"requested an output size of \[11, 9\], but valid sizes range from \[9, 9\] to \[10, 10\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"requested an output size of \[11, 9\], but valid sizes range from \[9, 9\] to "
+        r"\[10, 10\]",
+    ):
         m(x, output_size=[11, 9])
     assert nn.ConvTranspose1d(4, 6, 3, groups=2).weight.shape == (4, 3, 3)
 
@@ -89,7 +102,9 @@ def test_dropout_is_the_identity_in_evaluation() -> None:
     values = set(m(x).tolist())
     assert values == {0.0, np.float32(1 / 0.75).item()}
     assert m.eval()(x).tolist() == x.tolist()
-    with pytest.raises(ValueError, match="dropout probability has to be between 0 and 1, but got 2"):
+    with pytest.raises(
+        ValueError, match="dropout probability has to be between 0 and 1, but got 2"
+    ):
         nn.Dropout(2)
 
 
@@ -129,7 +144,12 @@ def test_recurrent_shapes(kind: str) -> None:
     out, hidden = m(torch.ones(6, 3))
     assert out.shape == (6, 8)
     assert len(m.all_weights) == 4
-    assert m._flat_weights_names[4:8] == ["weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse"]
+    assert m._flat_weights_names[4:8] == [
+        "weight_ih_l0_reverse",
+        "weight_hh_l0_reverse",
+        "bias_ih_l0_reverse",
+        "bias_hh_l0_reverse",
+    ]
 
 
 def test_recurrent_weights_follow_their_parameters() -> None:
@@ -170,14 +190,18 @@ def test_attention_shapes(groups: dict[str, int]) -> None:
 
 def test_transformer_ignores_padding() -> None:
     torch.manual_seed(0)
-    m = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 2)
+    m = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 2
+    )
     x = torch.randn(2, 5, 8)
     padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
     out = m(x, src_key_padding_mask=padding)
     changed = x.clone()
     changed[1, 3:] = 9.0
     again = m(changed, src_key_padding_mask=padding)
-    np.testing.assert_allclose(out[1, :3].detach().numpy(), again[1, :3].detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        out[1, :3].detach().numpy(), again[1, :3].detach().numpy(), atol=1e-5
+    )
 
 
 def test_transformer_in_evaluation_has_zeros_where_padding_was() -> None:
@@ -201,7 +225,11 @@ def test_adaptive_softmax_is_a_distribution() -> None:
     np.testing.assert_allclose(log_prob.exp().sum(1).detach().numpy(), 1, rtol=1e-5)
     target = torch.tensor([0, 4, 5, 9, 10, 19])
     output, loss = m(x, target)
-    np.testing.assert_allclose(output.detach().numpy(), log_prob.gather(1, target.unsqueeze(1)).squeeze(1).detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(
+        output.detach().numpy(),
+        log_prob.gather(1, target.unsqueeze(1)).squeeze(1).detach().numpy(),
+        rtol=1e-5,
+    )
     assert loss.item() == pytest.approx(-output.mean().item())
     assert m.predict(x).tolist() == log_prob.argmax(1).tolist()
 
@@ -241,7 +269,9 @@ def test_parallel_wrappers() -> None:
     m = nn.DataParallel(nn.Linear(2, 1))
     assert list(m.state_dict()) == ["module.weight", "module.bias"]
     assert m(torch.ones(1, 2)).shape == (1, 1)
-    with pytest.raises(NotImplementedError, match="DataParallel over 2 devices is not offered by jtorch"):
+    with pytest.raises(
+        NotImplementedError, match="DataParallel over 2 devices is not offered by jtorch"
+    ):
         nn.DataParallel(nn.ReLU(), [0, 1])
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         nn.parallel.DistributedDataParallel(nn.ReLU())
@@ -264,13 +294,20 @@ def test_convolution_gradients_by_function() -> None:
     out = nn.functional.conv1d(x, w, stride=2)
     g = torch.randn(*out.shape)
     out.backward(g)
-    np.testing.assert_allclose(nn.grad.conv1d_input(x.shape, w, g, stride=2).numpy(), x.grad.numpy(), rtol=1e-5)
-    np.testing.assert_allclose(nn.grad.conv1d_weight(x, w.shape, g, stride=2).numpy(), w.grad.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(
+        nn.grad.conv1d_input(x.shape, w, g, stride=2).numpy(), x.grad.numpy(), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        nn.grad.conv1d_weight(x, w.shape, g, stride=2).numpy(), w.grad.numpy(), rtol=1e-5
+    )
 
 
 def test_factory_kwargs() -> None:
     assert nn.factory_kwargs(None) == {}
-    assert nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": 3}}) == {"device": "cpu", "dtype": 3}
+    assert nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": 3}}) == {
+        "device": "cpu",
+        "dtype": 3,
+    }
     with pytest.raises(TypeError, match="unexpected kwargs"):
         nn.factory_kwargs({"x": 1})
 
@@ -280,7 +317,9 @@ def test_ducks_arrive_as_functions() -> None:
         seen: Any = None
 
         @classmethod
-        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             Duck.seen = func
             return "answer"
 

@@ -1,4 +1,5 @@
-"""Functions that a program puts in the place of ``torch.nn.functional``'s: who calls them, as where PyTorch writes the caller in Python."""
+"""Functions that a program puts in the place of ``torch.nn.functional``'s: who calls them, as where
+PyTorch writes the caller in Python."""
 
 from __future__ import annotations
 
@@ -36,15 +37,21 @@ def attend(need_weights: bool) -> Callable[[], Any]:
         ("layer_norm", False, 0),
     ],
 )
-def test_attention_calls_what_stands_in_the_module(name: str, need_weights: bool, expected: int) -> None:
+def test_attention_calls_what_stands_in_the_module(
+    name: str, need_weights: bool, expected: int
+) -> None:
     assert calls(name, attend(need_weights)) == expected
 
 
 def test_a_layer_of_an_encoder_attends_by_the_replaced_function() -> None:
     x, layer = torch.ones(3, 1, 4), nn.TransformerEncoderLayer(4, 2, 8)
     assert calls("scaled_dot_product_attention", lambda: layer(x)) == 1
-    with mock.patch.object(F, "scaled_dot_product_attention", lambda query, *rest: torch.zeros_like(query)):
-        torch.testing.assert_close(nn.MultiheadAttention(4, 2)(x, x, x, need_weights=False)[0], torch.zeros_like(x))
+    with mock.patch.object(
+        F, "scaled_dot_product_attention", lambda query, *rest: torch.zeros_like(query)
+    ):
+        torch.testing.assert_close(
+            nn.MultiheadAttention(4, 2)(x, x, x, need_weights=False)[0], torch.zeros_like(x)
+        )
 
 
 def test_other_functions_call_their_neighbours_too() -> None:
@@ -57,4 +64,10 @@ def test_other_functions_call_their_neighbours_too() -> None:
 
 def test_what_pytorch_writes_below_python_calls_no_replaced_function() -> None:
     assert calls("softmax", lambda: F.scaled_dot_product_attention(*[torch.ones(1, 2, 2)] * 3)) == 0
-    assert calls("dropout", lambda: F.scaled_dot_product_attention(*[torch.ones(1, 2, 2)] * 3, dropout_p=0.5)) == 0
+    assert (
+        calls(
+            "dropout",
+            lambda: F.scaled_dot_product_attention(*[torch.ones(1, 2, 2)] * 3, dropout_p=0.5),
+        )
+        == 0
+    )

@@ -1,4 +1,5 @@
-"""Recurrent modules with time second: the order in memory of what they give, and of the random numbers that dropout draws."""
+"""Recurrent modules with time second: the order in memory of what they give, and of the random
+numbers that dropout draws."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def assert_equal(a: Any, b: Any) -> None:
     np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-# ---- gradients ----------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
 def with_gradients() -> list[nn.Parameter]:
@@ -50,7 +50,9 @@ def test_clip_grad_norm() -> None:
 @pytest.mark.parametrize("order", [0.5, 1.0, 2.0, float("inf")])
 def test_clip_grad_norm_of_many(order: float) -> None:
     torch.manual_seed(0)
-    grads = [torch.randn(s) for s in [(3, 2), (4,), (), (5, 1), (2, 2, 2), (80, 80), (1,), (7,), (2, 3)]]
+    grads = [
+        torch.randn(s) for s in [(3, 2), (4,), (), (5, 1), (2, 2, 2), (80, 80), (1,), (7,), (2, 3)]
+    ]
     params = [nn.Parameter(torch.zeros_like(g)) for g in grads]
     for p, g in zip(params, grads, strict=True):
         p.grad = g.clone()
@@ -86,7 +88,10 @@ def test_clip_grad_norm_of_many_nonfinite_gradients_writes_nothing() -> None:
 def test_clip_grad_norm_of_nonfinite_gradients() -> None:
     params = with_gradients()
     params[0].grad.fill_(float("inf"))
-    with pytest.raises(RuntimeError, match=r"The total norm of order 2\.0 for gradients from `parameters` is non-finite"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"The total norm of order 2\.0 for gradients from `parameters` is non-finite",
+    ):
         utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
     with pytest.warns(UserWarning, match="`parameters` is an empty generator"):
         utils.clip_grad_norm_((p for p in []), 1.0)
@@ -109,7 +114,7 @@ def test_vector_of_parameters() -> None:
     assert isinstance(m.weight, nn.Parameter)
 
 
-# ---- sequences ----------------------------------------------------------------------------------------------------------------------
+# ---- sequences -----------------------------------------------------------------------------------
 
 
 def sequences() -> list[torch.Tensor]:
@@ -117,8 +122,16 @@ def sequences() -> list[torch.Tensor]:
 
 
 def test_pad_sequence() -> None:
-    assert rnn.pad_sequence(sequences(), batch_first=True).tolist() == [[1, 2, 0], [3, 4, 5], [6, 0, 0]]
-    assert rnn.pad_sequence(sequences(), padding_value=-1.0, padding_side="left").tolist() == [[-1, 3, -1], [1, 4, -1], [2, 5, 6]]
+    assert rnn.pad_sequence(sequences(), batch_first=True).tolist() == [
+        [1, 2, 0],
+        [3, 4, 5],
+        [6, 0, 0],
+    ]
+    assert rnn.pad_sequence(sequences(), padding_value=-1.0, padding_side="left").tolist() == [
+        [-1, 3, -1],
+        [1, 4, -1],
+        [2, 5, 6],
+    ]
     with pytest.raises(RuntimeError, match="received an empty list of sequences"):
         rnn.pad_sequence([])
 
@@ -131,7 +144,9 @@ def test_pack_and_unpack() -> None:
     assert packed.unsorted_indices.tolist() == [1, 0, 2]
     for got, want in zip(rnn.unpack_sequence(packed), sequences(), strict=True):
         assert got.tolist() == want.tolist()
-    padded, lengths = rnn.pad_packed_sequence(packed, batch_first=True, padding_value=9.0, total_length=4)
+    padded, lengths = rnn.pad_packed_sequence(
+        packed, batch_first=True, padding_value=9.0, total_length=4
+    )
     assert padded.tolist() == [[1, 2, 9, 9], [3, 4, 5, 9], [6, 9, 9, 9]]
     assert lengths.tolist() == [2, 3, 1]
     assert packed.double().data.dtype == torch.float64
@@ -159,7 +174,7 @@ def test_packing_errors(lengths: list[int], text: str) -> None:
         rnn.pack_padded_sequence(torch.ones(3, 2), lengths)
 
 
-# ---- normalizations and parametrizations --------------------------------------------------------------------------------------------
+# ---- normalizations and parametrizations ---------------------------------------------------------
 
 
 def test_weight_norm_hook() -> None:
@@ -180,8 +195,14 @@ def test_weight_norm_hook() -> None:
 
 def test_weight_norm_parametrization_loads_the_hook_form() -> None:
     m = parametrizations.weight_norm(linear(2, 3))
-    assert list(m.state_dict()) == ["bias", "parametrizations.weight.original0", "parametrizations.weight.original1"]
-    m.load_state_dict({"bias": torch.zeros(3), "weight_g": torch.ones(3, 1), "weight_v": torch.ones(3, 2)})
+    assert list(m.state_dict()) == [
+        "bias",
+        "parametrizations.weight.original0",
+        "parametrizations.weight.original1",
+    ]
+    m.load_state_dict(
+        {"bias": torch.zeros(3), "weight_g": torch.ones(3, 1), "weight_v": torch.ones(3, 2)}
+    )
     assert_equal(m.weight, torch.full((3, 2), 0.5**0.5))
 
 
@@ -242,22 +263,31 @@ def test_parametrizations_may_not_change_shape_or_dtype() -> None:
             return x.double()
 
     m = linear(2, 2)
-    with pytest.raises(ValueError, match="Registering a parametrization may not change the dtype of the tensor"):
+    with pytest.raises(
+        ValueError, match="Registering a parametrization may not change the dtype of the tensor"
+    ):
         parametrize.register_parametrization(m, "weight", Doubles())
     assert type(m) is nn.Linear
     parametrize.register_parametrization(m, "weight", Doubles(), unsafe=True)
     assert m.weight.dtype == torch.float64
-    with pytest.raises(ValueError, match="does not have a parameter, a buffer, or a parametrized element with name 'x'"):
+    with pytest.raises(
+        ValueError,
+        match="does not have a parameter, a buffer, or a parametrized element with name 'x'",
+    ):
         parametrize.register_parametrization(m, "x", Doubles())
 
 
-# ---- functional calls, pruning, fusing ----------------------------------------------------------------------------------------------
+# ---- functional calls, pruning, fusing -----------------------------------------------------------
 
 
 def test_functional_call() -> None:
     m = nn.Sequential(linear(2, 1), nn.BatchNorm1d(1))
     kept = m[0].weight
-    given = {"0.weight": torch.ones(1, 2), "0.bias": torch.zeros(1), "1.running_mean": torch.zeros(1)}
+    given = {
+        "0.weight": torch.ones(1, 2),
+        "0.bias": torch.zeros(1),
+        "1.running_mean": torch.zeros(1),
+    }
     _functional_call(m, given, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert m[0].weight is kept
     assert m[1].running_mean.item() == 0
@@ -273,7 +303,10 @@ def test_functional_call_ties() -> None:
     m.forward = lambda: m.a + m.b
     assert _functional_call(m, {"a": torch.full((1,), 5.0)}).item() == 10
     assert _functional_call(m, {"a": torch.full((1,), 5.0)}, tie_weights=False).item() == 6
-    with pytest.raises(ValueError, match=r"functional_call got multiple values for keys \['a', 'b'\], which are tied"):
+    with pytest.raises(
+        ValueError,
+        match=r"functional_call got multiple values for keys \['a', 'b'\], which are tied",
+    ):
         _functional_call(m, {"a": torch.ones(1), "b": torch.zeros(1)})
 
 
@@ -283,7 +316,8 @@ def test_prune() -> None:
     prune.l1_unstructured(m, "weight", amount=2)
     assert m.weight.tolist() == [[0, -5, 2], [-3, 4, 0]]
     prune.ln_structured(m, "weight", amount=1, n=1, dim=1)
-    assert m.weight_mask.tolist() == [[0, 1, 0], [1, 1, 0]]  # of what was left, the last column was smallest
+    # of what was left, the last column was smallest
+    assert m.weight_mask.tolist() == [[0, 1, 0], [1, 1, 0]]
     assert list(m.state_dict()) == ["bias", "weight_orig", "weight_mask"]
     m(torch.ones(1, 3)).sum().backward()
     assert (m.weight_orig.grad == m.weight_mask).all()
@@ -315,7 +349,9 @@ def test_fusing_batch_normalization() -> None:
     ):
         bn(layer(x))  # gives the normalization something to know
         layer.eval(), bn.eval()
-        fuse = utils.fuse_linear_bn_eval if isinstance(layer, nn.Linear) else utils.fuse_conv_bn_eval
+        fuse = (
+            utils.fuse_linear_bn_eval if isinstance(layer, nn.Linear) else utils.fuse_conv_bn_eval
+        )
         assert_equal(fuse(layer, bn)(x), bn(layer(x)))
 
 
@@ -323,7 +359,9 @@ def test_skip_init() -> None:
     m = utils.skip_init(nn.Linear, 2, 3, bias=False)
     assert not m.weight.is_meta
     assert m.weight.shape == (3, 2)
-    with pytest.raises(RuntimeError, match="Module must support a 'device' arg to skip initialization"):
+    with pytest.raises(
+        RuntimeError, match="Module must support a 'device' arg to skip initialization"
+    ):
         utils.skip_init(nn.ReLU)
 
 

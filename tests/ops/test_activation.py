@@ -1,4 +1,5 @@
-"""Activation functions made of kinks: values and gradients at the kinks, errors, weights per channel."""
+"""Activation functions made of kinks: values and gradients at the kinks, errors, weights per
+channel."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def slopes(function: Callable[[Any], Any], points: list[float]) -> list[float]:
         (F.elu, [-0.0, 0.0, 2.0], [1.0, 1.0, 1.0]),
     ],
 )
-def test_slopes_at_kinks(function: Callable[[Any], Any], points: list[float], expected: list[float]) -> None:
+def test_slopes_at_kinks(
+    function: Callable[[Any], Any], points: list[float], expected: list[float]
+) -> None:
     np.testing.assert_allclose(slopes(function, points), expected, rtol=1e-6)
 
 
@@ -46,7 +49,9 @@ def test_values() -> None:
     assert F.hardshrink(x).tolist() == [-2.0, 0.0, 0.0, 0.75, 8.0]
     assert F.threshold(x, 0.5, -1.0).tolist() == [-1.0, -1.0, -1.0, 0.75, 8.0]
     assert F.leaky_relu(x, 0.5).tolist() == [-1.0, -0.125, 0.0, 0.75, 8.0]
-    np.testing.assert_allclose(F.hardswish(x).numpy(), [-1 / 3, -0.25 * 2.75 / 6, 0.0, 0.75 * 3.75 / 6, 8.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        F.hardswish(x).numpy(), [-1 / 3, -0.25 * 2.75 / 6, 0.0, 0.75 * 3.75 / 6, 8.0], rtol=1e-6
+    )
     assert math.isnan(torch.relu(torch.tensor(math.nan)).item())
     assert torch.relu(torch.tensor([-1, 2])).tolist() == [0, 2]
 
@@ -70,9 +75,21 @@ def test_prelu_has_one_weight_or_one_for_each_channel() -> None:
         (lambda x: torch.relu(x > 0), RuntimeError, "Boolean inputs not supported for relu"),
         (lambda x: F.hardtanh(x, 1.0, 0.0), ValueError, "min_val cannot be greater than max_val"),
         (lambda x: F.softshrink(x, -1.0), RuntimeError, "lambda must be in range"),
-        (lambda x: F.leaky_relu(x.long()), NotImplementedError, "\"leaky_relu_cpu\" not implemented for 'Long'"),
-        (lambda x: F.hardsigmoid(x.long()), NotImplementedError, "\"hardsigmoid_cpu\" not implemented for 'Long'"),
-        (lambda x: torch.rrelu(x, 0.5, 0.1), RuntimeError, "Lower bound should be less than or equal to the upper bound"),
+        (
+            lambda x: F.leaky_relu(x.long()),
+            NotImplementedError,
+            "\"leaky_relu_cpu\" not implemented for 'Long'",
+        ),
+        (
+            lambda x: F.hardsigmoid(x.long()),
+            NotImplementedError,
+            "\"hardsigmoid_cpu\" not implemented for 'Long'",
+        ),
+        (
+            lambda x: torch.rrelu(x, 0.5, 0.1),
+            RuntimeError,
+            "Lower bound should be less than or equal to the upper bound",
+        ),
     ],
 )
 def test_errors(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:
@@ -84,7 +101,9 @@ def test_sums_that_are_cut_off_below_zero() -> None:
     import jtorch._VF as functions
 
     a, b = torch.tensor([-3.0, 2.0]), torch.ones(2)
-    assert torch._add_relu(a, b).tolist() == [0.0, 3.0] and functions._add_relu(a, b, alpha=2).tolist() == [0.0, 4.0]
+    assert torch._add_relu(a, b).tolist() == [0.0, 3.0] and functions._add_relu(
+        a, b, alpha=2
+    ).tolist() == [0.0, 4.0]
     out = torch.empty(2)
     assert torch._add_relu(a, b, out=out) is out and out.tolist() == [0.0, 3.0]
     assert torch._add_relu_(a, b) is a and a.tolist() == [0.0, 3.0]

@@ -21,7 +21,9 @@ def _qkv(*shape: int, seed: int = 0) -> list[torch.Tensor]:
 def test_is_softmax_of_scores() -> None:
     q, k, v = _qkv(2, 5, 4)
     expected = (q @ k.mT / 2).softmax(-1) @ v
-    np.testing.assert_allclose(F.scaled_dot_product_attention(q, k, v).detach().numpy(), expected.detach().numpy(), 1e-12)
+    np.testing.assert_allclose(
+        F.scaled_dot_product_attention(q, k, v).detach().numpy(), expected.detach().numpy(), 1e-12
+    )
     wanted = torch.autograd.grad(expected.sin().sum(), (q, k, v))
     found = torch.autograd.grad(F.scaled_dot_product_attention(q, k, v).sin().sum(), (q, k, v))
     for a, b in zip(found, wanted, strict=True):
@@ -38,10 +40,18 @@ def test_causal_positions_see_nothing_later() -> None:
     assert (first[:, 3:] - second[:, 3:]).abs().max().item() > 1e-3
 
 
-@pytest.mark.parametrize("mask", [torch.tensor([[True, False], [False, False]]), torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]])])
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.tensor([[True, False], [False, False]]),
+        torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]]),
+    ],
+)
 def test_rows_that_may_attend_to_nothing_are_zero(mask: torch.Tensor) -> None:
     q, k, v = _qkv(2, 3)
-    y = F.scaled_dot_product_attention(q, k, v, mask.to(q.dtype) if mask.is_floating_point() else mask)
+    y = F.scaled_dot_product_attention(
+        q, k, v, mask.to(q.dtype) if mask.is_floating_point() else mask
+    )
     np.testing.assert_allclose(y[0].detach().numpy(), v[0].detach().numpy())
     assert y[1].tolist() == [0, 0, 0]
     y.sum().backward()
@@ -57,7 +67,11 @@ def test_grouped_heads_are_repeated_heads() -> None:
     repeated = [x.repeat_interleave(2, 1) for x in (k, v)]
     expected = F.scaled_dot_product_attention(q, *repeated)
     np.testing.assert_allclose(y.detach().numpy(), expected.detach().numpy(), 1e-12)
-    for a, b in zip(torch.autograd.grad(y.sin().sum(), (q, k, v)), torch.autograd.grad(expected.sin().sum(), (q, k, v)), strict=True):
+    for a, b in zip(
+        torch.autograd.grad(y.sin().sum(), (q, k, v)),
+        torch.autograd.grad(expected.sin().sum(), (q, k, v)),
+        strict=True,
+    ):
         np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
 
 
@@ -99,16 +113,22 @@ def test_weights_of_multi_head_attention() -> None:
 
 def test_mask_and_causal_are_refused_together() -> None:
     q, k, v = _qkv(2, 3)
-    with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+    with pytest.raises(
+        RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"
+    ):
         F.scaled_dot_product_attention(q, k, v, torch.ones(2, 2, dtype=torch.bool), is_causal=True)
     q = torch.randn(1, 2, 3, 4)
     mask = torch.ones(3, 3, requires_grad=True)
     for refused in (
         lambda: F.scaled_dot_product_attention(q, q, q, mask, is_causal=True),
-        lambda: F.scaled_dot_product_attention(q, q, q, mask.detach(), is_causal=True, dropout_p=0.5),
+        lambda: F.scaled_dot_product_attention(
+            q, q, q, mask.detach(), is_causal=True, dropout_p=0.5
+        ),
         lambda: F.scaled_dot_product_attention(q, q, q[..., :2], mask.detach(), is_causal=True),
     ):
-        with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+        with pytest.raises(
+            RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"
+        ):
             refused()
 
 
@@ -131,14 +151,18 @@ def test_result_lies_in_memory_as_the_queries() -> None:
     mask = torch.zeros(3, 3)
     for fused in (
         F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside),
-        F.scaled_dot_product_attention(heads_inside, heads_inside.contiguous(), heads_inside, mask, is_causal=True),
+        F.scaled_dot_product_attention(
+            heads_inside, heads_inside.contiguous(), heads_inside, mask, is_causal=True
+        ),
         F.scaled_dot_product_attention(heads_inside.requires_grad_(), heads_inside, heads_inside),
     ):
         assert fused.stride() == (96, 8, 32, 1)
         assert fused.transpose(1, 2).view(2, 3, 32).shape == (2, 3, 32)
     for apart in (
         F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside, dropout_p=0.5),
-        F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside, mask.requires_grad_()),
+        F.scaled_dot_product_attention(
+            heads_inside, heads_inside, heads_inside, mask.requires_grad_()
+        ),
         F.scaled_dot_product_attention(heads_inside, heads_inside.mT.contiguous().mT, heads_inside),
     ):
         assert apart.stride() == (96, 24, 8, 1)

@@ -1,4 +1,5 @@
-"""Bessel and Airy functions: table values, Wronskians (which bind values and slopes on both sides of each seam), edges."""
+"""Bessel and Airy functions: table values, Wronskians (which bind values and slopes on both sides
+of each seam), edges."""
 
 from __future__ import annotations
 
@@ -26,12 +27,22 @@ def test_table_values() -> None:
     close(S.i1(two), 1.5906368546373291)
     close(S.modified_bessel_k0(two), 0.11389387274953344)
     close(S.modified_bessel_k1(two), 0.13986588181652243)
-    close(S.airy_ai(torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64)), [0.3550280538878172, 0.1352924163128814, 0.22740742820168557])
+    close(
+        S.airy_ai(torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64)),
+        [0.3550280538878172, 0.1352924163128814, 0.22740742820168557],
+    )
 
 
 def test_wronskians() -> None:
-    close(S.bessel_j1(X) * S.bessel_y0(X) - S.bessel_j0(X) * S.bessel_y1(X), (2 / (math.pi * X)).numpy())
-    close(S.modified_bessel_i0(X) * S.modified_bessel_k1(X) + S.modified_bessel_i1(X) * S.modified_bessel_k0(X), (1 / X).numpy())
+    close(
+        S.bessel_j1(X) * S.bessel_y0(X) - S.bessel_j0(X) * S.bessel_y1(X),
+        (2 / (math.pi * X)).numpy(),
+    )
+    close(
+        S.modified_bessel_i0(X) * S.modified_bessel_k1(X)
+        + S.modified_bessel_i1(X) * S.modified_bessel_k0(X),
+        (1 / X).numpy(),
+    )
     close(S.scaled_modified_bessel_k0(X), (S.modified_bessel_k0(X) * X.exp()).numpy())
     close(S.scaled_modified_bessel_k1(X), (S.modified_bessel_k1(X) * X.exp()).numpy())
 
@@ -61,4 +72,6 @@ def test_derivatives_of_the_modified_functions() -> None:
     close(slope, S.i1(x).detach().numpy())
     (curvature,) = torch.autograd.grad(slope.sum(), x)
     away = torch.tensor([0.7, -3.0], dtype=torch.float64)
-    close(curvature, [0.5, *(S.modified_bessel_i0(away) - S.modified_bessel_i1(away) / away).tolist()])
+    close(
+        curvature, [0.5, *(S.modified_bessel_i0(away) - S.modified_bessel_i1(away) / away).tolist()]
+    )

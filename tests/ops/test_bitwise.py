@@ -1,4 +1,5 @@
-"""Bit operations: against Python's integers, shifts out of range, element types that have no bits to speak of."""
+"""Bit operations: against Python's integers, shifts out of range, element types that have no bits
+to speak of."""
 
 from __future__ import annotations
 
@@ -40,7 +41,12 @@ def test_bool_bits_are_logic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "kernel"), [(lambda x: x & x, "bitwise_and_cpu"), (lambda x: x << 1, "lshift_cpu"), (torch.bitwise_not, "bitwise_not_cpu")]
+    ("call", "kernel"),
+    [
+        (lambda x: x & x, "bitwise_and_cpu"),
+        (lambda x: x << 1, "lshift_cpu"),
+        (torch.bitwise_not, "bitwise_not_cpu"),
+    ],
 )
 def test_floats_have_no_bits(call: object, kernel: str) -> None:
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for 'Float'"):
@@ -49,7 +55,10 @@ def test_floats_have_no_bits(call: object, kernel: str) -> None:
 
 def test_the_operator_of_numbers_without_bits_has_words_of_its_own() -> None:
     for x in (torch.ones(1), torch.ones(1, dtype=torch.complex64)):
-        with pytest.raises(TypeError, match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors"):
+        with pytest.raises(
+            TypeError,
+            match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors",
+        ):
             ~x
     assert (~torch.tensor([5])).item() == -6
 
@@ -58,8 +67,14 @@ def test_the_operator_of_numbers_without_bits_has_words_of_its_own() -> None:
 @pytest.mark.parametrize("leaf", [True, False])
 def test_no_out_that_requires_grad_where_there_is_no_derivative(name, leaf):
     out = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match=rf"aten::{name}\(\): functions with out=... arguments don't support automatic differentiation"):
-        getattr(torch, name)(torch.tensor([3, 4]), torch.tensor([2, 2]), out=out if leaf else out * 1)
+    with pytest.raises(
+        RuntimeError,
+        match=rf"aten::{name}\(\): functions with out=... arguments don't support automatic "
+        r"differentiation",
+    ):
+        getattr(torch, name)(
+            torch.tensor([3, 4]), torch.tensor([2, 2]), out=out if leaf else out * 1
+        )
     with torch.no_grad():
         getattr(torch, name)(torch.tensor([3, 4]), torch.tensor([2, 2]), out=out)
     assert out.requires_grad and out.is_leaf

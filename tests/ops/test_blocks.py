@@ -1,4 +1,5 @@
-"""Large arrays are scanned row by row and reduced in columns on processors: the results are those of small ones."""
+"""Large arrays are scanned row by row and reduced in columns on processors: the results are those
+of small ones."""
 
 from __future__ import annotations
 
@@ -22,9 +23,13 @@ def test_running_sums_and_products_of_large_arrays(shape, dtype):
     assert np.prod(shape) >= _running.SMALLEST
     for dim in range(len(shape)):
         x = _data(shape, dtype)
-        assert np.allclose(torch.tensor(x).cumsum(dim).numpy(), np.cumsum(x, dim, np.float64), rtol=1e-6, atol=1e-4)
+        assert np.allclose(
+            torch.tensor(x).cumsum(dim).numpy(), np.cumsum(x, dim, np.float64), rtol=1e-6, atol=1e-4
+        )
         x = _data(shape, dtype, near_one=True)
-        assert np.allclose(torch.tensor(x).cumprod(dim).numpy(), np.cumprod(x, dim, np.float64), rtol=1e-5)
+        assert np.allclose(
+            torch.tensor(x).cumprod(dim).numpy(), np.cumprod(x, dim, np.float64), rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("dim", [0, 1])
@@ -42,10 +47,15 @@ def test_running_extrema_of_large_arrays(shape):
         for f, values in ((torch.cummax, np.maximum), (torch.cummin, np.minimum)):
             found, places = f(torch.tensor(x), dim)
             assert np.array_equal(found.numpy(), values.accumulate(x, dim), equal_nan=True)
-            assert np.array_equal(np.take_along_axis(x, places.numpy(), dim), found.numpy(), equal_nan=True)
+            assert np.array_equal(
+                np.take_along_axis(x, places.numpy(), dim), found.numpy(), equal_nan=True
+            )
             later = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
             assert (places.numpy() <= later).all()
-            assert (places.numpy()[(x == found.numpy())] == np.broadcast_to(later, x.shape)[x == found.numpy()]).all()
+            assert (
+                places.numpy()[(x == found.numpy())]
+                == np.broadcast_to(later, x.shape)[x == found.numpy()]
+            ).all()
 
 
 def test_running_sums_have_running_gradients():
@@ -64,9 +74,15 @@ def test_large_reductions(shape):
         keep = {} if dim is None else {"dim": dim, "keepdim": True}
         x = torch.tensor(whole)
         assert np.array_equal(x.sum(**keep).numpy(), whole.sum(dim, keepdims=dim is not None))
-        assert np.array_equal((x > 3).sum(**keep).numpy(), (whole > 3).sum(dim, keepdims=dim is not None))
+        assert np.array_equal(
+            (x > 3).sum(**keep).numpy(), (whole > 3).sum(dim, keepdims=dim is not None)
+        )
         assert np.array_equal(x.amax(() if dim is None else dim).numpy(), whole.max(dim))
-        assert np.allclose(torch.tensor(near_one).prod(**keep).numpy(), near_one.prod(dim, keepdims=dim is not None), rtol=1e-12)
+        assert np.allclose(
+            torch.tensor(near_one).prod(**keep).numpy(),
+            near_one.prod(dim, keepdims=dim is not None),
+            rtol=1e-12,
+        )
     assert torch.tensor(whole).max().item() == whole.max()
     assert torch.tensor(whole).min().item() == whole.min()
     assert torch.count_nonzero(torch.tensor(whole)).item() == np.count_nonzero(whole)
@@ -75,4 +91,8 @@ def test_large_reductions(shape):
 def test_inverse_square_roots_are_those_of_the_two_steps():
     x = np.abs(_data((20_000,), "float32")) + np.float32(0.01)
     assert np.array_equal(torch.tensor(x).rsqrt().numpy(), np.float32(1) / np.sqrt(x))
-    assert torch.tensor([0.0, -0.0, float("inf")]).rsqrt().tolist() == [float("inf"), float("-inf"), 0]
+    assert torch.tensor([0.0, -0.0, float("inf")]).rsqrt().tolist() == [
+        float("inf"),
+        float("-inf"),
+        0,
+    ]

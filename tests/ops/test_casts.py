@@ -1,4 +1,5 @@
-"""Conversions between dtypes where C++ and XLA disagree, the small floats, and the types that exist by name only."""
+"""Conversions between dtypes where C++ and XLA disagree, the small floats, and the types that exist
+by name only."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ NAN = float("nan")
         (torch.bool, [True, True, True]),
     ],
 )
-def test_floats_wrap_around_in_small_and_unsigned_integers(dtype: torch.dtype, expected: list) -> None:
+def test_floats_wrap_around_in_small_and_unsigned_integers(
+    dtype: torch.dtype, expected: list
+) -> None:
     assert torch.tensor([-1.5, 300.0, -300.0]).to(dtype).tolist() == expected
 
 
@@ -51,7 +54,11 @@ def test_small_floats(dtype: torch.dtype, expected: list) -> None:
 
 def test_float8_is_promoted_with_nothing() -> None:
     for other in (torch.float32, torch.int64, torch.bool, torch.float8_e5m2):
-        with pytest.raises(RuntimeError, match="Promotion for Float8 Types is not supported, attempted to promote Float8_e4m3fn and"):
+        with pytest.raises(
+            RuntimeError,
+            match="Promotion for Float8 Types is not supported, attempted to promote Float8_e4m3fn "
+            "and",
+        ):
             torch.promote_types(torch.float8_e4m3fn, other)
 
 
@@ -60,13 +67,22 @@ def test_types_without_arrays_exist_by_name() -> None:
     assert torch.chalf is torch.complex32
     assert torch.complex32.is_complex
     assert (torch.quint8.itemsize, torch.complex32.itemsize) == (1, 4)
-    for make in (lambda: torch.zeros(2, dtype=torch.complex32), lambda: torch.ones(2, dtype=torch.complex64).to(torch.complex32)):
-        with pytest.raises(NotImplementedError, match=r"torch.complex32 is not offered by jtorch: JAX has no arrays of this type"):
+    for make in (
+        lambda: torch.zeros(2, dtype=torch.complex32),
+        lambda: torch.ones(2, dtype=torch.complex64).to(torch.complex32),
+    ):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"torch.complex32 is not offered by jtorch: JAX has no arrays of this type",
+        ):
             make()
 
 
 def test_resolutions() -> None:
-    found = {d: torch.finfo(d).resolution for d in (torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32, torch.float64)}
+    found = {
+        d: torch.finfo(d).resolution
+        for d in (torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32, torch.float64)
+    }
     assert list(found.values()) == [1.0, 1e-2, 1e-3, 1e-6, 1e-15]
     assert repr(torch.iinfo(torch.uint32)) == "iinfo(min=0, max=4.29497e+09, dtype=uint32)"
 
@@ -85,9 +101,17 @@ def test_bytes_of_nothing_as_another_dtype() -> None:
         assert torch.zeros(shape, dtype=old).view(new).shape == expected
 
 
-@pytest.mark.parametrize("other", [torch.bool, torch.uint8, torch.uint64, torch.int32, torch.complex64])
-def test_unsigned_integers_are_promoted_with_floating_point_numbers_alone(other: torch.dtype) -> None:
-    with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and"):
+@pytest.mark.parametrize(
+    "other", [torch.bool, torch.uint8, torch.uint64, torch.int32, torch.complex64]
+)
+def test_unsigned_integers_are_promoted_with_floating_point_numbers_alone(
+    other: torch.dtype,
+) -> None:
+    with pytest.raises(
+        RuntimeError,
+        match="Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+        "UInt16 and",
+    ):
         torch.promote_types(torch.uint16, other)
     with pytest.raises(RuntimeError, match="Promotion for uint16"):
         torch.ones(2, dtype=torch.uint16) == torch.ones(2, dtype=other)  # noqa: B015

@@ -40,7 +40,9 @@ def test_isclose() -> None:
     assert torch.isclose(torch.tensor([100]), torch.tensor([101]), rtol=0.1).tolist() == [True]
     with pytest.raises(RuntimeError, match="Float did not match Double"):
         torch.isclose(a, b.double())
-    with pytest.raises(RuntimeError, match="rtol must be greater than or equal to zero, but got -1"):
+    with pytest.raises(
+        RuntimeError, match="rtol must be greater than or equal to zero, but got -1"
+    ):
         torch.isclose(a, b, rtol=-1)
 
 
@@ -84,5 +86,7 @@ def test_logic_converts_to_the_common_dtype_first() -> None:
     small, large = torch.tensor([0, 1], dtype=torch.uint8), torch.tensor(256)
     assert torch.logical_or(small, large).tolist() == [False, True]
     assert torch.logical_and(small, large).tolist() == [False, False]
-    assert torch.logical_xor(torch.tensor([0.0, 1.0]), torch.tensor(1e-60, dtype=torch.float64)).tolist() == [False, True]
+    assert torch.logical_xor(
+        torch.tensor([0.0, 1.0]), torch.tensor(1e-60, dtype=torch.float64)
+    ).tolist() == [False, True]
     assert small.logical_or_(large).tolist() == [0, 1]

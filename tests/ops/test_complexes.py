@@ -11,13 +11,19 @@ import jtorch as torch
 
 
 def test_construction_and_its_gradient() -> None:
-    a, b = torch.tensor([3.0, 0.0], requires_grad=True), torch.tensor([-4.0, 1.0], requires_grad=True)
+    a, b = (
+        torch.tensor([3.0, 0.0], requires_grad=True),
+        torch.tensor([-4.0, 1.0], requires_grad=True),
+    )
     z = torch.complex(a, b)
     assert z.tolist() == [3 - 4j, 1j]
     z.abs().sum().backward()
     np.testing.assert_allclose(a.grad.numpy(), [0.6, 0.0], rtol=1e-6)
     np.testing.assert_allclose(b.grad.numpy(), [-0.8, 1.0], rtol=1e-6)
-    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double for second argument"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected object of scalar type Float but got scalar type Double for second argument",
+    ):
         torch.complex(torch.ones(1), torch.ones(1).double())
 
 
@@ -52,7 +58,10 @@ def test_angle_of_integers_is_of_the_default_dtype() -> None:
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
 @pytest.mark.parametrize("count", [3, 400])
 def test_magnitudes_are_rounded_once(dtype, count):
-    z = torch.tensor([complex(-(0.5**0.5), 0.5**0.5), complex(2**0.5, -(2**0.5)), complex(1, 2)] * (count // 3), dtype=dtype)
+    z = torch.tensor(
+        [complex(-(0.5**0.5), 0.5**0.5), complex(2**0.5, -(2**0.5)), complex(1, 2)] * (count // 3),
+        dtype=dtype,
+    )
     wanted = [math.hypot(x.real, x.imag) for x in z.tolist()]
     assert z.abs().tolist() == torch.tensor(wanted, dtype=z.real.dtype).tolist()
     assert z.abs()[:2].tolist() == [1.0, 2.0]

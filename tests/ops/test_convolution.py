@@ -1,4 +1,5 @@
-"""Convolutions and their gradients against plain loops in NumPy, for every formulation that shapes can choose."""
+"""Convolutions and their gradients against plain loops in NumPy, for every formulation that shapes
+can choose."""
 
 from __future__ import annotations
 
@@ -25,14 +26,17 @@ def _loops(x: np.ndarray, w: np.ndarray, geo: Geometry) -> np.ndarray:
         first = o // outs * per_group
         for at in itertools.product(*map(range, out)):
             index = tuple(
-                slice(i * s, i * s + (k - 1) * d + 1, d) for i, s, k, d in zip(at, geo.stride, w.shape[2:], geo.dilation, strict=True)
+                slice(i * s, i * s + (k - 1) * d + 1, d)
+                for i, s, k, d in zip(at, geo.stride, w.shape[2:], geo.dilation, strict=True)
             )
             window = padded[(slice(None), slice(first, first + per_group), *index)]
             result[(slice(None), o, *at)] = (window * w[o]).reshape(x.shape[0], -1).sum(1)
     return result
 
 
-def _geo(n: int, stride: int = 1, padding: tuple[int, int] = (0, 0), dilation: int = 1, groups: int = 1) -> Geometry:
+def _geo(
+    n: int, stride: int = 1, padding: tuple[int, int] = (0, 0), dilation: int = 1, groups: int = 1
+) -> Geometry:
     return Geometry((stride,) * n, (padding,) * n, (dilation,) * n, groups)
 
 
@@ -42,9 +46,17 @@ CASES = {
     "depthwise": ((2, 4, 7, 6), (4, 1, 3, 3), _geo(2, padding=(1, 1), groups=4)),
     "depthwise, two each, strided": ((2, 3, 9, 8), (6, 1, 3, 3), _geo(2, 2, (1, 1), groups=3)),
     "depthwise of many rows": ((9, 4, 7, 6), (4, 1, 3, 3), _geo(2, padding=(1, 1), groups=4)),
-    "depthwise of many rows, two each, strided": ((16, 3, 9, 8), (6, 1, 3, 3), _geo(2, 2, (1, 1), groups=3)),
+    "depthwise of many rows, two each, strided": (
+        (16, 3, 9, 8),
+        (6, 1, 3, 3),
+        _geo(2, 2, (1, 1), groups=3),
+    ),
     "depthwise of long rows": ((2, 3, 140), (3, 1, 5), _geo(1, padding=(2, 2), groups=3)),
-    "depthwise, dilated": ((1, 3, 9, 9), (3, 1, 3, 2), _geo(2, padding=(2, 0), dilation=2, groups=3)),
+    "depthwise, dilated": (
+        (1, 3, 9, 9),
+        (3, 1, 3, 2),
+        _geo(2, padding=(2, 0), dilation=2, groups=3),
+    ),
     "one tap": ((2, 5, 4, 6), (3, 5, 1, 1), _geo(2)),
     "one tap, strided, padded, grouped": ((2, 6, 5, 5), (4, 3, 1, 1), _geo(2, 2, (1, 0), groups=2)),
     "patches": ((2, 5, 7, 8), (4, 5, 3, 3), _geo(2, 3)),
@@ -56,7 +68,11 @@ CASES = {
     "one channel, many taps": ((2, 1, 9, 8), (2, 1, 7, 5), _geo(2, padding=(3, 2))),
     "three channels to one, many taps, strided": ((2, 3, 9, 9), (1, 3, 7, 5), _geo(2, 2, (3, 2))),
     "general": ((2, 8, 7, 6), (5, 8, 3, 3), _geo(2, padding=(1, 1))),
-    "general, uneven padding, stride and dilation": ((2, 8, 9, 8), (5, 8, 3, 2), _geo(2, 2, (2, 1), 2)),
+    "general, uneven padding, stride and dilation": (
+        (2, 8, 9, 8),
+        (5, 8, 3, 2),
+        _geo(2, 2, (2, 1), 2),
+    ),
     "general, rows that no window reaches": ((1, 8, 10, 10), (5, 8, 3, 3), _geo(2, 3, (1, 0))),
     "kernel larger than the image": ((2, 8, 2, 2), (5, 8, 3, 3), _geo(2, padding=(1, 1))),
     "kernel larger than the result, strided": ((2, 8, 4, 4), (5, 8, 3, 3), _geo(2, 2, (1, 1))),
@@ -64,7 +80,11 @@ CASES = {
     "few positions of many weights": ((2, 64, 4, 3), (256, 64, 3, 3), _geo(2, padding=(1, 1))),
     "one dimension": ((3, 8, 11), (4, 8, 4), _geo(1, 2, (1, 2))),
     "three dimensions": ((2, 5, 4, 5, 6), (4, 5, 3, 2, 3), _geo(3, padding=(1, 1))),
-    "three dimensions, strided, grouped": ((1, 6, 5, 5, 5), (4, 3, 2, 2, 2), _geo(3, 2, (1, 0), groups=2)),
+    "three dimensions, strided, grouped": (
+        (1, 6, 5, 5, 5),
+        (4, 3, 2, 2, 2),
+        _geo(3, 2, (1, 0), groups=2),
+    ),
 }
 
 
@@ -85,7 +105,8 @@ def test_each_formulation_is_the_definition(case: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_the_adjoint_maps(case: str, dtype: str) -> None:
-    """``<g, conv(x, w)>`` is bilinear in x and w: its gradients g_x and g_w satisfy ``<g_x, x'> == <g, conv(x', w)>`` for every x'."""
+    """``<g, conv(x, w)>`` is bilinear in x and w: its gradients g_x and g_w satisfy
+    ``<g_x, x'> == <g, conv(x', w)>`` for every x'."""
     x_shape, w_shape, geo = CASES[case]
     r = np.random.RandomState(1)
     x, w = r.randn(*x_shape).astype(dtype), r.randn(*w_shape).astype(dtype)
@@ -97,11 +118,20 @@ def test_gradients_are_the_adjoint_maps(case: str, dtype: str) -> None:
     for _ in range(3):
         other_x, other_w = r.randn(*x_shape), r.randn(*w_shape)
         scale = np.abs(g).sum() * 3
-        assert abs((g_x * other_x).sum() - (g * _loops(other_x, w.astype("float64"), geo)).sum()) < tol * scale
-        assert abs((g_w * other_w).sum() - (g * _loops(x.astype("float64"), other_w, geo)).sum()) < tol * scale
+        assert (
+            abs((g_x * other_x).sum() - (g * _loops(other_x, w.astype("float64"), geo)).sum())
+            < tol * scale
+        )
+        assert (
+            abs((g_w * other_w).sum() - (g * _loops(x.astype("float64"), other_w, geo)).sum())
+            < tol * scale
+        )
 
 
-@pytest.mark.parametrize("case", ["kernel larger than the image", "kernel larger than the row", "few positions of many weights"])
+@pytest.mark.parametrize(
+    "case",
+    ["kernel larger than the image", "kernel larger than the row", "few positions of many weights"],
+)
 def test_small_images_are_products_of_matrices(case: str) -> None:
     x_shape, w_shape, geo = CASES[case]
     x, w = (np.ones(shape, np.float32) for shape in (x_shape, w_shape))
@@ -124,11 +154,17 @@ def test_few_outputs_and_channels_need_no_convolution_of_xlas() -> None:
         x_shape, w_shape, geo = CASES[case]
         x, w = (np.ones(shape, np.float32) for shape in (x_shape, w_shape))
         g = np.ones((x_shape[0], w_shape[0], *geo.out_size(x_shape[2:], w_shape[2:])), np.float32)
-        texts = [primitives(lambda g, w, s=x_shape, geo=geo: _convolving.grad_input(g, w, s, geo), g, w)]
+        texts = [
+            primitives(lambda g, w, s=x_shape, geo=geo: _convolving.grad_input(g, w, s, geo), g, w)
+        ]
         if forward:
             texts.append(primitives(lambda x, w, geo=geo: _convolving.forward(x, w, geo), x, w))
         else:
-            texts.append(primitives(lambda g, x, s=w_shape, geo=geo: _convolving.grad_weight(g, x, s, geo), g, x))
+            texts.append(
+                primitives(
+                    lambda g, x, s=w_shape, geo=geo: _convolving.grad_weight(g, x, s, geo), g, x
+                )
+            )
         assert not any("conv_general_dilated" in text for text in texts)
 
 
@@ -139,11 +175,20 @@ def test_function_adds_bias_and_has_second_derivatives(padding: object) -> None:
     w = torch.tensor(r.randn(3, 2, 3, 3), requires_grad=True)
     b = torch.tensor(r.randn(3), requires_grad=True)
     call = lambda x, w, b: F.conv2d(x, w, b, padding=padding)  # noqa: E731
-    pads = {0: ((0, 0), (0, 0)), "valid": ((0, 0), (0, 0)), "same": ((1, 1), (1, 1)), (1, 2): ((1, 1), (2, 2))}[padding]  # type: ignore[index]
-    wanted = _loops(x.detach().numpy(), w.detach().numpy(), Geometry((1, 1), pads, (1, 1), 1)) + b.detach().numpy()[:, None, None]
+    pads = {
+        0: ((0, 0), (0, 0)),
+        "valid": ((0, 0), (0, 0)),
+        "same": ((1, 1), (1, 1)),
+        (1, 2): ((1, 1), (2, 2)),
+    }[padding]  # type: ignore[index]
+    wanted = (
+        _loops(x.detach().numpy(), w.detach().numpy(), Geometry((1, 1), pads, (1, 1), 1))
+        + b.detach().numpy()[:, None, None]
+    )
     np.testing.assert_allclose(call(x, w, b).detach().numpy(), wanted, 1e-10)
     assert torch.autograd.gradcheck(call, (x, w, b))
-    if padding in (0, "same"):  # the others are made of the same pieces, and take as long to compile
+    # the others are made of the same pieces, and take as long to compile
+    if padding in (0, "same"):
         assert torch.autograd.gradgradcheck(call, (x, w, b))
 
 
@@ -156,29 +201,52 @@ def test_transposed_is_the_adjoint() -> None:
     other = torch.tensor(r.randn(1, 3, 8, 8))
     back = F.conv2d(other, w.detach(), stride=2, padding=1)
     np.testing.assert_allclose((y * other).sum().item(), (x * back).sum().item(), rtol=1e-10)
-    assert torch.autograd.gradcheck(lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), (x, w))
+    assert torch.autograd.gradcheck(
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), (x, w)
+    )
 
 
 def test_complex_and_half_types() -> None:
     r = np.random.RandomState(4)
-    x, w = r.randn(1, 3, 5, 5) + 1j * r.randn(1, 3, 5, 5), r.randn(2, 3, 2, 2) + 1j * r.randn(2, 3, 2, 2)
-    np.testing.assert_allclose(F.conv2d(torch.tensor(x), torch.tensor(w)).numpy(), _loops(x, w, _geo(2)), 1e-10)
-    found = F.conv2d(torch.tensor(x.real, dtype=torch.bfloat16), torch.tensor(w.real, dtype=torch.bfloat16))
+    x, w = (
+        r.randn(1, 3, 5, 5) + 1j * r.randn(1, 3, 5, 5),
+        r.randn(2, 3, 2, 2) + 1j * r.randn(2, 3, 2, 2),
+    )
+    np.testing.assert_allclose(
+        F.conv2d(torch.tensor(x), torch.tensor(w)).numpy(), _loops(x, w, _geo(2)), 1e-10
+    )
+    found = F.conv2d(
+        torch.tensor(x.real, dtype=torch.bfloat16), torch.tensor(w.real, dtype=torch.bfloat16)
+    )
     assert found.dtype is torch.bfloat16
-    np.testing.assert_allclose(found.float().numpy(), _loops(x.real, w.real, _geo(2)), rtol=0.1, atol=0.1)
+    np.testing.assert_allclose(
+        found.float().numpy(), _loops(x.real, w.real, _geo(2)), rtol=0.1, atol=0.1
+    )
 
 
 @pytest.mark.parametrize(
     ("x_shape", "w_shape", "options", "words"),
     [
-        ((1, 3, 5, 5), (2, 4, 3, 3), {}, "expected input[1, 3, 5, 5] to have 4 channels, but got 3 channels instead"),
+        (
+            (1, 3, 5, 5),
+            (2, 4, 3, 3),
+            {},
+            "expected input[1, 3, 5, 5] to have 4 channels, but got 3 channels instead",
+        ),
         ((1, 3, 2, 2), (2, 3, 3, 3), {}, "Kernel size can't be greater than actual input size"),
         ((1, 3, 5, 5), (2, 3, 3, 3), {"stride": 0}, "non-positive stride is not supported"),
-        ((1, 3, 5, 5), (2, 3, 3, 3), {"padding": "same", "stride": 2}, "padding='same' is not supported for strided convolutions"),
+        (
+            (1, 3, 5, 5),
+            (2, 3, 3, 3),
+            {"padding": "same", "stride": 2},
+            "padding='same' is not supported for strided convolutions",
+        ),
         ((5, 5), (2, 3, 3, 3), {}, "Expected 3D (unbatched) or 4D (batched) input to conv2d"),
     ],
 )
-def test_errors_are_torchs(x_shape: tuple[int, ...], w_shape: tuple[int, ...], options: dict, words: str) -> None:
+def test_errors_are_torchs(
+    x_shape: tuple[int, ...], w_shape: tuple[int, ...], options: dict, words: str
+) -> None:
     with pytest.raises(RuntimeError) as caught:
         F.conv2d(torch.zeros(x_shape), torch.zeros(w_shape), **options)
     assert words in str(caught.value)

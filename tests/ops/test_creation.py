@@ -19,7 +19,14 @@ def test_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype"), [(3, torch.int64), (3.5, torch.float32), (True, torch.bool), (1j, torch.complex64), (-1, torch.int64)]
+    ("value", "dtype"),
+    [
+        (3, torch.int64),
+        (3.5, torch.float32),
+        (True, torch.bool),
+        (1j, torch.complex64),
+        (-1, torch.int64),
+    ],
 )
 def test_full_takes_the_dtype_of_its_number(value, dtype: torch.dtype) -> None:
     found = torch.full((2,), value)
@@ -29,14 +36,20 @@ def test_full_takes_the_dtype_of_its_number(value, dtype: torch.dtype) -> None:
 
 def test_full_refuses_what_does_not_fit() -> None:
     assert torch.full((1,), -1, dtype=torch.uint8).tolist() == [255]
-    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted to type uint8_t without overflow"
+    ):
         torch.full((2,), 300, dtype=torch.uint8).tolist()
-    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted to type float without overflow"
+    ):
         torch.full((2,), 1j, dtype=torch.float32)
     assert torch.full((1,), float("inf")).tolist() == [float("inf")]
 
 
-@pytest.mark.parametrize("args", [(5,), (1, 5), (1, 9, 3), (5, 0, -2), (0, 0), (0.0, 1.0, 0.25), (1.5,), (-1, 1, 0.5)])
+@pytest.mark.parametrize(
+    "args", [(5,), (1, 5), (1, 9, 3), (5, 0, -2), (0, 0), (0.0, 1.0, 0.25), (1.5,), (-1, 1, 0.5)]
+)
 def test_arange_follows_python_and_numpy(args) -> None:
     found = torch.arange(*args)
     assert found.dtype is (torch.int64 if all(type(a) is int for a in args) else torch.float32)
@@ -74,8 +87,12 @@ def test_range_includes_its_end_and_warns() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 100])
 def test_lines_follow_numpy(steps: int) -> None:
-    np.testing.assert_allclose(torch.linspace(-3, 7.5, steps).numpy(), np.linspace(-3, 7.5, steps), rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(torch.logspace(-1, 2, steps, 2).numpy(), np.logspace(-1, 2, steps, base=2), rtol=1e-5)
+    np.testing.assert_allclose(
+        torch.linspace(-3, 7.5, steps).numpy(), np.linspace(-3, 7.5, steps), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        torch.logspace(-1, 2, steps, 2).numpy(), np.logspace(-1, 2, steps, base=2), rtol=1e-5
+    )
 
 
 def test_lines_end_exactly_and_cut_integers() -> None:
@@ -90,7 +107,8 @@ def test_lines_end_exactly_and_cut_integers() -> None:
 
 
 def test_lines_of_halves_round_each_step() -> None:
-    assert torch.linspace(0, 1, 11, dtype=torch.float16)[3].item() == 0.2998046875  # not 0.3 rounded
+    # not 0.3 rounded
+    assert torch.linspace(0, 1, 11, dtype=torch.float16)[3].item() == 0.2998046875
     assert torch.linspace(2, 3, 1, dtype=torch.bfloat16).tolist() == [2.0]
 
 
@@ -106,15 +124,25 @@ def test_eye_and_triangle_positions() -> None:
 def test_windows_follow_numpy(name: str) -> None:
     numpy_name = "hanning" if name == "hann" else name
     found = getattr(torch, f"{name}_window")
-    np.testing.assert_allclose(found(7, False, dtype=torch.float64).numpy(), getattr(np, numpy_name)(7), atol=1e-12)
-    np.testing.assert_allclose(found(6, dtype=torch.float64).numpy(), getattr(np, numpy_name)(7)[:-1], atol=1e-12)
+    np.testing.assert_allclose(
+        found(7, False, dtype=torch.float64).numpy(), getattr(np, numpy_name)(7), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        found(6, dtype=torch.float64).numpy(), getattr(np, numpy_name)(7)[:-1], atol=1e-12
+    )
     assert found(1).tolist() == [1.0]
     assert found(0).shape == (0,)
 
 
 def test_kaiser_window_follows_numpy() -> None:
-    np.testing.assert_allclose(torch.kaiser_window(7, False, 6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12)
-    np.testing.assert_allclose(windows.kaiser(7, beta=6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12)
+    np.testing.assert_allclose(
+        torch.kaiser_window(7, False, 6.0, dtype=torch.float64).numpy(),
+        np.kaiser(7, 6.0),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        windows.kaiser(7, beta=6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12
+    )
 
 
 def test_like_another_tensor() -> None:

@@ -10,9 +10,13 @@ import pytest
 import jtorch as torch
 
 
-@pytest.mark.parametrize(("p", "expected"), [(1.0, 7.0), (2.0, 5.0), (math.inf, 4.0), (0.0, 2.0), (3.0, 91 ** (1 / 3))])
+@pytest.mark.parametrize(
+    ("p", "expected"), [(1.0, 7.0), (2.0, 5.0), (math.inf, 4.0), (0.0, 2.0), (3.0, 91 ** (1 / 3))]
+)
 def test_cdist_orders(p: float, expected: float) -> None:
-    assert torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), p=p).item() == pytest.approx(expected)
+    assert torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), p=p).item() == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, math.inf])

@@ -75,7 +75,9 @@ def test_bags(mode: str) -> None:
 
 def test_bags_with_weights_and_padding() -> None:
     w, weights = _table(), torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    y = F.embedding_bag(torch.tensor([[1, 2], [3, 2]]), w, mode="sum", per_sample_weights=weights, padding_idx=2)
+    y = F.embedding_bag(
+        torch.tensor([[1, 2], [3, 2]]), w, mode="sum", per_sample_weights=weights, padding_idx=2
+    )
     assert y.tolist() == [[2, 3], [18, 21]]
     y.sum().backward()
     assert weights.grad.tolist() == [[5, 0], [13, 0]]
@@ -88,7 +90,10 @@ def test_bags_with_weights_and_padding() -> None:
 ])  # fmt: skip
 def test_tables_that_a_function_captured_are_not_renormalised(look_up):
     weight = torch.ones(2, 2)
-    with pytest.raises(RuntimeError, match=r"in-place operation \(aten::embedding_renorm_\) that would mutate a captured Tensor"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"in-place operation \(aten::embedding_renorm_\) that would mutate a captured Tensor",
+    ):
         torch.func.grad(lambda x: look_up(weight).sum() + x)(torch.tensor(1.0))
     assert weight.tolist() == [[1.0, 1.0], [1.0, 1.0]]
     look_up(weight)
@@ -120,9 +125,11 @@ def test_equal_bags_are_reduced() -> None:
     indices, offsets = np.zeros(12, np.int64), np.arange(0, 12, 4)
     text = [
         str(
-            jax.make_jaxpr(lambda w, width=width: embedding._embedding_bag(w, indices, offsets, False, "mean", None, False, -1, width))(
-                np.ones((3, 2))
-            )
+            jax.make_jaxpr(
+                lambda w, width=width: embedding._embedding_bag(
+                    w, indices, offsets, False, "mean", None, False, -1, width
+                )
+            )(np.ones((3, 2)))
         )
         for width in (4, 0)
     ]
@@ -135,11 +142,15 @@ def test_sums_of_bags_by_xla_and_by_host(columns: int, bags: int) -> None:
     rng = np.random.default_rng(columns)
     table, indices = rng.standard_normal((9, columns)), rng.integers(0, 9, (bags, 7))
     expected = [sum((table[i] for i in row), np.zeros(columns)) for row in indices]
-    np.testing.assert_allclose(jax.jit(_bags.sums_of_bags)(table, indices), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        jax.jit(_bags.sums_of_bags)(table, indices), expected, rtol=1e-12, atol=1e-12
+    )
     by_host = stage(jax.make_jaxpr(_bags.sums_of_bags)(table, indices))
     assert by_host is not None
     found = by_host(table, indices)[0]
-    np.testing.assert_array_equal(found, expected) if columns > 1 else np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found, expected) if columns > 1 else np.testing.assert_allclose(
+        found, expected, rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -147,14 +158,27 @@ def test_sums_of_bags_by_xla_and_by_host(columns: int, bags: int) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_unequal_bags_by_xla_and_by_scipy(last: bool, padding: int, weighted: bool) -> None:
     rng = np.random.default_rng(0)
-    table, indices, offsets = rng.standard_normal((9, 5)), rng.integers(0, 9, 40), np.array([0, 0, 3, 11, 11, 37])
+    table, indices, offsets = (
+        rng.standard_normal((9, 5)),
+        rng.integers(0, 9, 40),
+        np.array([0, 0, 3, 11, 11, 37]),
+    )
     weights = rng.standard_normal(40) if weighted else None
     bounds = list(offsets) if last else [*offsets, 40]
     factors = np.where(indices == padding, 0.0, 1.0 if weights is None else weights)
-    expected = [(table[indices[a:b]] * factors[a:b, None]).sum(0) for a, b in itertools.pairwise(bounds)]
+    expected = [
+        (table[indices[a:b]] * factors[a:b, None]).sum(0) for a, b in itertools.pairwise(bounds)
+    ]
 
     def sums(table: jax.Array, indices: jax.Array, offsets: jax.Array) -> jax.Array:
-        return _bags.sums_of_unequal_bags(table, indices, offsets, None if weights is None else jax.numpy.asarray(weights), last, padding)
+        return _bags.sums_of_unequal_bags(
+            table,
+            indices,
+            offsets,
+            None if weights is None else jax.numpy.asarray(weights),
+            last,
+            padding,
+        )
 
     by_host = stage(jax.make_jaxpr(sums)(table, indices, offsets))
     assert by_host is not None
@@ -167,7 +191,11 @@ def test_wrong_offsets_are_refused_and_touch_nothing(offsets: list[int]) -> None
     given, indices = torch.tensor(offsets), torch.tensor([0, 1, 2, 3, 4, 5])
     with pytest.raises(RuntimeError, match=r"offsets|Expected i < index_size"):
         F.embedding_bag(indices, torch.ones(10, 4), given, mode="sum").sum().item()
-    sums = jax.make_jaxpr(lambda table, places, begins: _bags.sums_of_unequal_bags(table, places, begins, None, False, -1))
+    sums = jax.make_jaxpr(
+        lambda table, places, begins: _bags.sums_of_unequal_bags(
+            table, places, begins, None, False, -1
+        )
+    )
     operands = np.ones((10, 4), np.float32), indices.numpy() + 6, given.numpy()
     by_host = stage(sums(*operands))
     assert by_host is not None
@@ -176,7 +204,9 @@ def test_wrong_offsets_are_refused_and_touch_nothing(offsets: list[int]) -> None
 
 def test_means_of_unequal_bags() -> None:
     table = torch.tensor([[1.0], [2.0], [float("inf")], [4.0]], requires_grad=True)
-    means = F.embedding_bag(torch.tensor([0, 1, 3, 2, 1]), table, torch.tensor([0, 2, 2]), padding_idx=2)
+    means = F.embedding_bag(
+        torch.tensor([0, 1, 3, 2, 1]), table, torch.tensor([0, 2, 2]), padding_idx=2
+    )
     assert means.tolist() == [[1.5], [0.0], [3.0]]
     means.sum().backward()
     assert table.grad.tolist() == [[0.5], [1.0], [0.0], [0.5]]
@@ -201,13 +231,18 @@ def test_wrong_indices_of_many_bags_are_refused_and_touch_nothing(wrong: int) ->
     indices[77, 1] = wrong
     with pytest.raises(RuntimeError, match=f"found idx to be {wrong}"):
         F.embedding_bag(indices + 0, torch.ones(10, 4), mode="sum").sum().item()
-    by_host = stage(jax.make_jaxpr(_bags.sums_of_bags)(np.ones((10, 4), np.float32), indices.numpy()))
+    by_host = stage(
+        jax.make_jaxpr(_bags.sums_of_bags)(np.ones((10, 4), np.float32), indices.numpy())
+    )
     assert by_host is not None
-    assert np.isfinite(by_host(np.ones((10, 4), np.float32), indices.numpy())[0]).all()  # memory must not suffer
+    # memory must not suffer
+    assert np.isfinite(by_host(np.ones((10, 4), np.float32), indices.numpy())[0]).all()
 
 
 def test_bags_whose_offsets_become_smaller_are_refused() -> None:
     """Always: PyTorch refuses them in those kernels alone that it has for some processors."""
     for mode in ("sum", "mean", "max"):
         with pytest.raises(RuntimeError, match=r"Expected i < index_size to be true"):
-            F.embedding_bag(torch.tensor([0, 1, 1]), torch.ones(3, 2), torch.tensor([0, 2, 1]), mode=mode)
+            F.embedding_bag(
+                torch.tensor([0, 1, 1]), torch.ones(3, 2), torch.tensor([0, 2, 1]), mode=mode
+            )

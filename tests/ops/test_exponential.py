@@ -1,4 +1,5 @@
-"""Powers, roots, exponentials and logarithms: exact cases, integer powers, edges and their gradients."""
+"""Powers, roots, exponentials and logarithms: exact cases, integer powers, edges and their
+gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ def test_integer_powers_are_exact(base: list[int], exponent: int) -> None:
 
 def test_integer_powers_wrap_and_invert() -> None:
     assert (2 ** torch.tensor([62, 63, 64, 100])).tolist() == [2**62, -(2**63), 0, 0]
-    assert torch.pow(torch.tensor([2, 1, -1, -1]), torch.tensor([-1, -1, -1, -2])).tolist() == [0, 1, -1, 1]
+    assert torch.pow(torch.tensor([2, 1, -1, -1]), torch.tensor([-1, -1, -1, -2])).tolist() == [
+        0,
+        1,
+        -1,
+        1,
+    ]
     with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
         torch.tensor([2]) ** -1
 
@@ -51,7 +57,13 @@ def test_numbers_as_exponents_are_compiled_in() -> None:
 def test_exp2_is_exact_on_integers_and_saturates() -> None:
     whole = torch.arange(-120.0, 128.0)
     assert torch.exp2(whole).tolist() == [2.0**k for k in range(-120, 128)]
-    assert torch.exp2(torch.tensor([128.0, -INF, INF, 1e30, -1e30])).tolist() == [INF, 0.0, INF, INF, 0.0]
+    assert torch.exp2(torch.tensor([128.0, -INF, INF, 1e30, -1e30])).tolist() == [
+        INF,
+        0.0,
+        INF,
+        INF,
+        0.0,
+    ]
 
 
 def test_frexp_splits_and_keeps_what_is_not_finite() -> None:
@@ -64,7 +76,9 @@ def test_frexp_splits_and_keeps_what_is_not_finite() -> None:
 
 def test_logaddexp_keeps_infinities() -> None:
     a, b = torch.tensor([0.0, -INF, INF, 1000.0]), torch.tensor([0.0, -INF, INF, 0.0])
-    np.testing.assert_allclose(torch.logaddexp(a, b).numpy(), [math.log(2), -INF, INF, 1000.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.logaddexp(a, b).numpy(), [math.log(2), -INF, INF, 1000.0], rtol=1e-6
+    )
     assert torch.logaddexp2(a, b).tolist() == [1.0, -INF, INF, 1000.0]
 
 
@@ -74,7 +88,10 @@ def test_complex_logaddexp_does_not_wrap_the_angle() -> None:
 
 
 def test_xlogy_is_zero_at_zero() -> None:
-    x, y = torch.tensor([0.0, 0.0, 0.0, 2.0], requires_grad=True), torch.tensor([0.0, -1.0, NAN, 1.0])
+    x, y = (
+        torch.tensor([0.0, 0.0, 0.0, 2.0], requires_grad=True),
+        torch.tensor([0.0, -1.0, NAN, 1.0]),
+    )
     assert torch.xlogy(x, y).tolist()[:2] == [0.0, 0.0]
     assert math.isnan(torch.xlogy(x, y)[2].item())
     torch.xlogy(x, y)[:2].sum().backward()
@@ -89,7 +106,10 @@ def test_half_precision_rounds_once() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_hypot_of_integer_triangles_is_exact(dtype: torch.dtype) -> None:
-    a, b = torch.tensor([3, 5, 8, 7, 20, 12], dtype=dtype), torch.tensor([4, 12, 15, 24, 21, 35], dtype=dtype)
+    a, b = (
+        torch.tensor([3, 5, 8, 7, 20, 12], dtype=dtype),
+        torch.tensor([4, 12, 15, 24, 21, 35], dtype=dtype),
+    )
     assert torch.hypot(a, -b).tolist() == [5, 13, 17, 25, 29, 37]
 
 

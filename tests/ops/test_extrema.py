@@ -12,7 +12,10 @@ NAN = math.nan
 
 
 def test_ties_share_the_gradient_of_maximum_and_go_first_in_fmax() -> None:
-    for function, expected in ((torch.maximum, ([0.5, 1.0, 0.0], [0.5, 0.0, 1.0])), (torch.fmax, ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0]))):
+    for function, expected in (
+        (torch.maximum, ([0.5, 1.0, 0.0], [0.5, 0.0, 1.0])),
+        (torch.fmax, ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0])),
+    ):
         a = torch.tensor([1.0, 2.0, 0.0], requires_grad=True)
         b = torch.tensor([1.0, 1.0, 1.0], requires_grad=True)
         function(a, b).sum().backward()
@@ -41,7 +44,10 @@ def test_clamp() -> None:
 
 def test_bounds_get_the_gradient_of_what_they_replace() -> None:
     x = torch.tensor([0.0, 2.0, 5.0])
-    low, high = torch.tensor([1.0, 1.0, 1.0], requires_grad=True), torch.tensor([3.0, 3.0, 3.0], requires_grad=True)
+    low, high = (
+        torch.tensor([1.0, 1.0, 1.0], requires_grad=True),
+        torch.tensor([3.0, 3.0, 3.0], requires_grad=True),
+    )
     x.clamp(low, high).sum().backward()
     assert low.grad.tolist() == [1.0, 0.0, 0.0]
     assert high.grad.tolist() == [0.0, 0.0, 1.0]
@@ -52,10 +58,16 @@ def test_where_promotes_its_choices_only() -> None:
     assert torch.where(c, 1.0, 0).dtype is torch.float32
     assert torch.where(c, torch.tensor([1, 2]), 0.5).tolist() == [1.0, 0.5]
     assert torch.where(c, torch.tensor([1, 2], dtype=torch.int8), 3).dtype is torch.int8
-    assert torch.where(c, torch.tensor(1.0, dtype=torch.float64), torch.tensor([0.0, 2.0])).dtype is torch.float32
+    assert (
+        torch.where(c, torch.tensor(1.0, dtype=torch.float64), torch.tensor([0.0, 2.0])).dtype
+        is torch.float32
+    )
     assert torch.where(c[:, None], torch.zeros(3), torch.ones(1)).tolist() == [[0.0] * 3, [1.0] * 3]
     assert torch.zeros(2).where(c, torch.ones(2)).tolist() == [0.0, 1.0]
-    with pytest.raises(RuntimeError, match="where expected condition to be a boolean tensor, but got a tensor with dtype Float"):
+    with pytest.raises(
+        RuntimeError,
+        match="where expected condition to be a boolean tensor, but got a tensor with dtype Float",
+    ):
         torch.where(torch.ones(2), torch.ones(2), 0.0)
 
 

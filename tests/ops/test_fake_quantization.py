@@ -10,12 +10,19 @@ import jtorch as torch
 def test_per_tensor_rounds_and_clips() -> None:
     x = torch.tensor([-1.0, 0.26, 0.3, 9.0])
     for scale, zero in ((0.5, 1), (torch.tensor(0.5), torch.tensor(1, dtype=torch.int32))):
-        assert torch.fake_quantize_per_tensor_affine(x, scale, zero, 0, 10).tolist() == [-0.5, 0.5, 0.5, 4.5]
+        assert torch.fake_quantize_per_tensor_affine(x, scale, zero, 0, 10).tolist() == [
+            -0.5,
+            0.5,
+            0.5,
+            4.5,
+        ]
 
 
 def test_per_channel_has_a_scale_for_each() -> None:
     x = torch.tensor([[0.3, 0.3], [0.3, 0.3]])
-    found = torch.fake_quantize_per_channel_affine(x, torch.tensor([0.5, 0.25]), torch.zeros(2), 1, 0, 255)
+    found = torch.fake_quantize_per_channel_affine(
+        x, torch.tensor([0.5, 0.25]), torch.zeros(2), 1, 0, 255
+    )
     assert found.tolist() == [[0.5, 0.25], [0.5, 0.25]]
 
 

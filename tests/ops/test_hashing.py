@@ -21,7 +21,9 @@ def test_is_the_exclusive_or_of_widened_bits(dtype: str) -> None:
 def test_refuses_other_modes_dtypes_and_empty_dimensions() -> None:
     with pytest.raises(RuntimeError, match="Unknown hash_tensor mode: 1"):
         torch.hash_tensor(torch.zeros(2), mode=1)
-    with pytest.raises(NotImplementedError, match="\"xor_sum_cpu\" not implemented for 'ComplexFloat'"):
+    with pytest.raises(
+        NotImplementedError, match="\"xor_sum_cpu\" not implemented for 'ComplexFloat'"
+    ):
         torch.hash_tensor(torch.zeros(2) * 1j)
     with pytest.raises(IndexError, match="Expected reduction dim 0 to have non-zero size"):
         torch.hash_tensor(torch.zeros(0, 2), 0)

@@ -1,4 +1,5 @@
-"""Functions with a formulation of their own on the host: it agrees with XLA's, wherever it is used. No call is recorded here."""
+"""Functions with a formulation of their own on the host: it agrees with XLA's, wherever it is used.
+No call is recorded here."""
 
 from __future__ import annotations
 
@@ -105,7 +106,9 @@ def _equations(jaxpr: Any) -> list[Any]:
 def test_both_agree_in_units_of_the_last_place(name: str, dtype: Any) -> None:
     f, most, (low, high), n = CASES[name]
     rng = np.random.default_rng(3)
-    x = np.concatenate([rng.uniform(low, high, 500), rng.uniform(max(low, -2), min(high, 2), 500)]).astype(dtype)
+    x = np.concatenate(
+        [rng.uniform(low, high, 500), rng.uniform(max(low, -2), min(high, 2), 500)]
+    ).astype(dtype)
     by_xla, on_host = both(f, [x, *[rng.permutation(x)] * (n - 1)])
     assert on_host.dtype == dtype
     size = np.spacing(np.maximum(np.abs(by_xla), np.finfo(dtype).tiny).astype(dtype))
@@ -150,14 +153,24 @@ def test_one_call_of_numpy_computes_them() -> None:
 def test_powers_of_two(dtype: Any) -> None:
     most = 4 * (np.finfo(dtype).maxexp - 8)
     x = np.array([1.5, -3.25, 0.0, -0.0, 7.0, 1e-3, 2.0], dtype)
-    whole = [np.array(n, dtype) for n in ([0, 3, -4, 100, -100, 60, 5], [most, most, -3, 2, 1, -most, 0], [7] * 7)]
-    broken = [np.array(n, dtype) for n in ([0.5, -1.25, 3, 4, 1e9, -1e9, 2], [np.inf, -np.inf, np.nan, 1, 2, 3, 4.5])]
+    whole = [
+        np.array(n, dtype)
+        for n in ([0, 3, -4, 100, -100, 60, 5], [most, most, -3, 2, 1, -most, 0], [7] * 7)
+    ]
+    broken = [
+        np.array(n, dtype)
+        for n in ([0.5, -1.25, 3, 4, 1e9, -1e9, 2], [np.inf, -np.inf, np.nan, 1, 2, 3, 4.5])
+    ]
     for n in (*whole, *broken):
         by_xla, on_host = both(exponential._scaled, [x, n])
         assert on_host.dtype == dtype
         assert np.allclose(by_xla, on_host, rtol=4 * np.finfo(dtype).eps, atol=0, equal_nan=True)
         assert np.array_equal(np.signbit(by_xla), np.signbit(on_host))
-    assert np.array_equal(*both(exponential._exponent, [np.array([0, -0.0, 1, -5, 1e20, 3e-30, np.inf, np.nan], dtype)]))
+    assert np.array_equal(
+        *both(
+            exponential._exponent, [np.array([0, -0.0, 1, -5, 1e20, 3e-30, np.inf, np.nan], dtype)]
+        )
+    )
     assert both(exponential._exponent, [x])[1].dtype == np.int32
 
 
@@ -168,16 +181,24 @@ def test_trigamma_below_a_half(dtype: Any) -> None:
     assert np.allclose(by_xla, on_host, rtol=1e-5 if dtype == np.float32 else 1e-10)
 
 
-# ---- whole numbers of elements, places and orders --------------------------------------------------------------------------------
+# ---- whole numbers of elements, places and orders ------------------------------------------------
 
-_TIES = np.array([[2.0, -0.0, 0.0, 2.0, np.nan, -1.0], [np.inf, 1.0, -np.inf, 1.0, np.nan, np.nan], [0.0, 0.0, -0.0, 5.0, 5.0, -5.0]])
+_TIES = np.array(
+    [
+        [2.0, -0.0, 0.0, 2.0, np.nan, -1.0],
+        [np.inf, 1.0, -np.inf, 1.0, np.nan, np.nan],
+        [0.0, 0.0, -0.0, 5.0, 5.0, -5.0],
+    ]
+)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "int16"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("flag", [False, True])
 def test_orders_and_places(dtype: str, axis: int, flag: bool) -> None:
-    x = (_TIES if dtype[0] == "f" else np.nan_to_num(_TIES, nan=3, posinf=7, neginf=0) % 5).astype(dtype)
+    x = (_TIES if dtype[0] == "f" else np.nan_to_num(_TIES, nan=3, posinf=7, neginf=0) % 5).astype(
+        dtype
+    )
     by_xla, on_host = both(lambda a: _order._stable_order(a, axis=axis, descending=flag), [x])
     assert np.array_equal(by_xla, on_host)
     assert on_host.dtype == np.int64
@@ -193,18 +214,24 @@ def test_orders_and_places(dtype: str, axis: int, flag: bool) -> None:
 def test_orders_of_many(dtype: str, wide: bool, axis: int, descending: bool) -> None:
     rng = np.random.default_rng(3)
     if dtype[0] == "f":
-        x = np.round(rng.standard_normal((70, 90)) * 5).astype(dtype) * np.dtype(dtype).type(0.1 if wide else 1)
+        x = np.round(rng.standard_normal((70, 90)) * 5).astype(dtype) * np.dtype(dtype).type(
+            0.1 if wide else 1
+        )
         x[rng.random(x.shape) < 0.1] = np.nan
         x[0, :4] = np.inf, -np.inf, -0.0, -np.nan
         rank = np.where(np.isnan(x), np.inf, x), np.isnan(x)
     else:
         ends = np.iinfo(dtype)
-        x = rng.integers(ends.min if wide else 3, ends.max if wide else 40, (70, 90), dtype, endpoint=True)
+        x = rng.integers(
+            ends.min if wide else 3, ends.max if wide else 40, (70, 90), dtype, endpoint=True
+        )
         x[3], x[0, :2] = x[4], (ends.min, ends.max) if wide else (3, 3)
         rank = (x,)
     if descending:
         rank = tuple([~r if r.dtype.kind in "bui" else -r for r in rank])
-    place = np.broadcast_to(np.arange(x.shape[axis]).reshape([-1 if d == axis else 1 for d in range(2)]), x.shape)
+    place = np.broadcast_to(
+        np.arange(x.shape[axis]).reshape([-1 if d == axis else 1 for d in range(2)]), x.shape
+    )
     wanted = np.lexsort((place, *rank), axis=axis)
     by_xla, on_host = both(lambda a: _order._stable_order(a, axis=axis, descending=descending), [x])
     assert np.array_equal(by_xla, wanted)
@@ -221,20 +248,29 @@ def test_running_sums_and_products(dtype: str, flags: tuple[int, int]) -> None:
     assert np.array_equal(by_xla, on_host)
 
 
-@pytest.mark.parametrize("pairs", [((1, 2),), ((3, 0), (0, 7)), ((4, 5), (1, 0), (2, 3)), ((0, 0), (2, 2))])
+@pytest.mark.parametrize(
+    "pairs", [((1, 2),), ((3, 0), (0, 7)), ((4, 5), (1, 0), (2, 3)), ((0, 0), (2, 2))]
+)
 @pytest.mark.parametrize("reflect", [0, 1])
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_mirrored_edges(pairs: tuple[tuple[int, int], ...], reflect: int, dtype: str) -> None:
     x = np.random.default_rng(1).integers(0, 100, (3, 9, 10, 11)).astype(dtype)
-    wanted = np.pad(x, [*[(0, 0)] * (4 - len(pairs)), *pairs[::-1]], "reflect" if reflect else "edge")
+    wanted = np.pad(
+        x, [*[(0, 0)] * (4 - len(pairs)), *pairs[::-1]], "reflect" if reflect else "edge"
+    )
     for found in both(lambda a: padding._at_once(a, pairs=pairs, reflect=reflect), [x]):
         assert np.array_equal(found, wanted)
     if dtype == "float32":
         slopes = [
-            jax.grad(lambda a, f=f: (f(a, pairs=pairs, reflect=reflect) ** 2).sum())(x) for f in (padding._at_once, padding._step_by_step)
+            jax.grad(lambda a, f=f: (f(a, pairs=pairs, reflect=reflect) ** 2).sum())(x)
+            for f in (padding._at_once, padding._step_by_step)
         ]
         assert np.array_equal(*slopes)
-        text = str(jax.make_jaxpr(jax.grad(lambda a: (padding._at_once(a, pairs=pairs, reflect=reflect)).sum()))(x))
+        text = str(
+            jax.make_jaxpr(
+                jax.grad(lambda a: (padding._at_once(a, pairs=pairs, reflect=reflect)).sum())
+            )(x)
+        )
         assert "scatter" not in text  # which takes four times as long as adding up slices
 
 
@@ -256,7 +292,17 @@ def test_quotients(f: Callable[..., Any], dtype: Any) -> None:
 @pytest.mark.parametrize("f", [_remainder.whole_modulo, _remainder.whole_quotient])
 def test_quotients_of_integers(f: Callable[..., Any], dtype: str) -> None:
     limits = np.iinfo(dtype)
-    ends = [limits.min, limits.min + 1, 0, 1, 2, 7, limits.max - 1, limits.max, *([-1, -2, -7] if limits.min else [])]
+    ends = [
+        limits.min,
+        limits.min + 1,
+        0,
+        1,
+        2,
+        7,
+        limits.max - 1,
+        limits.max,
+        *([-1, -2, -7] if limits.min else []),
+    ]
     a, b = np.array([(p, q) for p in ends for q in ends if q], dtype).T
     by_xla, on_host = both(f, [a, b])
     assert on_host.dtype == dtype
@@ -273,21 +319,36 @@ def test_quotients_of_integers(f: Callable[..., Any], dtype: str) -> None:
         ((1, 2, 2), (3, 3, 5), (1, 2, 3), ((0, 0), (0, 0), (0, 1)), (1, 1, 1), (2, 2, 2)),
     ],
 )
-def test_shares_fall_into_their_places(out: Any, size: Any, stride: Any, padding: Any, dilation: Any, kernel: Any) -> None:
-    shares = np.random.default_rng(0).integers(-9, 9, (2, *out, int(np.prod(kernel)), 3)).astype(np.float32)
+def test_shares_fall_into_their_places(
+    out: Any, size: Any, stride: Any, padding: Any, dilation: Any, kernel: Any
+) -> None:
+    shares = (
+        np.random.default_rng(0)
+        .integers(-9, 9, (2, *out, int(np.prod(kernel)), 3))
+        .astype(np.float32)
+    )
     geo = (stride, padding, dilation, 1)
     f = functools.partial(_convolving._summed, size=size, kernel=kernel, geo=geo)
     by_xla, on_host = both(f, [shares])
     assert on_host.shape == (2, 3, *size)
     assert np.array_equal(by_xla, on_host)
-    whole = np.zeros((2, 3, *[n + 64 for n in size]), np.float32)  # with room for what falls outside, 32 on either side
+    # with room for what falls outside, 32 on either side
+    whole = np.zeros((2, 3, *[n + 64 for n in size]), np.float32)
     for place in np.ndindex(*out):
         for t, tap in enumerate(np.ndindex(*kernel)):
-            at = [32 + o * s + k * d - lo for o, s, k, d, (lo, _) in zip(place, stride, tap, dilation, padding, strict=True)]
+            at = [
+                32 + o * s + k * d - lo
+                for o, s, k, d, (lo, _) in zip(place, stride, tap, dilation, padding, strict=True)
+            ]
             whole[(slice(None), slice(None), *at)] += shares[(slice(None), *place, t)]
     assert np.array_equal(on_host, whole[(..., *[slice(32, 32 + n) for n in size])])
     slope = jax.grad(lambda x: (f(x) ** 2).sum())(shares)
-    assert np.array_equal(slope, jax.grad(lambda x: (_convolving._summed_formula(x, size=size, kernel=kernel, geo=geo) ** 2).sum())(shares))
+    assert np.array_equal(
+        slope,
+        jax.grad(
+            lambda x: (_convolving._summed_formula(x, size=size, kernel=kernel, geo=geo) ** 2).sum()
+        )(shares),
+    )
 
 
 @pytest.mark.parametrize("dtype", ["bool", "float32", "int16"])
@@ -305,7 +366,11 @@ def test_first_places(dtype: str, size: int) -> None:
 
 def test_places_have_no_derivative() -> None:
     x = jnp.asarray([3.0, 1.0, 2.0])
-    closed = jax.make_jaxpr(jax.grad(lambda a: (a[_order._stable_order(a, axis=0, descending=False)] * jnp.arange(3.0)).sum()))(x)
+    closed = jax.make_jaxpr(
+        jax.grad(
+            lambda a: (a[_order._stable_order(a, axis=0, descending=False)] * jnp.arange(3.0)).sum()
+        )
+    )(x)
     recipe = recipes.recipe_of(closed)
     again = recipes.unpacked(recipes.packed(recipe))  # as another process finds it
     assert stage(again)(np.asarray(x))[0].tolist() == [2.0, 0.0, 1.0]
@@ -315,11 +380,30 @@ def test_places_have_no_derivative() -> None:
 @pytest.mark.parametrize("f", [exponential._logaddexp, exponential._logaddexp2])
 def test_logarithms_of_sums(f: Callable[..., Any], dtype: Any) -> None:
     rng = np.random.default_rng(5)
-    by_xla, on_host = both(f, [rng.uniform(-20, 20, 500).astype(dtype), rng.uniform(-20, 20, 500).astype(dtype)])
-    np.testing.assert_allclose(on_host, by_xla, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)  # near zero they cancel
+    by_xla, on_host = both(
+        f, [rng.uniform(-20, 20, 500).astype(dtype), rng.uniform(-20, 20, 500).astype(dtype)]
+    )
+    # near zero they cancel
+    np.testing.assert_allclose(
+        on_host, by_xla, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps
+    )
 
 
-SPECIAL_NUMBERS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.0, 3.0, 1e30, 300.0, -300.0, 0.25]
+SPECIAL_NUMBERS = [
+    0.0,
+    -0.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1.0,
+    -1.0,
+    -2.0,
+    3.0,
+    1e30,
+    300.0,
+    -300.0,
+    0.25,
+]
 
 
 @DTYPES
@@ -341,7 +425,13 @@ SPECIAL_NUMBERS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.0, 3.0, 1e3
     ],
 )
 def test_limits_are_those_of_the_formulas(name: str, dtype: Any) -> None:
-    homes = {"_digamma": gamma, "_airy": bessel, "_trunc": rounding, "_copysign": signs, "hypotenuse": _complex}
+    homes = {
+        "_digamma": gamma,
+        "_airy": bessel,
+        "_trunc": rounding,
+        "_copysign": signs,
+        "hypotenuse": _complex,
+    }
     home = {**homes, "_fmax": extrema, "_fmin": extrema}.get(name, exponential)
     x = np.array(SPECIAL_NUMBERS, dtype)
     if name in ("_exp2", "_digamma", "_airy", "_trunc"):
@@ -352,13 +442,29 @@ def test_limits_are_those_of_the_formulas(name: str, dtype: Any) -> None:
     if name == "_airy":  # far from zero the formula has no digit of the angle
         operands[0][np.abs(operands[0]) > 100] = 1
         by_xla, on_host = both(getattr(home, name), operands)
-    np.testing.assert_allclose(on_host, by_xla, rtol=3e-5, atol=1e-7 if name == "_logaddexp2" else 1e-37)
+    np.testing.assert_allclose(
+        on_host, by_xla, rtol=3e-5, atol=1e-7 if name == "_logaddexp2" else 1e-37
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32])
 def test_divisors_and_multiples(dtype: Any) -> None:
     info = np.iinfo(dtype)
-    x = np.array([0, 1, 2, 12, 18, 35, 100, info.max, info.max - 1, *([-1, -12, info.min, info.min + 1] if info.min else [])], dtype)
+    x = np.array(
+        [
+            0,
+            1,
+            2,
+            12,
+            18,
+            35,
+            100,
+            info.max,
+            info.max - 1,
+            *([-1, -12, info.min, info.min + 1] if info.min else []),
+        ],
+        dtype,
+    )
     for f in (rounding._gcd, rounding._lcm):
         by_xla, on_host = both(f, [np.repeat(x, x.size), np.tile(x, x.size)])
         assert on_host.dtype == dtype
@@ -368,8 +474,26 @@ def test_divisors_and_multiples(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint16])
 def test_shifts(dtype: Any) -> None:
     info = np.iinfo(dtype)
-    x = np.array([0, 1, 5, 100, info.max, info.max - 1, *([-1, -12, info.min] if info.min else [])], dtype)
-    by = np.array([0, 1, 3, 7, 8, 15, 16, 31, 63, 64, 100, info.max % 128, *([-1, -64, info.min] if info.min else [])]).astype(dtype)
+    x = np.array(
+        [0, 1, 5, 100, info.max, info.max - 1, *([-1, -12, info.min] if info.min else [])], dtype
+    )
+    by = np.array(
+        [
+            0,
+            1,
+            3,
+            7,
+            8,
+            15,
+            16,
+            31,
+            63,
+            64,
+            100,
+            info.max % 128,
+            *([-1, -64, info.min] if info.min else []),
+        ]
+    ).astype(dtype)
     for f in (bitwise._shift_left, bitwise._shift_right):
         by_xla, on_host = both(f, [np.repeat(x, by.size), np.tile(by, x.size)])
         assert on_host.dtype == dtype
@@ -380,7 +504,10 @@ def test_shifts(dtype: Any) -> None:
 @pytest.mark.parametrize("right", [0, 1])
 def test_places_in_sorted_rows(dtype: Any, right: int) -> None:
     rng = np.random.default_rng(2)
-    rows, values = np.sort(rng.integers(-5, 5, (3, 7)), -1).astype(dtype), rng.integers(-7, 7, (3, 11)).astype(dtype)
+    rows, values = (
+        np.sort(rng.integers(-5, 5, (3, 7)), -1).astype(dtype),
+        rng.integers(-7, 7, (3, 11)).astype(dtype),
+    )
     if dtype is not np.int64:
         rows[0, -2:], values[0, :3] = np.nan, [np.nan, np.inf, -np.inf]
         rows[1, 0], rows[1][rows[1] == 0], values[1, :2] = -np.inf, -0.0, [0.0, -0.0]
@@ -394,7 +521,9 @@ def test_running_sums_of_exponentials(dtype: Any) -> None:
     x = np.random.default_rng(1).uniform(-30, 30, (4, 9)).astype(dtype)
     x[0, 3], x[1, 4], x[2, :3], x[3, 5] = np.inf, np.nan, -np.inf, -np.inf
     for axis in (0, 1):
-        by_xla, on_host = both(lambda a, axis=axis: cumulative._running_logsumexp(a, axis=axis), [x])
+        by_xla, on_host = both(
+            lambda a, axis=axis: cumulative._running_logsumexp(a, axis=axis), [x]
+        )
         assert on_host.dtype == dtype
         np.testing.assert_allclose(on_host, by_xla, rtol=20 * np.finfo(dtype).eps)
 
@@ -408,22 +537,31 @@ def test_places_of_ranks(dtype: Any) -> None:
         x[3, :3] = [-0.0, 0.0, -np.inf]
     for axis in (0, 1):
         for rank in (0, 2, x.shape[axis] - 1, _order.MEDIAN, _order.MEDIAN_OF_NUMBERS):
-            by_xla, on_host = both(lambda a, axis=axis, rank=rank: _order._selected_place(a, axis=axis, rank=rank), [x])
+            by_xla, on_host = both(
+                lambda a, axis=axis, rank=rank: _order._selected_place(a, axis=axis, rank=rank), [x]
+            )
             assert on_host.dtype == np.int64
             np.testing.assert_array_equal(on_host, by_xla)
 
 
-# ---- sampling at the places of a grid --------------------------------------------------------------------------------------------
+# ---- sampling at the places of a grid ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mode", "ranks"), [(grid_sampling.BILINEAR, 2), (grid_sampling.BILINEAR, 3), (grid_sampling.NEAREST, 3)])
-@pytest.mark.parametrize("padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION])
+@pytest.mark.parametrize(
+    ("mode", "ranks"),
+    [(grid_sampling.BILINEAR, 2), (grid_sampling.BILINEAR, 3), (grid_sampling.NEAREST, 3)],
+)
+@pytest.mark.parametrize(
+    "padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION]
+)
 @pytest.mark.parametrize("corners", [0, 1])
 def test_sampling_at_a_grid(mode: int, ranks: int, padding: int, corners: int) -> None:
     _compare_sampling(mode, ranks, padding, corners)
 
 
-@pytest.mark.parametrize("padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION])
+@pytest.mark.parametrize(
+    "padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION]
+)
 def test_sampling_with_cubics(padding: int) -> None:
     _compare_sampling(grid_sampling.BICUBIC, 2, padding, padding % 2)
 
@@ -431,14 +569,18 @@ def test_sampling_with_cubics(padding: int) -> None:
 def _compare_sampling(mode: int, ranks: int, padding: int, corners: int) -> None:
     rng = np.random.default_rng(7)
     dtype = np.dtype(np.float64 if corners else np.float32)
-    for size, count in (((3, 4, 2), 9), ((1, 5, 1), 3), ((3, 4, 2), 9000)):  # of one element; more than are taken at once
+    # of one element; more than are taken at once
+    for size, count in (((3, 4, 2), 9), ((1, 5, 1), 3), ((3, 4, 2), 9000)):
         if count == 9000 and (padding or mode == grid_sampling.NEAREST):
             continue
         x = rng.standard_normal((2, 3, *size[:ranks])).astype(dtype)
         grid = (rng.standard_normal((2, count, ranks)) * 1.2).astype(dtype)
-        grid[0, :3] = np.array([np.nan, np.inf, -np.inf]).reshape(3, 1)  # a reflection of infinity is NaN
+        # a reflection of infinity is NaN
+        grid[0, :3] = np.array([np.nan, np.inf, -np.inf]).reshape(3, 1)
         grid[1, :3] = np.array([-1, 1, 0]).reshape(3, 1)
-        sample = functools.partial(grid_sampling._sampled, mode=mode, padding=padding, align_corners=corners)
+        sample = functools.partial(
+            grid_sampling._sampled, mode=mode, padding=padding, align_corners=corners
+        )
         by_xla, on_host = both(sample, [x, grid])
         assert (on_host.dtype, on_host.shape) == (dtype, (2, 3, count))
         most = 2e-5 if dtype == np.float32 else 1e-12
@@ -447,7 +589,10 @@ def _compare_sampling(mode: int, ranks: int, padding: int, corners: int) -> None
 
 @DTYPES
 def test_zeta_of_large_numbers_and_of_infinity(dtype: Any) -> None:
-    x, q = np.array([np.inf, np.inf, 2.0, 0.5, 1.0, np.nan, 3.0], dtype), np.array([1e9, np.inf, np.inf, np.inf, np.inf, 3.0, 1e9], dtype)
+    x, q = (
+        np.array([np.inf, np.inf, 2.0, 0.5, 1.0, np.nan, 3.0], dtype),
+        np.array([1e9, np.inf, np.inf, np.inf, np.inf, 3.0, 1e9], dtype),
+    )
     by_xla, on_host = both(special._hurwitz, [x, q])
     np.testing.assert_allclose(on_host, by_xla, rtol=1e-6)
 
@@ -462,15 +607,26 @@ def _same(f: Callable[..., Any], x: np.ndarray) -> None:
 @pytest.mark.parametrize("descending", [False, True])
 def test_the_first_of_many_are_those_of_their_stable_order(dtype: type, descending: bool) -> None:
     draw = np.random.default_rng(0)
-    tied, apart = draw.integers(0, 9, (7, 5, 90)).astype(dtype), draw.permutation(7 * 5 * 90).reshape(7, 5, 90).astype(dtype)
+    tied, apart = (
+        draw.integers(0, 9, (7, 5, 90)).astype(dtype),
+        draw.permutation(7 * 5 * 90).reshape(7, 5, 90).astype(dtype),
+    )
     apart[:, 1] = 3  # all equal
     if np.dtype(dtype).kind == "f":
         tied[2, :, ::40], tied[3, :, ::3], tied[4, :, 5:9] = np.nan, -np.inf, -0.0
     for x in (tied, apart):
         for axis, k in ((2, 11), (2, 1), (0, 0)):
             if k:
-                _same(lambda x, axis=axis, k=k: _order._leading(x, k=k, axis=axis, descending=descending), x)
-        _same(lambda x: _order._leading(x, k=4, axis=1, descending=descending), np.moveaxis(x, 1, 2).copy())
+                _same(
+                    lambda x, axis=axis, k=k: _order._leading(
+                        x, k=k, axis=axis, descending=descending
+                    ),
+                    x,
+                )
+        _same(
+            lambda x: _order._leading(x, k=4, axis=1, descending=descending),
+            np.moveaxis(x, 1, 2).copy(),
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
@@ -488,25 +644,57 @@ def test_elements_of_sixty_four_bits_are_found_as_in_compiled_code(dtype: type, 
 _F, _I = np.float32, np.int64
 #: Functions that are not elementwise, with operands.
 DESCRIBED: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
-    "added_along": (functools.partial(_added.added_along, axis=1), [np.zeros((3, 5), _F), np.zeros((3, 2), _I), np.zeros((3, 2), _F)]),
+    "added_along": (
+        functools.partial(_added.added_along, axis=1),
+        [np.zeros((3, 5), _F), np.zeros((3, 2), _I), np.zeros((3, 2), _F)],
+    ),
     "sums of bags": (_bags._sums, [np.zeros((9, 4), _F), np.zeros((3, 2), _I)]),
     "sums of many": (_bags._sums_of_many, [np.zeros((9, 40)), np.zeros((3, 2), _I)]),
-    "order": (functools.partial(_order._stable_order, axis=0, descending=False), [np.zeros((3, 5), _F)]),
-    "leading": (functools.partial(_order._leading, k=2, axis=1, descending=True), [np.zeros((3, 5), _F)]),
-    "place of a rank": (functools.partial(_order._selected_place, axis=1, rank=2), [np.zeros((3, 5), _F)]),
+    "order": (
+        functools.partial(_order._stable_order, axis=0, descending=False),
+        [np.zeros((3, 5), _F)],
+    ),
+    "leading": (
+        functools.partial(_order._leading, k=2, axis=1, descending=True),
+        [np.zeros((3, 5), _F)],
+    ),
+    "place of a rank": (
+        functools.partial(_order._selected_place, axis=1, rank=2),
+        [np.zeros((3, 5), _F)],
+    ),
     "wide": (functools.partial(_order._selected_place_of_wide, axis=0, rank=2), [np.zeros((3, 5))]),
-    "logcumsumexp": (functools.partial(cumulative._running_logsumexp, axis=1), [np.zeros((3, 5), _F)]),
+    "logcumsumexp": (
+        functools.partial(cumulative._running_logsumexp, axis=1),
+        [np.zeros((3, 5), _F)],
+    ),
     "grid": (
         functools.partial(grid_sampling._sampled, mode=0, padding=0, align_corners=0),
         [np.zeros((2, 3, 4, 5), _F), np.zeros((2, 6, 7, 2), _F)],
     ),
-    "first places": (functools.partial(indexing._first_places, size=7, fill_value=-1), [np.zeros((3, 5), _F)]),
-    "padding": (functools.partial(padding._at_once, pairs=((1, 2), (0, 3)), reflect=1), [np.zeros((2, 5, 6), _F)]),
+    "first places": (
+        functools.partial(indexing._first_places, size=7, fill_value=-1),
+        [np.zeros((3, 5), _F)],
+    ),
+    "padding": (
+        functools.partial(padding._at_once, pairs=((1, 2), (0, 3)), reflect=1),
+        [np.zeros((2, 5, 6), _F)],
+    ),
     "place": (functools.partial(reductions._place, axis=1, largest=True), [np.zeros((3, 5), _F)]),
-    "ranks": (functools.partial(searching._ranks, right=1), [np.zeros(4, _F), np.zeros((3, 5), _F)]),
-    "norms": (functools.partial(optim._norms_of_small, ord=2.0), [np.zeros((3, 5), _F), np.zeros(4, _F)]),
+    "ranks": (
+        functools.partial(searching._ranks, right=1),
+        [np.zeros(4, _F), np.zeros((3, 5), _F)],
+    ),
+    "norms": (
+        functools.partial(optim._norms_of_small, ord=2.0),
+        [np.zeros((3, 5), _F), np.zeros(4, _F)],
+    ),
     "shares": (
-        functools.partial(_convolving._summed, size=(6, 6), kernel=(2, 2), geo=((1, 1), ((0, 0), (0, 0)), (1, 1), 1)),
+        functools.partial(
+            _convolving._summed,
+            size=(6, 6),
+            kernel=(2, 2),
+            geo=((1, 1), ((0, 0), (0, 0)), (1, 1), 1),
+        ),
         [np.zeros((2, 5, 5, 4, 3), _F)],
     ),
     "exponent": (exponential._exponent, [np.zeros((3, 5), _F)]),
@@ -514,11 +702,15 @@ DESCRIBED: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_results_are_described_without_tracing_the_formula(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_described_without_tracing_the_formula(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     f, operands = DESCRIBED[name]
     eval_shape = jax.eval_shape
     monkeypatch.setattr(jax, "eval_shape", None)
     (equation,) = _equations(jax.make_jaxpr(f)(*operands).jaxpr)
-    wanted = eval_shape(functools.partial(_hosted.FORMULAS[equation.primitive.name], **equation.params), *operands)
+    wanted = eval_shape(
+        functools.partial(_hosted.FORMULAS[equation.primitive.name], **equation.params), *operands
+    )
     (found,) = equation.outvars
     assert (found.aval.shape, found.aval.dtype) == (wanted.shape, wanted.dtype)

@@ -1,4 +1,5 @@
-"""Calls of functions with a formulation of their own on the host: derivatives, batches, other dtypes, nothing."""
+"""Calls of functions with a formulation of their own on the host: derivatives, batches, other
+dtypes, nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ import pytest
 import jtorch as torch
 
 
-@pytest.mark.parametrize("f", [torch.sin, torch.tan, torch.asin, torch.special.entr, torch.special.log_ndtr])
+@pytest.mark.parametrize(
+    "f", [torch.sin, torch.tan, torch.asin, torch.special.entr, torch.special.log_ndtr]
+)
 def test_derivatives_and_batches(f: Callable[..., Any]) -> None:
     x = torch.tensor([[0.1, 0.5], [0.9, 0.3]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(f, (x,))
@@ -22,13 +25,19 @@ def test_derivatives_and_batches(f: Callable[..., Any]) -> None:
     (gradient,) = torch.autograd.grad(f(x).sum(), x)
     assert torch.allclose(tangent, gradient)
     y = torch.linspace(0.1, 0.9, 3, dtype=torch.float64)
-    with_one = torch.func.vmap(lambda a: torch.atan2(a, y), in_dims=0)(torch.eye(3, dtype=torch.float64))
+    with_one = torch.func.vmap(lambda a: torch.atan2(a, y), in_dims=0)(
+        torch.eye(3, dtype=torch.float64)
+    )
     assert torch.allclose(with_one, torch.atan2(torch.eye(3, dtype=torch.float64), y))
 
 
 def test_other_dtypes_take_the_formula() -> None:
-    assert torch.sin(torch.tensor([1.0], dtype=torch.bfloat16)).item() == pytest.approx(0.8415, abs=4e-3)
-    assert torch.atan(torch.tensor([1.0], dtype=torch.float16)).item() == pytest.approx(0.7854, abs=1e-3)
+    assert torch.sin(torch.tensor([1.0], dtype=torch.bfloat16)).item() == pytest.approx(
+        0.8415, abs=4e-3
+    )
+    assert torch.atan(torch.tensor([1.0], dtype=torch.float16)).item() == pytest.approx(
+        0.7854, abs=1e-3
+    )
     assert torch.sin(torch.tensor(3)).item() == pytest.approx(np.sin(3.0), rel=1e-6)
 
 

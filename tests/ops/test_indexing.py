@@ -20,35 +20,80 @@ def test_gather_and_take_along_dim(x: torch.Tensor) -> None:
     expected = np.take_along_axis(x.numpy(), index.numpy(), 0)
     np.testing.assert_array_equal(torch.gather(x, 0, index).numpy(), expected)
     np.testing.assert_array_equal(x.take_along_dim(index, 0).numpy(), expected)
-    assert x.gather(1, torch.tensor([[3]])).tolist() == [[3.0]]  # a smaller index reads the front corner
+    # a smaller index reads the front corner
+    assert x.gather(1, torch.tensor([[3]])).tolist() == [[3.0]]
     assert torch.take_along_dim(x, torch.tensor([5, 0])).tolist() == [5.0, 0.0]
     assert x.take_along_dim(torch.tensor([[1]]), 1).tolist() == [[1.0], [5.0], [9.0]]
 
 
 def test_index_select_and_take(x: torch.Tensor) -> None:
-    assert x.index_select(1, torch.tensor([3, 3, 0])).tolist() == [[3.0, 3.0, 0.0], [7.0, 7.0, 4.0], [11.0, 11.0, 8.0]]
+    assert x.index_select(1, torch.tensor([3, 3, 0])).tolist() == [
+        [3.0, 3.0, 0.0],
+        [7.0, 7.0, 4.0],
+        [11.0, 11.0, 8.0],
+    ]
     assert torch.take(x, torch.tensor([[0, -1]])).tolist() == [[0.0, 11.0]]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x: x.gather(0, torch.tensor([[3]])), RuntimeError, "index 3 is out of bounds for dimension 0 with size 3"),
-        (lambda x: x.gather(0, torch.tensor([[-1]])), RuntimeError, "index -1 is out of bounds for dimension 0 with size 3"),
-        (lambda x: x.gather(0, torch.tensor([0])), RuntimeError, "Index tensor must have the same number of dimensions as input tensor"),
-        (lambda x: x.gather(0, torch.tensor([[0.0]])), RuntimeError, "gather(): Expected dtype int32/int64 for index"),
+        (
+            lambda x: x.gather(0, torch.tensor([[3]])),
+            RuntimeError,
+            "index 3 is out of bounds for dimension 0 with size 3",
+        ),
+        (
+            lambda x: x.gather(0, torch.tensor([[-1]])),
+            RuntimeError,
+            "index -1 is out of bounds for dimension 0 with size 3",
+        ),
+        (
+            lambda x: x.gather(0, torch.tensor([0])),
+            RuntimeError,
+            "Index tensor must have the same number of dimensions as input tensor",
+        ),
+        (
+            lambda x: x.gather(0, torch.tensor([[0.0]])),
+            RuntimeError,
+            "gather(): Expected dtype int32/int64 for index",
+        ),
         (
             lambda x: x.gather(0, torch.zeros(1, 5, dtype=torch.int64)),
             RuntimeError,
             "to be no larger than self [3, 4] apart from dimension 0",
         ),
         (lambda x: x.index_select(0, torch.tensor([3])), IndexError, "index out of range in self"),
-        (lambda x: x.index_select(0, torch.tensor([[0]])), IndexError, "index_select(): Index is supposed to be a vector"),
-        (lambda x: torch.take(x, torch.tensor([12])), IndexError, "tried to access index 12 on a tensor of 12 elements"),
-        (lambda x: x.masked_fill(x, 0), RuntimeError, "masked_fill_ only supports boolean masks, but got mask with dtype float"),
-        (lambda x: x.masked_fill(x > 1, torch.ones(2)), RuntimeError, "masked_fill_ only supports a 0-dimensional value tensor"),
-        (lambda x: x.half().masked_fill(x > 1, 1e9), RuntimeError, "value cannot be converted to type c10::Half without overflow"),
-        (lambda x: x.masked_scatter(x > 1, torch.ones(2)), RuntimeError, "Number of elements of source < number of ones in mask"),
+        (
+            lambda x: x.index_select(0, torch.tensor([[0]])),
+            IndexError,
+            "index_select(): Index is supposed to be a vector",
+        ),
+        (
+            lambda x: torch.take(x, torch.tensor([12])),
+            IndexError,
+            "tried to access index 12 on a tensor of 12 elements",
+        ),
+        (
+            lambda x: x.masked_fill(x, 0),
+            RuntimeError,
+            "masked_fill_ only supports boolean masks, but got mask with dtype float",
+        ),
+        (
+            lambda x: x.masked_fill(x > 1, torch.ones(2)),
+            RuntimeError,
+            "masked_fill_ only supports a 0-dimensional value tensor",
+        ),
+        (
+            lambda x: x.half().masked_fill(x > 1, 1e9),
+            RuntimeError,
+            "value cannot be converted to type c10::Half without overflow",
+        ),
+        (
+            lambda x: x.masked_scatter(x > 1, torch.ones(2)),
+            RuntimeError,
+            "Number of elements of source < number of ones in mask",
+        ),
     ],
 )
 def test_refuses(x: torch.Tensor, call, error: type[Exception], words: str) -> None:
@@ -72,11 +117,15 @@ def test_nonzero(x: torch.Tensor) -> None:
     assert torch.nonzero(torch.tensor(3)).shape == (1, 0)
     assert [i.tolist() for i in torch.nonzero(torch.tensor(3), as_tuple=True)] == [[0]]
     places = torch.empty(0, 2, dtype=torch.int64)
-    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+    with pytest.raises(
+        RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"
+    ):
         torch.nonzero(torch.ones(2, 2), out=places, as_tuple=True)
     with pytest.raises(TypeError, match="argument 'out' must be Tensor, not tuple"):
         torch.nonzero(torch.ones(2, 2), out=(places, places), as_tuple=True)
-    assert torch.nonzero(torch.eye(2), out=places, as_tuple=False) is places and places.tolist() == [[0, 0], [1, 1]]
+    assert torch.nonzero(
+        torch.eye(2), out=places, as_tuple=False
+    ) is places and places.tolist() == [[0, 0], [1, 1]]
     assert torch.nonzero_static(torch.tensor([0, 5, 0, 6]), size=3).tolist() == [[1], [3], [-1]]
 
 
@@ -90,9 +139,15 @@ def test_masks(x: torch.Tensor) -> None:
 
 def test_gradients_count_what_was_read(x: torch.Tensor) -> None:
     for read, expected in [
-        (lambda x: x.gather(1, torch.tensor([[0, 0, 1]])), [[2.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0] * 4]),
+        (
+            lambda x: x.gather(1, torch.tensor([[0, 0, 1]])),
+            [[2.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0] * 4],
+        ),
         (lambda x: x.index_select(0, torch.tensor([1, 1])), [[0.0] * 4, [2.0] * 4, [0.0] * 4]),
-        (lambda x: x.take(torch.tensor([-1, -1, 0])), [[1.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, 0.0, 0.0, 2.0]]),
+        (
+            lambda x: x.take(torch.tensor([-1, -1, 0])),
+            [[1.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, 0.0, 0.0, 2.0]],
+        ),
         (lambda x: x.masked_fill(x > 3, 0.0), [[1.0] * 4, [0.0] * 4, [0.0] * 4]),
         (lambda x: x.masked_select(x > 9), [[0.0] * 4, [0.0] * 4, [0.0, 0.0, 1.0, 1.0]]),
     ]:
@@ -125,13 +180,17 @@ def test_complex_numbers_fill_real_tensors_if_they_are_real(dtype: torch.dtype) 
     x[:, torch.tensor([True, False, True])] = torch.tensor(2 + 0j)
     assert x.tolist() == [[2, 0, 2]] * 2
     assert x.masked_fill(x == 0, torch.tensor(3 + 0j)).tolist() == [[2, 3, 2]] * 2
-    with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without overflow"):
+    with pytest.raises(
+        RuntimeError, match=r"value cannot be converted to type .* without overflow"
+    ):
         x[torch.tensor([True, False])] = torch.tensor(2 + 1j)
     assert x.tolist() == [[2, 0, 2]] * 2
 
 
 def test_complex_numbers_fill_bools() -> None:
-    assert torch.zeros(2, dtype=torch.bool).masked_fill(torch.tensor([True, False]), torch.tensor(1j)).tolist() == [True, False]
+    assert torch.zeros(2, dtype=torch.bool).masked_fill(
+        torch.tensor([True, False]), torch.tensor(1j)
+    ).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
@@ -145,7 +204,11 @@ def test_gradients_of_gather_add_up(shape: tuple[int, ...], dtype: torch.dtype, 
     g = rng.integers(0, 3, i.shape).astype(np.float32)
     x.gather(dim, torch.tensor(i)).backward(torch.tensor(g, dtype=dtype))
     expected = np.zeros(shape, np.float32)
-    np.add.at(expected, tuple(i if d == dim else c for d, c in enumerate(np.indices(i.shape, sparse=True))), g)
+    np.add.at(
+        expected,
+        tuple(i if d == dim else c for d, c in enumerate(np.indices(i.shape, sparse=True))),
+        g,
+    )
     np.testing.assert_array_equal(x.grad.float().numpy(), expected)  # pyright: ignore[reportOptionalMemberAccess]
 
 
@@ -158,7 +221,9 @@ def test_positions_along_an_inner_dimension(shape: tuple[int, ...], dtype: torch
     expected = np.take(x.float().numpy(), i[0].numpy(), dim)
     np.testing.assert_array_equal(x.index_select(dim, i[0]).float().numpy(), expected)
     index = (slice(None),) * dim + (i,)
-    np.testing.assert_array_equal(x[index].float().numpy(), np.take(x.float().numpy(), i.numpy(), dim))
+    np.testing.assert_array_equal(
+        x[index].float().numpy(), np.take(x.float().numpy(), i.numpy(), dim)
+    )
 
 
 @pytest.mark.parametrize("wrong", [10, -11, 10**7, -(10**7), 2**40])

@@ -1,4 +1,5 @@
-"""Linear algebra: factors that multiply back, equations that hold, and the errors of operands that cannot be solved."""
+"""Linear algebra: factors that multiply back, equations that hold, and the errors of operands that
+cannot be solved."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_cholesky() -> None:
     lower, upper = torch.linalg.cholesky(POSITIVE), torch.linalg.cholesky(POSITIVE, upper=True)
     close(lower @ lower.mT, POSITIVE)
     close(upper.mT @ upper, POSITIVE)
-    close(POSITIVE @ torch.cholesky_inverse(lower), torch.eye(4, dtype=torch.float64).expand(2, 4, 4))
+    close(
+        POSITIVE @ torch.cholesky_inverse(lower), torch.eye(4, dtype=torch.float64).expand(2, 4, 4)
+    )
     close(POSITIVE @ torch.cholesky_solve(SQUARE, upper, upper=True), SQUARE)
     half = POSITIVE.clone()
     half[..., 0, 3] = 99.0  # the other triangle is not read
@@ -54,7 +57,10 @@ def test_eigenvalues() -> None:
     close(POSITIVE @ vectors, vectors * values.unsqueeze(-2))
     close(torch.linalg.eigvalsh(POSITIVE), values)
     found = torch.linalg.eig(SQUARE)
-    close(SQUARE.to(torch.complex128) @ found.eigenvectors, found.eigenvectors * found.eigenvalues.unsqueeze(-2))
+    close(
+        SQUARE.to(torch.complex128) @ found.eigenvectors,
+        found.eigenvectors * found.eigenvalues.unsqueeze(-2),
+    )
     assert found.eigenvalues.dtype is torch.complex128
 
 
@@ -69,7 +75,10 @@ def test_solutions() -> None:
     close(SQUARE @ torch.linalg.lu_solve(lu, pivots, b), b.expand(2, 4, 3))
     close(SQUARE.mT @ torch.linalg.lu_solve(lu, pivots, b, adjoint=True), b.expand(2, 4, 3))
     close(torch.linalg.lu_solve(lu, pivots, b.T, left=False) @ SQUARE, b.T.expand(2, 3, 4))
-    close(torch.linalg.matrix_power(SQUARE, -2) @ SQUARE @ SQUARE, torch.eye(4, dtype=torch.float64).expand(2, 4, 4))
+    close(
+        torch.linalg.matrix_power(SQUARE, -2) @ SQUARE @ SQUARE,
+        torch.eye(4, dtype=torch.float64).expand(2, 4, 4),
+    )
 
 
 def test_least_squares() -> None:
@@ -83,7 +92,9 @@ def test_least_squares() -> None:
 
 
 def test_views_of_solutions() -> None:
-    solution = torch.linalg.lstsq(torch.eye(2).mul(0.5), torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).solution
+    solution = torch.linalg.lstsq(
+        torch.eye(2).mul(0.5), torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    ).solution
     assert solution.stride() == (1, 2)
     np.testing.assert_allclose(solution.t().numpy(), [[2, 8], [4, 10], [6, 12]], rtol=1e-5)
     np.testing.assert_allclose(solution[1].numpy(), [8, 10, 12], rtol=1e-5)
@@ -98,10 +109,14 @@ def test_determinants() -> None:
 
 def test_norms() -> None:
     a = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
-    found = [torch.linalg.matrix_norm(a, o).item() for o in ("fro", 1, -1, float("inf"), -float("inf"))]
+    found = [
+        torch.linalg.matrix_norm(a, o).item() for o in ("fro", 1, -1, float("inf"), -float("inf"))
+    ]
     assert found == pytest.approx([30**0.5, 6, 4, 7, 3])
     s = torch.linalg.svdvals(a)
-    assert [torch.linalg.matrix_norm(a, o).item() for o in ("nuc", 2, -2)] == pytest.approx([s.sum().item(), s[0].item(), s[1].item()])
+    assert [torch.linalg.matrix_norm(a, o).item() for o in ("nuc", 2, -2)] == pytest.approx(
+        [s.sum().item(), s[0].item(), s[1].item()]
+    )
     assert torch.linalg.cond(torch.zeros(2, 2), 1).item() == float("inf")
     assert torch.linalg.matrix_rank(torch.ones(3, 3)).item() == 1
 
@@ -139,13 +154,20 @@ def test_gradients_by_differences(function, shape: tuple[int, int]) -> None:
         r = np.random.RandomState(3)
         a, direction = r.randn(*shape), r.randn(*shape)
         if shape[0] > shape[1]:
-            a, direction = (x.T.copy() if function(torch.tensor(x)).ndim == 0 else x for x in (a, direction))
+            a, direction = (
+                x.T.copy() if function(torch.tensor(x)).ndim == 0 else x for x in (a, direction)
+            )
         x = torch.tensor(a, requires_grad=True)
         y = function(x)
         weights = torch.tensor(r.randn(*y.shape))
         (y * weights).sum().backward()
-        up, down = ((function(torch.tensor(a + e * direction)) * weights).sum().item() for e in (1e-6, -1e-6))
-        assert (x.grad.numpy() * direction).sum() == pytest.approx((up - down) / 2e-6, rel=2e-5, abs=1e-7)
+        up, down = (
+            (function(torch.tensor(a + e * direction)) * weights).sum().item()
+            for e in (1e-6, -1e-6)
+        )
+        assert (x.grad.numpy() * direction).sum() == pytest.approx(
+            (up - down) / 2e-6, rel=2e-5, abs=1e-7
+        )
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -153,11 +175,26 @@ def test_gradients_by_differences(function, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: torch.linalg.inv(torch.zeros(2, 2)), "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed"),
-        (lambda: torch.linalg.inv(torch.stack([torch.eye(2), torch.ones(2, 2)])), "(Batch element 1): The diagonal element 2 is zero"),
-        (lambda: torch.linalg.solve(torch.zeros(2, 2), torch.ones(2)), "torch.linalg.solve: The solver failed because the input matrix is"),
-        (lambda: torch.linalg.cholesky(torch.diag(torch.tensor([1.0, -1.0]))), "(the leading minor of order 2 is not positive-definite)"),
-        (lambda: torch.linalg.svdvals(torch.full((2, 2), float("nan"))), "contained non-finite values"),
+        (
+            lambda: torch.linalg.inv(torch.zeros(2, 2)),
+            "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed",
+        ),
+        (
+            lambda: torch.linalg.inv(torch.stack([torch.eye(2), torch.ones(2, 2)])),
+            "(Batch element 1): The diagonal element 2 is zero",
+        ),
+        (
+            lambda: torch.linalg.solve(torch.zeros(2, 2), torch.ones(2)),
+            "torch.linalg.solve: The solver failed because the input matrix is",
+        ),
+        (
+            lambda: torch.linalg.cholesky(torch.diag(torch.tensor([1.0, -1.0]))),
+            "(the leading minor of order 2 is not positive-definite)",
+        ),
+        (
+            lambda: torch.linalg.svdvals(torch.full((2, 2), float("nan"))),
+            "contained non-finite values",
+        ),
     ],
 )
 def test_values_that_cannot_be_solved(call, text: str) -> None:
@@ -191,14 +228,38 @@ def test_householder() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda a: torch.cholesky_solve(a, a), NotImplementedError, "\"cholesky_solve_cpu\" not implemented for 'Long'"),
-        (lambda a: torch.triangular_solve(a, a), NotImplementedError, "\"triangular_solve_cpu\" not implemented for 'Long'"),
-        (lambda a: torch.linalg.householder_product(a, a[0]), NotImplementedError, "\"orgqr_cpu\" not implemented for 'Long'"),
+        (
+            lambda a: torch.cholesky_solve(a, a),
+            NotImplementedError,
+            "\"cholesky_solve_cpu\" not implemented for 'Long'",
+        ),
+        (
+            lambda a: torch.triangular_solve(a, a),
+            NotImplementedError,
+            "\"triangular_solve_cpu\" not implemented for 'Long'",
+        ),
+        (
+            lambda a: torch.linalg.householder_product(a, a[0]),
+            NotImplementedError,
+            "\"orgqr_cpu\" not implemented for 'Long'",
+        ),
         (torch.linalg.lu_factor, NotImplementedError, "\"lu_cpu\" not implemented for 'Long'"),
-        (lambda a: torch.linalg.svd(a.half()), NotImplementedError, "\"linalg_svd_cpu\" not implemented for 'Half'"),
+        (
+            lambda a: torch.linalg.svd(a.half()),
+            NotImplementedError,
+            "\"linalg_svd_cpu\" not implemented for 'Half'",
+        ),
         (torch.linalg.eig, RuntimeError, "Unknown Complex ScalarType for Long"),
-        (torch.linalg.matrix_rank, RuntimeError, "This function doesn't handle types other than float and double"),
-        (lambda a: torch.triangular_solve(a.float(), a.double()), RuntimeError, "Expected b and A to have the same dtype"),
+        (
+            torch.linalg.matrix_rank,
+            RuntimeError,
+            "This function doesn't handle types other than float and double",
+        ),
+        (
+            lambda a: torch.triangular_solve(a.float(), a.double()),
+            RuntimeError,
+            "Expected b and A to have the same dtype",
+        ),
     ],
 )
 def test_refused_dtypes(call, kind: type[Exception], text: str) -> None:
@@ -209,7 +270,10 @@ def test_refused_dtypes(call, kind: type[Exception], text: str) -> None:
 
 @pytest.mark.parametrize("name", ["rcond", "atol", "rtol"])
 def test_bounds_of_singular_values_are_real(name):
-    with pytest.raises(RuntimeError, match=f"linalg.pinv: {name} tensor of complex type is not supported. Got ComplexFloat"):
+    with pytest.raises(
+        RuntimeError,
+        match=f"linalg.pinv: {name} tensor of complex type is not supported. Got ComplexFloat",
+    ):
         torch.linalg.pinv(torch.eye(2), **{name: torch.tensor(1j)})
     with pytest.raises(RuntimeError, match=r"linalg\.matrix_rank: atol tensor of complex type"):
         torch.linalg.matrix_rank(torch.eye(2), tol=torch.tensor(1j))
@@ -217,10 +281,14 @@ def test_bounds_of_singular_values_are_real(name):
 
 def test_what_the_results_of_tensor_equations_are_written_into():
     a = torch.eye(6).reshape(2, 3, 2, 3)
-    for name, call in (("tensorsolve", lambda out: torch.linalg.tensorsolve(a, torch.ones(2, 3), out=out)),
+    for name, call in (("tensorsolve", lambda out: torch.linalg.tensorsolve(a, torch.ones(2, 3),
+        out=out)),
                        ("tensorinv", lambda out: torch.linalg.tensorinv(a, out=out)),
-                       ("matrix_power", lambda out: torch.linalg.matrix_power(torch.eye(2), 2, out=out))):  # fmt: skip
-        with pytest.raises(RuntimeError, match=f"{name}: Expected result to be safely castable from Float dtype"):
+                       ("matrix_power", lambda out: torch.linalg.matrix_power(torch.eye(2), 2,
+                           out=out))):  # fmt: skip
+        with pytest.raises(
+            RuntimeError, match=f"{name}: Expected result to be safely castable from Float dtype"
+        ):
             call(torch.empty(2, 3, dtype=torch.int32))
     sums = torch.ones(1, 2)
     torch._compute_linear_combination(torch.ones(3, 2), torch.ones(1, 3), out=sums)
@@ -228,11 +296,19 @@ def test_what_the_results_of_tensor_equations_are_written_into():
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2, 2)])
-def test_exponentials_of_large_matrices_keep_the_digits_of_single_precision(shape: tuple[int, ...]) -> None:
+def test_exponentials_of_large_matrices_keep_the_digits_of_single_precision(
+    shape: tuple[int, ...],
+) -> None:
     a = torch.tensor([[3.0, 15.0], [21.0, 6.0]]).expand(shape)
-    np.testing.assert_allclose(torch.linalg.matrix_exp(a).numpy(), torch.linalg.matrix_exp(a.double()).numpy(), 3e-6)
+    np.testing.assert_allclose(
+        torch.linalg.matrix_exp(a).numpy(), torch.linalg.matrix_exp(a.double()).numpy(), 3e-6
+    )
     z = a.to(torch.complex64) * (0.5 + 0.5j)
-    np.testing.assert_allclose(torch.linalg.matrix_exp(z).numpy(), torch.linalg.matrix_exp(z.to(torch.complex128)).numpy(), 3e-5)
+    np.testing.assert_allclose(
+        torch.linalg.matrix_exp(z).numpy(),
+        torch.linalg.matrix_exp(z.to(torch.complex128)).numpy(),
+        3e-5,
+    )
 
 
 @pytest.mark.parametrize("upper", [False, True])

@@ -45,16 +45,23 @@ def test_indices_and_probabilities_agree() -> None:
     one_hot = F.one_hot(index, 4).movedim(-1, 1).to(x.dtype)
     for smoothing, weight in itertools.product((0.0, 0.3), (None, w)):
         by_index = F.cross_entropy(x, index, weight, reduction="sum", label_smoothing=smoothing)
-        by_probability = F.cross_entropy(x, one_hot, weight, reduction="sum", label_smoothing=smoothing)
+        by_probability = F.cross_entropy(
+            x, one_hot, weight, reduction="sum", label_smoothing=smoothing
+        )
         assert by_index.item() == pytest.approx(by_probability.item())
-        for a, b in zip(torch.autograd.grad(by_index, x), torch.autograd.grad(by_probability, x), strict=True):
+        for a, b in zip(
+            torch.autograd.grad(by_index, x), torch.autograd.grad(by_probability, x), strict=True
+        ):
             np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
 
 
 def test_cross_entropy_is_nll_of_log_softmax() -> None:
     r = np.random.RandomState(1)
     x, t = torch.tensor(r.randn(6, 5), requires_grad=True), torch.tensor(r.randint(0, 5, 6))
-    a, b = F.cross_entropy(x, t, reduction="none"), F.nll_loss(x.log_softmax(1), t, reduction="none")
+    a, b = (
+        F.cross_entropy(x, t, reduction="none"),
+        F.nll_loss(x.log_softmax(1), t, reduction="none"),
+    )
     np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 1e-12)
     (g,) = torch.autograd.grad(a.sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(b.sum(), x, create_graph=True)
@@ -88,7 +95,9 @@ def test_gradient_at_kinks() -> None:
 
 
 def test_binary_cross_entropy_clamps_logarithms() -> None:
-    assert F.binary_cross_entropy(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 1.0]), reduction="none").tolist() == [100, 0]
+    assert F.binary_cross_entropy(
+        torch.tensor([0.0, 1.0]), torch.tensor([1.0, 1.0]), reduction="none"
+    ).tolist() == [100, 0]
     with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
         F.binary_cross_entropy(torch.tensor([1.5]), torch.tensor([1.0])).item()
     big = torch.tensor([1000.0, -1000.0], requires_grad=True)
@@ -100,7 +109,9 @@ def test_binary_cross_entropy_clamps_logarithms() -> None:
 
 def test_gaussian_nll_gradient_passes_the_clamp() -> None:
     var = torch.tensor([1e-9], dtype=torch.float64, requires_grad=True)
-    F.gaussian_nll_loss(torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64), var, eps=1e-3).backward()
+    F.gaussian_nll_loss(
+        torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64), var, eps=1e-3
+    ).backward()
     assert var.grad.item() == pytest.approx(0.5 / 1e-3)
 
 
@@ -114,7 +125,11 @@ def test_ctc_is_the_sum_over_alignments() -> None:
         return [label for label, _ in itertools.groupby(path) if label]
 
     for labels in ([1, 2], [1, 1], [2], []):
-        total = sum(np.prod(p[range(4), path]) for path in itertools.product(range(3), repeat=4) if collapse(path) == labels)
+        total = sum(
+            np.prod(p[range(4), path])
+            for path in itertools.product(range(3), repeat=4)
+            if collapse(path) == labels
+        )
         target = torch.tensor([labels + [1] * (2 - len(labels))])
         found = F.ctc_loss(log_probs, target, (4,), (len(labels),), reduction="sum")
         assert found.item() == pytest.approx(-math.log(total)), labels
@@ -157,7 +172,11 @@ def test_gradients_of_scores_keep_their_digits_where_scores_are_small(weight: fl
     y = torch.tensor([0.0, 0.25, 1.0], requires_grad=True)
     w = None if weight is None else torch.full((1,), weight)
     F.binary_cross_entropy_with_logits(x, y, pos_weight=w, reduction="sum").backward()
-    p, t, k = 1 / (1 + np.exp(-x.detach().double().numpy())), np.array([0.0, 0.25, 1.0]), weight or 1.0
+    p, t, k = (
+        1 / (1 + np.exp(-x.detach().double().numpy())),
+        np.array([0.0, 0.25, 1.0]),
+        weight or 1.0,
+    )
     np.testing.assert_allclose(x.grad.numpy()[:2], ((1 - t) * p - k * t * (1 - p))[:2], 1e-6)
     soft = np.log1p(np.exp(-x.detach().double().numpy()))
     np.testing.assert_allclose(y.grad.numpy(), (k - 1) * soft - x.detach().double().numpy(), 1e-5)
@@ -169,10 +188,16 @@ def test_scores_and_targets_differentiate_twice(weighted: bool) -> None:
     y = torch.tensor([[0.1, 0.9], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
     if weighted:
         w = torch.tensor([2.0, 0.5], dtype=torch.float64)
-        assert torch.autograd.gradcheck(lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y))
-        assert torch.autograd.gradgradcheck(lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y))
+        assert torch.autograd.gradcheck(
+            lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y)
+        )
+        assert torch.autograd.gradgradcheck(
+            lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y)
+        )
     else:
-        assert torch.autograd.gradcheck(F.binary_cross_entropy_with_logits, (x, y), check_forward_ad=True)
+        assert torch.autograd.gradcheck(
+            F.binary_cross_entropy_with_logits, (x, y), check_forward_ad=True
+        )
         assert torch.autograd.gradgradcheck(F.binary_cross_entropy_with_logits, (x, y))
 
 
@@ -184,7 +209,10 @@ def test_classes_that_do_not_count_may_be_anything(ignored: int) -> None:
     log_p = [row.log_softmax(0) for row in (x[0], x[2])]
     with torch.execution("immediate"):
         for _ in range(8):
-            both = [torch.nn.functional.cross_entropy(x, target, ignore_index=ignored, reduction=r) for r in ("sum", "mean")]
+            both = [
+                torch.nn.functional.cross_entropy(x, target, ignore_index=ignored, reduction=r)
+                for r in ("sum", "mean")
+            ]
             alone = torch.nn.functional.nll_loss(x, target, ignore_index=ignored, reduction="none")
     wanted = -(log_p[0][1] + log_p[1][0]).item()
     assert [t.item() for t in both] == pytest.approx([wanted, wanted / 2])
@@ -193,6 +221,9 @@ def test_classes_that_do_not_count_may_be_anything(ignored: int) -> None:
 
 def test_margin_ranking_loss_of_torch_broadcasts() -> None:
     x = torch.arange(4.0).reshape(2, 2)
-    assert torch.margin_ranking_loss(x, torch.ones(2), torch.tensor(-1.0), margin=0.5).tolist() == [[0, 0.5], [1.5, 2.5]]
+    assert torch.margin_ranking_loss(x, torch.ones(2), torch.tensor(-1.0), margin=0.5).tolist() == [
+        [0, 0.5],
+        [1.5, 2.5],
+    ]
     with pytest.raises(RuntimeError, match="should have same dimension"):
         torch.nn.functional.margin_ranking_loss(x, torch.ones(2), torch.tensor(-1.0))

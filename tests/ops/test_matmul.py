@@ -15,8 +15,9 @@ from jtorch._src.ops._matrix import by_weight
 from jtorch._src.ops.matmul import mv, outer
 
 SHAPES = [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
-    ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((2, 0), (0, 4)), ((0, 3), (3, 4)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)),
+    ((2, 0), (0, 4)), ((0, 3), (3, 4)),
 ]  # fmt: skip
 
 
@@ -45,7 +46,10 @@ def test_matmul_gradient_by_differences(a: tuple[int, ...], b: tuple[int, ...]) 
 
 def test_linear() -> None:
     x = torch.arange(12.0).reshape(2, 2, 3).requires_grad_()
-    w, b = torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]], requires_grad=True), torch.tensor([10.0, 20.0], requires_grad=True)
+    w, b = (
+        torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]], requires_grad=True),
+        torch.tensor([10.0, 20.0], requires_grad=True),
+    )
     y = torch.nn.functional.linear(x, w, b)
     assert y.tolist() == [[[18, 21], [36, 21]], [[54, 21], [72, 21]]]
     y.backward(torch.ones_like(y))
@@ -55,7 +59,10 @@ def test_linear() -> None:
 
 
 def test_linear_with_a_vector_and_a_scalar_bias() -> None:
-    weight, bias = torch.tensor([1.0, 3.0], requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    weight, bias = (
+        torch.tensor([1.0, 3.0], requires_grad=True),
+        torch.tensor(0.5, requires_grad=True),
+    )
     found = torch.nn.functional.linear(torch.ones(4, 3, 2), weight, bias)
     assert found.shape == (4, 3) and found[0, 0].item() == 4.5
     found.sum().backward()
@@ -68,23 +75,34 @@ def test_linear_with_a_vector_and_a_scalar_bias() -> None:
 def test_few_rows_with_a_large_weight(count: int, turned: bool) -> None:
     r = np.random.default_rng(0)
     x, w = (r.standard_normal(shape).astype(np.float32) for shape in ((count, 256), (300, 256)))
-    products = [e for e in jax.make_jaxpr(by_weight)(x, w).eqns if e.primitive.name == "dot_general"]
+    products = [
+        e for e in jax.make_jaxpr(by_weight)(x, w).eqns if e.primitive.name == "dot_general"
+    ]
     assert [e.outvars[0].aval.shape for e in products] == [(300, count) if turned else (count, 300)]
     wanted = x.astype(np.float64) @ w.T
     np.testing.assert_allclose(jax.jit(by_weight)(x, w), wanted, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(jax.jit(by_weight)(x[None], w)[0], wanted, rtol=1e-4, atol=1e-4)
 
     given, weight = torch.tensor(x), torch.tensor(w)
-    value, tangent = torch.func.jvp(lambda v: torch.nn.functional.linear(v, weight), (given,), (2 * given,))
+    value, tangent = torch.func.jvp(
+        lambda v: torch.nn.functional.linear(v, weight), (given,), (2 * given,)
+    )
     np.testing.assert_allclose(value.numpy(), wanted, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(tangent.numpy(), 2 * wanted, rtol=1e-4, atol=1e-4)
-    pairs = torch.func.vmap(lambda v: torch.nn.functional.linear(v, weight))(torch.stack([given, -given]))
+    pairs = torch.func.vmap(lambda v: torch.nn.functional.linear(v, weight))(
+        torch.stack([given, -given])
+    )
     np.testing.assert_allclose(pairs.numpy(), np.stack([wanted, -wanted]), rtol=1e-4, atol=1e-4)
 
 
 def test_second_derivative_of_linear() -> None:
-    x, w = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.tensor([[3.0, 4.0]], requires_grad=True)
-    (g,) = torch.autograd.grad(torch.nn.functional.linear(x, w).square().sum(), x, create_graph=True)
+    x, w = (
+        torch.tensor([[1.0, 2.0]], requires_grad=True),
+        torch.tensor([[3.0, 4.0]], requires_grad=True),
+    )
+    (g,) = torch.autograd.grad(
+        torch.nn.functional.linear(x, w).square().sum(), x, create_graph=True
+    )
     assert g.tolist() == [[66, 88]]  # 2 (w x) w
     g.sum().backward()
     assert w.grad.tolist() == [[36, 50]]  # d/dw of 2 (w x) (w1 + w2)
@@ -94,7 +112,10 @@ def test_addmm_scales_and_hides_nan() -> None:
     a, b = torch.ones(2, 3), torch.ones(3, 2)
     assert torch.addmm(torch.ones(2), a, b, beta=2, alpha=0.5).tolist() == [[3.5, 3.5]] * 2
     assert torch.addmm(torch.full((2, 2), math.nan), a, b, beta=0).tolist() == [[3, 3]] * 2
-    assert torch.addmm(torch.full((2, 2), math.nan), a, b, beta=0.0, alpha=2.0).tolist() == [[6, 6]] * 2
+    assert (
+        torch.addmm(torch.full((2, 2), math.nan), a, b, beta=0.0, alpha=2.0).tolist()
+        == [[6, 6]] * 2
+    )
     c = torch.ones(2, 2)
     assert c.addmm_(a, b) is c
     assert c.tolist() == [[4, 4]] * 2
@@ -126,11 +147,26 @@ def test_complex_gradient_is_torchs() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: torch.matmul(torch.ones(()), torch.ones(2)), "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
-        (lambda: torch.mm(torch.ones(2, 3), torch.ones(4, 5)), "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
-        (lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64), "addmv input tensors must have the same dtype"),
-        (lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 5, 6)), "to be: [2, 4] but got: [2, 5]."),
-        (lambda: torch.addmm(torch.ones(3, 3), torch.ones(2, 3), torch.ones(3, 2)), "The expanded size of the tensor (2) must match"),
+        (
+            lambda: torch.matmul(torch.ones(()), torch.ones(2)),
+            "both arguments to matmul need to be at least 1D, but they are 0D and 1D",
+        ),
+        (
+            lambda: torch.mm(torch.ones(2, 3), torch.ones(4, 5)),
+            "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)",
+        ),
+        (
+            lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64),
+            "addmv input tensors must have the same dtype",
+        ),
+        (
+            lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 5, 6)),
+            "to be: [2, 4] but got: [2, 5].",
+        ),
+        (
+            lambda: torch.addmm(torch.ones(3, 3), torch.ones(2, 3), torch.ones(3, 2)),
+            "The expanded size of the tensor (2) must match",
+        ),
     ],
 )
 def test_errors(call, text) -> None:
@@ -142,20 +178,33 @@ def test_errors(call, text) -> None:
 @pytest.mark.parametrize(
     ("shape", "other", "forms"),
     [
-        ((70, 512), (70, 9), ("transposed",)),  # rows 2 kB apart: the other operand is read by columns instead
+        # rows 2 kB apart: the other operand is read by columns instead
+        ((70, 512), (70, 9), ("transposed",)),
         ((70, 512), (70, 1024), ("copied",)),  # both are: one is copied the other way round
-        ((70, 512), (70, 90), ("copied",)),  # a small copy of the operand beats a large one of the result
+        # a small copy of the operand beats a large one of the result
+        ((70, 512), (70, 90), ("copied",)),
         ((70, 500), (70, 9), ()),
         ((20, 512), (20, 9), ()),  # few rows
     ],
 )
-def test_sums_over_rows_of_any_width(shape: tuple[int, int], other: tuple[int, int], forms: tuple[str, ...]) -> None:
+def test_sums_over_rows_of_any_width(
+    shape: tuple[int, int], other: tuple[int, int], forms: tuple[str, ...]
+) -> None:
     from jtorch._src.ops._matrix import over_rows
 
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal(shape).astype(np.float32), rng.standard_normal(other).astype(np.float32)
-    np.testing.assert_allclose(np.asarray(over_rows(a, b)), a.T.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
-    steps = [e.primitive.name for e in jax.make_jaxpr(over_rows)(a, b).eqns if e.primitive.name != "optimization_barrier"]
+    a, b = (
+        rng.standard_normal(shape).astype(np.float32),
+        rng.standard_normal(other).astype(np.float32),
+    )
+    np.testing.assert_allclose(
+        np.asarray(over_rows(a, b)), a.T.astype(np.float64) @ b, rtol=1e-4, atol=1e-4
+    )
+    steps = [
+        e.primitive.name
+        for e in jax.make_jaxpr(over_rows)(a, b).eqns
+        if e.primitive.name != "optimization_barrier"
+    ]
     expected = {"transposed": ["dot_general", "transpose"], "copied": ["transpose", "dot_general"]}
     assert steps == (expected[forms[0]] if forms else ["dot_general"])
 

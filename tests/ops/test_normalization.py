@@ -30,7 +30,8 @@ def test_layer_norm_has_mean_zero_and_variance_one() -> None:
     ],
 )
 def test_gradient_ignores_shift_and_scale(norm) -> None:
-    """The result changes neither with the input's mean nor (but for eps) with its size, so the gradient is orthogonal to both."""
+    """The result changes neither with the input's mean nor (but for eps) with its size, so the
+    gradient is orthogonal to both."""
     x = _x(3, 4, 5).requires_grad_()
     (norm(x) * torch.tensor(np.random.RandomState(1).randn(3, 4, 5))).sum().backward()
     assert x.grad.sum().item() == pytest.approx(0, abs=1e-9)
@@ -41,11 +42,16 @@ def test_gradient_ignores_shift_and_scale(norm) -> None:
 def test_gradient_by_differences() -> None:
     r = np.random.RandomState(2)
     x, w, b, direction = r.randn(3, 4, 5), r.randn(4), r.randn(4), r.randn(3, 4, 5)
-    for norm in (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), lambda x, w, b: F.group_norm(x, 2, w, b)):
+    for norm in (
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+        lambda x, w, b: F.group_norm(x, 2, w, b),
+    ):
         p = torch.tensor(x, requires_grad=True)
         params = (torch.tensor(w), torch.tensor(b))
         norm(p, *params).sin().sum().backward()
-        up, down = (norm(torch.tensor(x + e * direction), *params).sin().sum().item() for e in (1e-6, -1e-6))
+        up, down = (
+            norm(torch.tensor(x + e * direction), *params).sin().sum().item() for e in (1e-6, -1e-6)
+        )
         assert (p.grad.numpy() * direction).sum() == pytest.approx((up - down) / 2e-6, rel=1e-5)
 
 
@@ -58,13 +64,22 @@ def test_gradients_of_layer_norm_in_single_precision(given: str, shape: tuple[in
 
     def gradients(dtype: torch.dtype) -> list[torch.Tensor]:
         leaves = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in (x, w, b)]
-        y = F.layer_norm(leaves[0], shape, leaves[1] if "weight" in given else None, leaves[2] if "bias" in given else None)
-        of = [leaf for leaf, name in zip(leaves, ("", "weight", "bias"), strict=True) if name in given]
+        y = F.layer_norm(
+            leaves[0],
+            shape,
+            leaves[1] if "weight" in given else None,
+            leaves[2] if "bias" in given else None,
+        )
+        of = [
+            leaf for leaf, name in zip(leaves, ("", "weight", "bias"), strict=True) if name in given
+        ]
         first = torch.autograd.grad(y, of, torch.tensor(g, dtype=dtype), create_graph=True)
         return [*first, torch.autograd.grad(first[0].sin().sum(), leaves[0])[0]]
 
     for single, double in zip(gradients(torch.float32), gradients(torch.float64), strict=True):
-        np.testing.assert_allclose(single.detach().numpy(), double.detach().numpy(), rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(
+            single.detach().numpy(), double.detach().numpy(), rtol=2e-4, atol=2e-5
+        )
 
 
 def test_batch_norm_moves_running_statistics() -> None:
@@ -90,9 +105,9 @@ def test_instance_norm_running_statistics_are_means_over_samples() -> None:
 
 
 def test_rms_norm() -> None:
-    assert F.rms_norm(torch.tensor([3.0, 4.0]), (2,), torch.tensor([1.0, 2.0]), eps=0.0).tolist() == pytest.approx(
-        [3 / 12.5**0.5, 8 / 12.5**0.5]
-    )
+    assert F.rms_norm(
+        torch.tensor([3.0, 4.0]), (2,), torch.tensor([1.0, 2.0]), eps=0.0
+    ).tolist() == pytest.approx([3 / 12.5**0.5, 8 / 12.5**0.5])
 
 
 def test_half_precision_is_computed_in_float32() -> None:
@@ -106,7 +121,10 @@ def test_half_precision_is_computed_in_float32() -> None:
 def test_mixed_dtypes_are_refused() -> None:
     with pytest.raises(RuntimeError, match="mixed dtype"):
         F.layer_norm(torch.ones(2, 3), (3,), torch.ones(3, dtype=torch.float64))
-    assert F.layer_norm(torch.ones(2, 3, dtype=torch.bfloat16), (3,), torch.ones(3)).dtype is torch.bfloat16
+    assert (
+        F.layer_norm(torch.ones(2, 3, dtype=torch.bfloat16), (3,), torch.ones(3)).dtype
+        is torch.bfloat16
+    )
 
 
 def test_single_values_are_refused() -> None:
@@ -116,7 +134,10 @@ def test_single_values_are_refused() -> None:
 
 def test_rms_norm_of_complex_numbers_has_the_gradients_of_its_formula() -> None:
     r = np.random.RandomState(0)
-    x, weight, by = (torch.tensor(r.randn(*s) + 1j * r.randn(*s), requires_grad=True) for s in ((2, 3), (3,), (2, 3)))
+    x, weight, by = (
+        torch.tensor(r.randn(*s) + 1j * r.randn(*s), requires_grad=True)
+        for s in ((2, 3), (3,), (2, 3))
+    )
     formula = x * (x * x).mean(-1, keepdim=True).add(0.5).rsqrt() * weight
     results = []
     for y in (F.rms_norm(x, (3,), weight, 0.5), formula):

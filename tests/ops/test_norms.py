@@ -11,9 +11,14 @@ import jtorch as torch
 inf = math.inf
 
 
-@pytest.mark.parametrize(("p", "expected"), [(2, 5), (1, 7), (0, 2), (inf, 4), (-inf, 0), (3, 91 ** (1 / 3)), (0.5, (3**0.5 + 2) ** 2)])
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [(2, 5), (1, 7), (0, 2), (inf, 4), (-inf, 0), (3, 91 ** (1 / 3)), (0.5, (3**0.5 + 2) ** 2)],
+)
 def test_orders(p: float, expected: float) -> None:
-    assert torch.linalg.vector_norm(torch.tensor([3.0, 0.0, -4.0]), p).item() == pytest.approx(expected)
+    assert torch.linalg.vector_norm(torch.tensor([3.0, 0.0, -4.0]), p).item() == pytest.approx(
+        expected
+    )
 
 
 def test_forms_of_norm() -> None:
@@ -51,10 +56,22 @@ def test_dist() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: torch.linalg.vector_norm(torch.ones(0, 3), inf), "cannot compute the inf norm on an empty tensor"),
-        (lambda: torch.linalg.vector_norm(torch.arange(3)), "Expected a floating point or complex tensor as input. Got Long"),
-        (lambda: torch.linalg.vector_norm(torch.ones(3), dtype=torch.complex64), "should be real for real inputs, but got ComplexFloat"),
-        (lambda: torch.dist(torch.arange(3), torch.arange(3)), "input dtype should be either floating point or complex. Got Long instead."),
+        (
+            lambda: torch.linalg.vector_norm(torch.ones(0, 3), inf),
+            "cannot compute the inf norm on an empty tensor",
+        ),
+        (
+            lambda: torch.linalg.vector_norm(torch.arange(3)),
+            "Expected a floating point or complex tensor as input. Got Long",
+        ),
+        (
+            lambda: torch.linalg.vector_norm(torch.ones(3), dtype=torch.complex64),
+            "should be real for real inputs, but got ComplexFloat",
+        ),
+        (
+            lambda: torch.dist(torch.arange(3), torch.arange(3)),
+            "input dtype should be either floating point or complex. Got Long instead.",
+        ),
     ],
 )
 def test_errors(call, text) -> None:

@@ -1,4 +1,5 @@
-"""Python numbers as operands: which are inputs of a program, which are refused, and how they promote."""
+"""Python numbers as operands: which are inputs of a program, which are refused, and how they
+promote."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def test_gradients_of_powers(exponent: float) -> None:
     ],
 )
 def test_subtraction_refuses_a_bool_tensor(call) -> None:
-    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+    with pytest.raises(
+        RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"
+    ):
         call(torch.tensor([True, False]))
 
 
@@ -58,13 +61,20 @@ def test_subtraction_refuses_two() -> None:
             b - other
 
 
-@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_left_shift", "remainder", "pow", "xlogy", "float_power"])
+@pytest.mark.parametrize(
+    "name", ["bitwise_and", "bitwise_left_shift", "remainder", "pow", "xlogy", "float_power"]
+)
 def test_two_numbers_are_no_operands(name: str) -> None:
-    with pytest.raises(TypeError, match=rf"{name}\(\) received an invalid combination of arguments - got \(int, int\)"):
+    with pytest.raises(
+        TypeError,
+        match=rf"{name}\(\) received an invalid combination of arguments - got \(int, int\)",
+    ):
         getattr(torch, name)(3, 2)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("add", 5), ("sub", 1), ("mul", 6), ("div", 1.5), ("floor_divide", 1)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("add", 5), ("sub", 1), ("mul", 6), ("div", 1.5), ("floor_divide", 1)]
+)
 def test_two_numbers_are_summed(name: str, expected: float) -> None:
     assert getattr(torch, name)(3, 2).item() == expected
 
@@ -90,7 +100,10 @@ def test_true_division_does_not_wrap_numbers_around(make) -> None:
     bytes_ = torch.tensor([158, 60], dtype=torch.uint8)
     assert (bytes_ / make(-1)).tolist() == [-158, -60]
     assert (bytes_ / make(300)).tolist() == pytest.approx([158 / 300, 0.2])
-    assert torch.div(torch.tensor([64, -64], dtype=torch.int8), make(1024)).tolist() == [0.0625, -0.0625]
+    assert torch.div(torch.tensor([64, -64], dtype=torch.int8), make(1024)).tolist() == [
+        0.0625,
+        -0.0625,
+    ]
     assert (bytes_ / make(2)).dtype is torch.float32
     # With a rounding mode the quotient stays an integer, and its divisor one of these.
     assert torch.div(bytes_, make(258), rounding_mode="floor").tolist() == [79, 30]
@@ -103,12 +116,19 @@ def test_number_divided_by_small_integers() -> None:
 def test_powers_wrap_bases_around_and_refuse_exponents() -> None:
     bytes_ = torch.tensor([1, 0, 2], dtype=torch.uint8)
     assert ((-1) ** bytes_).tolist() == [255, 1, 1] and (300**bytes_).tolist() == [44, 1, 144]
-    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted to type uint8_t without overflow"
+    ):
         bytes_**70000
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("float32", "complex64"), ("float64", "complex128"), ("int64", "complex128")])
-def test_complex_tensors_without_dimensions_are_as_precise_as_the_others(kind: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("float32", "complex64"), ("float64", "complex128"), ("int64", "complex128")],
+)
+def test_complex_tensors_without_dimensions_are_as_precise_as_the_others(
+    kind: str, expected: str
+) -> None:
     x, z = torch.ones(2, dtype=getattr(torch, kind)), torch.tensor(1 + 2j, dtype=torch.complex128)
     expected = getattr(torch, expected)
     assert torch.result_type(x, z) is expected
@@ -117,7 +137,10 @@ def test_complex_tensors_without_dimensions_are_as_precise_as_the_others(kind: s
 
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
 def test_nothing_divided_by_zero(name: str) -> None:
-    for nothing, zero in ((torch.zeros(0, 2, dtype=torch.int64), 0), (torch.zeros(0, 2, dtype=torch.uint8), torch.tensor(0))):
+    for nothing, zero in (
+        (torch.zeros(0, 2, dtype=torch.int64), 0),
+        (torch.zeros(0, 2, dtype=torch.uint8), torch.tensor(0)),
+    ):
         assert getattr(torch, name)(nothing, zero).shape == (0, 2)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         getattr(torch, name)(torch.ones(1, dtype=torch.int64), 0)
@@ -143,9 +166,14 @@ def test_halves_take_numbers_of_single_precision() -> None:
     x = torch.ones(2, dtype=torch.float16)
     tiny = torch.full((2,), 1e-4, dtype=torch.float16)
     assert torch.addcmul(x, x, tiny, value=1e5).tolist() == pytest.approx([11.0, 11.0], rel=1e-2)
-    assert torch.nn.functional.leaky_relu(-tiny, 1e5).tolist() == pytest.approx([-10.0, -10.0], rel=1e-2)
+    assert torch.nn.functional.leaky_relu(-tiny, 1e5).tolist() == pytest.approx(
+        [-10.0, -10.0], rel=1e-2
+    )
     assert torch.nn.functional.threshold(x, 1e5, 3.0).tolist() == [3.0, 3.0]
-    for call in (lambda: torch.addcmul(x, x, x, value=1e39), lambda: torch.nn.functional.elu(x, 1e39)):
+    for call in (
+        lambda: torch.addcmul(x, x, x, value=1e39),
+        lambda: torch.nn.functional.elu(x, 1e39),
+    ):
         with pytest.raises(RuntimeError, match="type float without overflow"):
             call()
     with pytest.raises(RuntimeError, match="type c10::Half"):

@@ -29,7 +29,9 @@ NUMPY = {
 def test_values(name: str) -> None:
     x, n = torch.tensor(X)[:, None], torch.tensor(DEGREES)
     expected = np.stack([NUMPY[name](X, [0] * d + [1]) for d in DEGREES], 1)
-    np.testing.assert_allclose(getattr(torch.special, name)(x, n).numpy(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        getattr(torch.special, name)(x, n).numpy(), expected, rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("degree", DEGREES)
@@ -44,7 +46,9 @@ def test_other_kinds_of_chebyshev_polynomials_by_their_angles(degree: int) -> No
     for kind, values in expected.items():
         found = getattr(torch.special, f"chebyshev_polynomial_{kind}")(x, degree)
         np.testing.assert_allclose(found.numpy(), values.numpy(), rtol=1e-8, atol=1e-9)
-        shifted = getattr(torch.special, f"shifted_chebyshev_polynomial_{kind}")((x + 1) / 2, degree)
+        shifted = getattr(torch.special, f"shifted_chebyshev_polynomial_{kind}")(
+            (x + 1) / 2, degree
+        )
         np.testing.assert_allclose(shifted.numpy(), values.numpy(), rtol=1e-8, atol=1e-9)
 
 
@@ -57,7 +61,10 @@ def test_ends_and_odd_degrees() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("kind", "closed_from"), [("t", 6), ("u", 8), ("v", 8), ("w", 4), ("h", 0), ("he", 0), ("l", 0), ("p", 0)])
+@pytest.mark.parametrize(
+    ("kind", "closed_from"),
+    [("t", 6), ("u", 8), ("v", 8), ("w", 4), ("h", 0), ("he", 0), ("l", 0), ("p", 0)],
+)
 def test_numpy_computes_what_xla_does(kind: str, closed_from: int, dtype: Any) -> None:
     x = np.concatenate([X, [1, -1, np.nan, 0]]).astype(dtype)
     degrees = np.array([-2, -0.5, 0, 1, 2, 4, 5, 7, 9, 12, 130, np.nan, np.inf, 2.7], dtype)
@@ -73,7 +80,9 @@ def test_numpy_computes_what_xla_does(kind: str, closed_from: int, dtype: Any) -
         wanted = np.asarray(jax.jit(f)(x, n))
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         # Sums of the recurrence that nearly cancel differ by units of what they are sums of.
-        np.testing.assert_allclose(found, wanted, rtol=2e3 * np.finfo(dtype).eps, atol=2e3 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(
+            found, wanted, rtol=2e3 * np.finfo(dtype).eps, atol=2e3 * np.finfo(dtype).eps
+        )
         return found
 
     whole = compare(*np.broadcast_arrays(x[:, None], degrees))

@@ -14,12 +14,22 @@ NUMPY_MODE = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 @pytest.mark.parametrize("mode", NUMPY_MODE)
 @pytest.mark.parametrize(
-    ("shape", "pad"), [((2, 5), (2, 1)), ((1, 2, 5), (0, 3)), ((2, 3, 4), (1, 2, 2, 0)), ((1, 2, 3, 4, 5), (1, 1, 2, 0, 0, 2))]
+    ("shape", "pad"),
+    [
+        ((2, 5), (2, 1)),
+        ((1, 2, 5), (0, 3)),
+        ((2, 3, 4), (1, 2, 2, 0)),
+        ((1, 2, 3, 4, 5), (1, 1, 2, 0, 0, 2)),
+    ],
 )
 def test_modes_follow_numpy(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]) -> None:
     x = torch.arange(float(np.prod(shape))).reshape(shape)
-    pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    np.testing.assert_array_equal(F.pad(x, pad, mode).numpy(), np.pad(x.numpy(), pairs, NUMPY_MODE[mode]))
+    pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + [
+        (pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)
+    ]
+    np.testing.assert_array_equal(
+        F.pad(x, pad, mode).numpy(), np.pad(x.numpy(), pairs, NUMPY_MODE[mode])
+    )
 
 
 @pytest.mark.parametrize("mode", ["reflect", "replicate"])
@@ -30,9 +40,15 @@ def test_many_elements(mode: str) -> None:
     np.testing.assert_array_equal(made.detach().numpy(), wanted)
     weight = torch.arange(float(wanted.size)).reshape(wanted.shape) % 7
     (made * weight).sum().backward()
-    places = np.pad(np.arange(x.numel()).reshape(x.shape), ((0, 0), (4, 0), (2, 79)), NUMPY_MODE[mode])
-    np.testing.assert_array_equal(x.grad.numpy().reshape(-1), np.bincount(places.reshape(-1), weight.numpy().reshape(-1)))
-    np.testing.assert_array_equal(torch.vmap(lambda a: F.pad(a, (2, 79), mode))(x).detach().numpy(), wanted[:, 4:])
+    places = np.pad(
+        np.arange(x.numel()).reshape(x.shape), ((0, 0), (4, 0), (2, 79)), NUMPY_MODE[mode]
+    )
+    np.testing.assert_array_equal(
+        x.grad.numpy().reshape(-1), np.bincount(places.reshape(-1), weight.numpy().reshape(-1))
+    )
+    np.testing.assert_array_equal(
+        torch.vmap(lambda a: F.pad(a, (2, 79), mode))(x).detach().numpy(), wanted[:, 4:]
+    )
 
 
 def test_constant_pads_and_crops() -> None:
@@ -43,7 +59,11 @@ def test_constant_pads_and_crops() -> None:
 
 
 def test_gradients() -> None:
-    for mode, expected in [("reflect", [1.0, 3.0, 1.0]), ("replicate", [2.0, 1.0, 2.0]), ("circular", [2.0, 1.0, 2.0])]:
+    for mode, expected in [
+        ("reflect", [1.0, 3.0, 1.0]),
+        ("replicate", [2.0, 1.0, 2.0]),
+        ("circular", [2.0, 1.0, 2.0]),
+    ]:
         x = torch.ones(1, 3, requires_grad=True)
         F.pad(x, (1, 1), mode).sum().backward()
         assert x.grad.tolist() == [expected], mode
@@ -61,7 +81,12 @@ def test_negative_padding_mirrors_what_it_crops() -> None:
         ((1,), "constant", RuntimeError, "Padding length must be divisible by 2"),
         ((3, 0), "reflect", RuntimeError, TOO_MUCH),
         ((4, 0), "circular", RuntimeError, "Padding value causes wrapping around more than once."),
-        ((1, 1, 1, 1), "replicate", NotImplementedError, "Padding size 4 is not supported for 2D input tensor."),
+        (
+            (1, 1, 1, 1),
+            "replicate",
+            NotImplementedError,
+            "Padding size 4 is not supported for 2D input tensor.",
+        ),
         ((1, 1), "sideways", NotImplementedError, "Unrecognised padding mode sideways"),
         ((-2, -2), "constant", RuntimeError, "narrow(): length must be non-negative."),
     ],
@@ -85,27 +110,62 @@ def test_crops_all_of_some_dimensions(mode: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "pad", "mode", "words"),
     [
-        ((1, 2, 2, 2), (0, 0, 2, 0), "reflect", f"Argument #6: {TOO_MUCH}, but got: padding (2, 0) at dimension 2 of input [1, 2, 2, 2]"),
+        (
+            (1, 2, 2, 2),
+            (0, 0, 2, 0),
+            "reflect",
+            (
+                f"Argument #6: {TOO_MUCH}, but got: padding (2, 0) at dimension 2 of input [1, 2, "
+                "2, 2]"
+            ),
+        ),
         (
             (1, 2, 2, 2),
             (0, 0, 0, 0, 0, 2),
             "reflect",
-            f"Argument #8: {TOO_MUCH}, but got: padding (0, 2) at dimension 1 of input [1, 2, 2, 2]",
+            (
+                f"Argument #8: {TOO_MUCH}, but got: padding (0, 2) at dimension 1 of input [1, 2, "
+                "2, 2]"
+            ),
         ),
         ((1, 2), (-3, 0), "reflect", "input (W: 2) is too small. Calculated output W: -1"),
-        ((1, 2, 3), (-3, 0, -2, 0), "reflect", "input (H: 2, W: 3) is too small. Calculated output H: 0 W: 0"),
-        ((1, 2, 3), (-3, 0, -2, 0), "replicate", "input (H: 2, W: 3 ) is too small. Calculated output H: 0 W: 0"),
-        ((1, 2, 3, 4), (-4, 0, -3, 0, -2, 0), "replicate", "input (D: 2 H: 3, W: 4) is too small. Calculated output D: 0 H: 0 W: 0"),
-        ((1, 2, 3), (1, 1, -3, 0), "replicate", "Trying to create tensor with negative dimension -1: [1, -1, 5]"),
+        (
+            (1, 2, 3),
+            (-3, 0, -2, 0),
+            "reflect",
+            "input (H: 2, W: 3) is too small. Calculated output H: 0 W: 0",
+        ),
+        (
+            (1, 2, 3),
+            (-3, 0, -2, 0),
+            "replicate",
+            "input (H: 2, W: 3 ) is too small. Calculated output H: 0 W: 0",
+        ),
+        (
+            (1, 2, 3, 4),
+            (-4, 0, -3, 0, -2, 0),
+            "replicate",
+            "input (D: 2 H: 3, W: 4) is too small. Calculated output D: 0 H: 0 W: 0",
+        ),
+        (
+            (1, 2, 3),
+            (1, 1, -3, 0),
+            "replicate",
+            "Trying to create tensor with negative dimension -1: [1, -1, 5]",
+        ),
     ],
 )
-def test_names_the_dimensions_that_do_not_fit(shape: tuple[int, ...], pad: tuple[int, ...], mode: str, words: str) -> None:
+def test_names_the_dimensions_that_do_not_fit(
+    shape: tuple[int, ...], pad: tuple[int, ...], mode: str, words: str
+) -> None:
     with pytest.raises(RuntimeError) as caught:
         F.pad(torch.zeros(shape), pad, mode)
     assert str(caught.value) == words
 
 
 def test_a_value_belongs_to_constant_mode() -> None:
-    with pytest.raises(RuntimeError, match='Padding mode "reflect" doesn\'t take in value argument'):
+    with pytest.raises(
+        RuntimeError, match='Padding mode "reflect" doesn\'t take in value argument'
+    ):
         F.pad(torch.zeros(2, 3), (1, 1), "reflect", 1.0).tolist()
     assert F.pad(torch.zeros(2, 3), (1, 1), "reflect", 0.0).shape == (2, 5)

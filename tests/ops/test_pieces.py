@@ -23,7 +23,10 @@ def spy(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
 @pytest.mark.parametrize("join", [torch.stack, torch.cat])
 @pytest.mark.parametrize("mixed", [False, True])
 def test_gradients_of_joining_many(join, mixed) -> None:
-    xs = [torch.full((3,), float(i), dtype=torch.float32 if mixed and i % 3 == 0 else torch.float64) for i in range(MANY)]
+    xs = [
+        torch.full((3,), float(i), dtype=torch.float32 if mixed and i % 3 == 0 else torch.float64)
+        for i in range(MANY)
+    ]
     for i, x in enumerate(xs):
         x.requires_grad_(i % 5 != 0)
     made = join([x * 2 for x in xs])
@@ -40,8 +43,14 @@ def test_gradients_of_joining_many(join, mixed) -> None:
 
 @pytest.mark.parametrize("dim", [0, -1])
 def test_taking_apart_and_joining_again(dim) -> None:
-    x = torch.arange(MANY * 2, dtype=torch.float64).reshape((MANY, 2) if dim == 0 else (2, MANY)).requires_grad_()
-    made = torch.stack([row * row for row in x.unbind(dim)], dim) + torch.cat([part + 1 for part in x.split(1, dim)], dim)
+    x = (
+        torch.arange(MANY * 2, dtype=torch.float64)
+        .reshape((MANY, 2) if dim == 0 else (2, MANY))
+        .requires_grad_()
+    )
+    made = torch.stack([row * row for row in x.unbind(dim)], dim) + torch.cat(
+        [part + 1 for part in x.split(1, dim)], dim
+    )
     np.testing.assert_array_equal(made.detach().numpy(), (x * x + x + 1).detach().numpy())
     made.sum().backward()
     assert torch.equal(x.grad, (2 * x + 1).detach())
@@ -57,5 +66,7 @@ def test_pieces_are_one_small_program(monkeypatch) -> None:
 
 def test_second_derivatives_through_pieces() -> None:
     x = torch.linspace(0, 1, MANY, dtype=torch.float64)
-    found = torch.autograd.functional.hessian(lambda x: torch.stack([c**3 for c in x.unbind()]).sum(), x)
+    found = torch.autograd.functional.hessian(
+        lambda x: torch.stack([c**3 for c in x.unbind()]).sum(), x
+    )
     assert torch.allclose(found, torch.diag(6 * x))

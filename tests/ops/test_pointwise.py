@@ -1,4 +1,5 @@
-"""Arithmetic: values on edges, integer rules, errors in torch's words, gradients at special points."""
+"""Arithmetic: values on edges, integer rules, errors in torch's words, gradients at special
+points."""
 
 from __future__ import annotations
 
@@ -20,20 +21,35 @@ def test_integer_division_follows_python(a: list[int], b: list[int]) -> None:
     x, y = torch.tensor(a), torch.tensor(b)
     assert (x // y).tolist() == [i // j for i, j in zip(a, b, strict=True)]
     assert (x % y).tolist() == [i % j for i, j in zip(a, b, strict=True)]
-    assert torch.fmod(x, y).tolist() == [abs(i) % abs(j) * (-1 if i < 0 else 1) for i, j in zip(a, b, strict=True)]
+    assert torch.fmod(x, y).tolist() == [
+        abs(i) % abs(j) * (-1 if i < 0 else 1) for i, j in zip(a, b, strict=True)
+    ]
     quotients = torch.div(x, y, rounding_mode="trunc").tolist()
-    assert quotients == [abs(i) // abs(j) * (1 if (i < 0) == (j < 0) else -1) for i, j in zip(a, b, strict=True)]
+    assert quotients == [
+        abs(i) // abs(j) * (1 if (i < 0) == (j < 0) else -1) for i, j in zip(a, b, strict=True)
+    ]
 
 
 @settings(max_examples=30, deadline=None)
-@given(a=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=4, max_size=4), b=st.floats(1e-3, 1e3))
+@given(
+    a=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=4, max_size=4),
+    b=st.floats(1e-3, 1e3),
+)
 def test_float_division_follows_python(a: list[float], b: float) -> None:
     x = torch.tensor(a, dtype=torch.float64)
     assert (x // b).tolist() == [i // b for i in a]
     assert (x % -b).tolist() == [i % -b for i in a]
 
 
-@pytest.mark.parametrize("call", [operator.floordiv, operator.mod, torch.fmod, lambda x, y: torch.div(x, y, rounding_mode="trunc")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        operator.floordiv,
+        operator.mod,
+        torch.fmod,
+        lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    ],
+)
 def test_integers_divided_by_zero(call: object) -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         call(torch.tensor([3, 4]), torch.tensor([1, 0])).tolist()  # type: ignore[operator]
@@ -82,7 +98,9 @@ def test_signs() -> None:
     x = torch.tensor([-0.0, float("nan"), -3.0, float("inf")])
     assert torch.sign(x).tolist() == [0.0, 0.0, -1.0, 1.0]
     assert torch.signbit(x).tolist() == [True, False, True, False]
-    np.testing.assert_allclose(torch.sgn(torch.tensor([0j, 3 - 4j])).numpy(), [0, 0.6 - 0.8j], rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.sgn(torch.tensor([0j, 3 - 4j])).numpy(), [0, 0.6 - 0.8j], rtol=1e-6
+    )
     with pytest.raises(NotImplementedError, match="Unlike NumPy"):
         torch.sign(torch.tensor([1j]))
 
@@ -116,7 +134,9 @@ def test_quotients_by_numbers_and_rows_are_correctly_rounded() -> None:
 
 def test_weights_of_lerp_with_dimensions_have_its_dtype() -> None:
     a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
-    with pytest.raises(RuntimeError, match="expected dtype float for `weight` but got dtype double"):
+    with pytest.raises(
+        RuntimeError, match="expected dtype float for `weight` but got dtype double"
+    ):
         torch.lerp(a, b, torch.tensor([0.5], dtype=torch.float64))
     assert torch.lerp(a, b, torch.tensor(0.5, dtype=torch.float64)).tolist() == [2.0, 3.0]
     assert torch.lerp(a, b, torch.tensor(1)).tolist() == torch.lerp(a, b, 1).tolist() == [3.0, 4.0]

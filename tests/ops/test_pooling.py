@@ -16,14 +16,22 @@ def test_adaptive_pooling_needs_channels(n: int) -> None:
     for kind in ("max", "avg") if n == 3 else ("max",):
         with pytest.raises(RuntimeError, match="with dimension 1 being empty"):
             getattr(torch.nn.functional, f"adaptive_{kind}_pool{n}d")(x, 2)
-    assert getattr(torch.nn.functional, f"adaptive_max_pool{n}d")(torch.ones((0, 3) + (5,) * n), 2).shape == (0, 3) + (2,) * n
+    assert (
+        getattr(torch.nn.functional, f"adaptive_max_pool{n}d")(
+            torch.ones((0, 3) + (5,) * n), 2
+        ).shape
+        == (0, 3) + (2,) * n
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_sizes_that_no_unpooled_tensor_can_have(n: int) -> None:
     x, places = torch.ones((1, 1) + (2,) * n), torch.zeros((1, 1) + (2,) * n, dtype=torch.int64)
     unpool = getattr(torch.nn.functional, f"max_unpool{n}d")
-    with pytest.raises(ValueError, match=r"must contain non-negative spatial dimensions, but got output_size\[0\]=-"):
+    with pytest.raises(
+        ValueError,
+        match=r"must contain non-negative spatial dimensions, but got output_size\[0\]=-",
+    ):
         unpool(x, places, 2, 2, 2**40)
     with pytest.raises(TypeError, match="Overflow when unpacking long long"):
         unpool(x, places, 2, 2, -(2**62))
@@ -33,7 +41,8 @@ def test_sizes_that_no_unpooled_tensor_can_have(n: int) -> None:
     assert unpool(x, places, 2, 2, 2).shape == (1, 1) + (0,) * n
 
 
-#: Size, kernel, stride, padding, dilation of windows that overlap, leave gaps, or end before the input does.
+#: Size, kernel, stride, padding, dilation of windows that overlap, leave gaps, or end before the
+#: input does.
 WINDOWS = {
     "overlapping": ((7, 6), (3, 3), (1, 1), (1, 1), (1, 1)),
     "strided": ((8, 9), (3, 2), (2, 2), (1, 0), (1, 1)),
@@ -46,7 +55,10 @@ WINDOWS = {
 
 def windows(case: str) -> _pooling.Windows:
     size, kernel, stride, padding, dilation = WINDOWS[case]
-    out = tuple(_pooling.out_size(*numbers, False) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+    out = tuple(
+        _pooling.out_size(*numbers, False)
+        for numbers in zip(size, kernel, stride, padding, dilation, strict=True)
+    )
     return _pooling.Windows(size, kernel, stride, padding, dilation, out)
 
 
@@ -60,9 +72,13 @@ def test_gradients_go_to_the_elements_that_were_the_maxima(case: str) -> None:
     places = np.asarray(_pooling.flat_index(tap, win)).reshape(6, -1)
     for row, at, share in zip(wanted, places, g.reshape(6, -1), strict=True):
         np.add.at(row, at, share)
-    np.testing.assert_array_equal(np.take_along_axis(x.reshape(6, -1), places, 1), np.asarray(best).reshape(6, -1))
+    np.testing.assert_array_equal(
+        np.take_along_axis(x.reshape(6, -1), places, 1), np.asarray(best).reshape(6, -1)
+    )
     np.testing.assert_array_equal(best, _pooling.window_max(x, win))
-    np.testing.assert_allclose(np.asarray(_pooling.spread_to_tap(g, tap, win)).reshape(6, -1), wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(_pooling.spread_to_tap(g, tap, win)).reshape(6, -1), wanted, rtol=1e-6, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("case", WINDOWS)
@@ -70,6 +86,13 @@ def test_what_windows_share_is_made_once(case: str) -> None:
     win = windows(case)
     x, g = np.zeros((2, 3, *win.size), np.float32), np.zeros((2, 3, *win.out), np.float32)
     tap = np.zeros(g.shape, np.int32)
-    assert str(jax.make_jaxpr(lambda g, tap: _pooling.spread_to_tap(g, tap, win))(g, tap)).count("pad[") == 2
+    assert (
+        str(jax.make_jaxpr(lambda g, tap: _pooling.spread_to_tap(g, tap, win))(g, tap)).count(
+            "pad["
+        )
+        == 2
+    )
     for taken in (_pooling.window_max, _pooling.window_argmax):
-        assert "optimization_barrier" in str(jax.make_jaxpr(lambda x, taken=taken: taken(x, win))(x))
+        assert "optimization_barrier" in str(
+            jax.make_jaxpr(lambda x, taken=taken: taken(x, win))(x)
+        )

@@ -45,7 +45,8 @@ def test_einsum_with_lists_of_labels() -> None:
 def test_einsum_broadcasts_size_one() -> None:
     a, b = torch.arange(6.0).reshape(2, 3), torch.tensor([[2.0], [3.0]])
     assert torch.einsum("ij,ij->j", a, b).tolist() == [9, 14, 19]
-    assert torch.einsum("ij,jk->ik", b, a.T).tolist() == [[6, 24], [9, 36]]  # sums a.T over its rows
+    # sums a.T over its rows
+    assert torch.einsum("ij,jk->ik", b, a.T).tolist() == [[6, 24], [9, 36]]
 
 
 def test_einsum_takes_any_overridden_operand() -> None:
@@ -93,12 +94,33 @@ def test_chain_matmul_is_deprecated() -> None:
         (torch.tensor([[1], [0]]), [[3.0, 3.0], [3.0, 3.0]]),
         (torch.tensor([[1, 0], [0, 1]]), 6.0),
         (torch.tensor(-1), (RuntimeError, "tensordot expects dims >= 0, but got dims=-1")),
-        (torch.tensor([[1], [0], [0]]), (AssertionError, "dims tensor must have size 2 in first dimension, got 3")),
-        (torch.tensor([1, 0]), (TypeError, "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int")),
-        ([1, 0], (TypeError, "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int")),
+        (
+            torch.tensor([[1], [0], [0]]),
+            (AssertionError, "dims tensor must have size 2 in first dimension, got 3"),
+        ),
+        (
+            torch.tensor([1, 0]),
+            (
+                TypeError,
+                "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int",
+            ),
+        ),
+        (
+            [1, 0],
+            (
+                TypeError,
+                "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int",
+            ),
+        ),
         (
             ([1], [0.0]),
-            (TypeError, "tensordot(): argument 'dims_other' (position 4) must be tuple of ints, but found element of type float at pos 0"),
+            (
+                TypeError,
+                (
+                    "tensordot(): argument 'dims_other' (position 4) must be tuple of ints, but "
+                    "found element of type float at pos 0"
+                ),
+            ),
         ),
     ],
 )
@@ -106,7 +128,11 @@ def test_tensordot_reads_tensors_and_refuses_what_is_no_list_of_ints(dims, expec
     a, b = torch.ones(2, 3), torch.ones(3, 2)
     torch.tensordot(a, b, dims=([1], [0]))  # what equals it is no answer to the others
     if not isinstance(expected, tuple):
-        assert torch.tensordot(a, b, dims).tolist() == torch.tensordot(a, b, dims=dims).tolist() == expected
+        assert (
+            torch.tensordot(a, b, dims).tolist()
+            == torch.tensordot(a, b, dims=dims).tolist()
+            == expected
+        )
         return
     with pytest.raises(expected[0], match="^" + re.escape(expected[1]) + "$"):
         torch.tensordot(a, b, dims=dims)

@@ -1,4 +1,5 @@
-"""Sums, products, extrema and counts: kernels on plain arrays and public functions, against values worked out by hand."""
+"""Sums, products, extrema and counts: kernels on plain arrays and public functions, against values
+worked out by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +33,12 @@ def test_integers_are_accumulated_in_int64(dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.float64])
 def test_the_result_has_the_dtype_that_is_asked_for(dtype) -> None:
     x = torch.tensor([1.0, 2.0])
-    for made in (x.sum(dtype=dtype), torch.nansum(x, dtype=dtype), torch.prod(x, dtype=dtype), x.sum(0, dtype=dtype)):
+    for made in (
+        x.sum(dtype=dtype),
+        torch.nansum(x, dtype=dtype),
+        torch.prod(x, dtype=dtype),
+        x.sum(0, dtype=dtype),
+    ):
         assert made.dtype is dtype
 
 
@@ -52,7 +58,9 @@ def test_dims() -> None:
 def test_nan_is_ignored_or_spreads() -> None:
     x = torch.tensor([1.0, nan, 3.0])
     assert torch.nansum(x).item() == 4 and torch.nanmean(x).item() == 2
-    assert all(math.isnan(v) for v in (x.sum(), x.amax(), x.max(), x.min(0).values, torch.aminmax(x).min))
+    assert all(
+        math.isnan(v) for v in (x.sum(), x.amax(), x.max(), x.min(0).values, torch.aminmax(x).min)
+    )
     assert x.argmax().item() == x.argmin().item() == x.max(0).indices.item() == 1
     assert math.isnan(torch.nanmean(torch.tensor([nan])).item())
 
@@ -69,7 +77,10 @@ def test_forms_of_max() -> None:
     assert torch.max(x, y).tolist() == torch.max(x, other=y).tolist() == x.max(y).tolist() == [2, 4]
     values, indices = torch.max(x, 0, keepdim=True)
     assert (values.tolist(), indices.tolist()) == ([4], [1])
-    assert repr(torch.max(x, dim=0)) == "torch.return_types.max(\nvalues=tensor(4.),\nindices=tensor(1))"
+    assert (
+        repr(torch.max(x, dim=0))
+        == "torch.return_types.max(\nvalues=tensor(4.),\nindices=tensor(1))"
+    )
     out = torch.empty(()), torch.empty((), dtype=torch.int64)
     torch.min(x, 0, out=out)
     assert (out[0].item(), out[1].item()) == (1, 0)
@@ -77,7 +88,11 @@ def test_forms_of_max() -> None:
 
 def test_truth_and_counts() -> None:
     x = torch.tensor([[0, 2], [0, 0]])
-    assert (x.any(1).tolist(), x.all(0).tolist(), torch.count_nonzero(x).item()) == ([True, False], [False, False], 1)
+    assert (x.any(1).tolist(), x.all(0).tolist(), torch.count_nonzero(x).item()) == (
+        [True, False],
+        [False, False],
+        1,
+    )
     assert torch.ones(2, dtype=torch.uint8).all().dtype is torch.uint8
     assert torch.empty(0).all().item() is True and torch.empty(0).any().item() is False
 
@@ -152,15 +167,47 @@ def test_a_changed_product_has_no_derivative() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: torch.arange(3).mean(), RuntimeError, "mean.*could not infer output dtype. Input dtype must be either .* Got: Long"),
-        (lambda: torch.ones(3, 3).sum(5), IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)"),
-        (lambda: torch.ones(3, 3).sum((0, -2)), RuntimeError, "dim 0 appears multiple times in the list of dims"),
-        (lambda: torch.ones(0, 3).amax(0), IndexError, r"amax\(\): Expected reduction dim 0 to have non-zero size."),
-        (lambda: torch.ones(0).max(), RuntimeError, r"max\(\): Expected reduction dim to be specified for input.numel\(\) == 0."),
-        (lambda: torch.ones(0).argmax(), IndexError, r"argmax\(\): Expected reduction dim to be specified"),
-        (lambda: torch.tensor([1j]).max(), NotImplementedError, "\"max_all\" not implemented for 'ComplexFloat'"),
+        (
+            lambda: torch.arange(3).mean(),
+            RuntimeError,
+            "mean.*could not infer output dtype. Input dtype must be either .* Got: Long",
+        ),
+        (
+            lambda: torch.ones(3, 3).sum(5),
+            IndexError,
+            r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)",
+        ),
+        (
+            lambda: torch.ones(3, 3).sum((0, -2)),
+            RuntimeError,
+            "dim 0 appears multiple times in the list of dims",
+        ),
+        (
+            lambda: torch.ones(0, 3).amax(0),
+            IndexError,
+            r"amax\(\): Expected reduction dim 0 to have non-zero size.",
+        ),
+        (
+            lambda: torch.ones(0).max(),
+            RuntimeError,
+            r"max\(\): Expected reduction dim to be specified for input.numel\(\) == 0.",
+        ),
+        (
+            lambda: torch.ones(0).argmax(),
+            IndexError,
+            r"argmax\(\): Expected reduction dim to be specified",
+        ),
+        (
+            lambda: torch.tensor([1j]).max(),
+            NotImplementedError,
+            "\"max_all\" not implemented for 'ComplexFloat'",
+        ),
         (lambda: torch.tensor([True]).argmin(), RuntimeError, "does not support bool input"),
-        (lambda: torch.ones(2).max(torch.ones(2), other=torch.ones(2)), TypeError, "argument 'dim' .position 1. must be int, not Tensor"),
+        (
+            lambda: torch.ones(2).max(torch.ones(2), other=torch.ones(2)),
+            TypeError,
+            "argument 'dim' .position 1. must be int, not Tensor",
+        ),
     ],
 )
 def test_errors(call, kind, text) -> None:
@@ -176,7 +223,9 @@ def test_large_sums_are_accurate() -> None:
 @pytest.mark.parametrize("name", ["all", "any"])
 @pytest.mark.parametrize("given", [torch.bool, torch.uint8])
 @pytest.mark.parametrize("wanted", [torch.bool, torch.uint8])
-def test_truth_is_written_as_bool_or_byte(name: str, given: torch.dtype, wanted: torch.dtype) -> None:
+def test_truth_is_written_as_bool_or_byte(
+    name: str, given: torch.dtype, wanted: torch.dtype
+) -> None:
     out = torch.empty(0, dtype=wanted)
     assert getattr(torch, name)(torch.tensor([3, 0]).to(given), 0, out=out) is out
     assert out.dtype is wanted and bool(out) is (name == "any")

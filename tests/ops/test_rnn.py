@@ -35,20 +35,28 @@ def reference_step(mode: str, x: Any, state: list[Any], w: list[Any]) -> list[An
     return [np.tanh(a + b) if mode == "RNN_TANH" else np.maximum(a + b, 0)]
 
 
-def problem(mode: str, layers: int, directions: int, proj: int = 0) -> tuple[Any, list[Any], list[Any]]:
+def problem(
+    mode: str, layers: int, directions: int, proj: int = 0
+) -> tuple[Any, list[Any], list[Any]]:
     rng = np.random.default_rng(0)
     gates, out = GATES[mode] * H, proj or H
     params = []
     for layer in range(layers):
         for _ in range(directions):
             size = F if layer == 0 else out * directions
-            shapes = [(gates, size), (gates, out), (gates,), (gates,)] + ([(proj, H)] if proj else [])
+            shapes = [(gates, size), (gates, out), (gates,), (gates,)] + (
+                [(proj, H)] if proj else []
+            )
             params += [rng.normal(size=s) * 0.3 for s in shapes]
-    hx = [rng.normal(size=(layers * directions, B, out))] + ([rng.normal(size=(layers * directions, B, H))] if mode == "LSTM" else [])
+    hx = [rng.normal(size=(layers * directions, B, out))] + (
+        [rng.normal(size=(layers * directions, B, H))] if mode == "LSTM" else []
+    )
     return rng.normal(size=(T, B, F)), hx, params
 
 
-def reference(mode: str, x: Any, hx: list[Any], params: list[Any], layers: int, directions: int) -> list[Any]:
+def reference(
+    mode: str, x: Any, hx: list[Any], params: list[Any], layers: int, directions: int
+) -> list[Any]:
     each = len(params) // (layers * directions)
     finals = []
     for layer in range(layers):
@@ -65,13 +73,27 @@ def reference(mode: str, x: Any, hx: list[Any], params: list[Any], layers: int, 
     return [x, *(np.stack(s) for s in zip(*finals))]
 
 
-CASES = [(m, layers, d, p) for m in GATES for layers, d in ((1, 1), (2, 2)) for p in ((0, 2) if m == "LSTM" else (0,))]
+CASES = [
+    (m, layers, d, p)
+    for m in GATES
+    for layers, d in ((1, 1), (2, 2))
+    for p in ((0, 2) if m == "LSTM" else (0,))
+]
 
 
 @pytest.mark.parametrize(("mode", "layers", "directions", "proj"), CASES)
 def test_values(mode: str, layers: int, directions: int, proj: int) -> None:
     x, hx, params = problem(mode, layers, directions, proj)
-    got = rnn._rnn(jnp.asarray(x), [*map(jnp.asarray, hx)], [*map(jnp.asarray, params)], mode, True, layers, directions == 2, False)
+    got = rnn._rnn(
+        jnp.asarray(x),
+        [*map(jnp.asarray, hx)],
+        [*map(jnp.asarray, params)],
+        mode,
+        True,
+        layers,
+        directions == 2,
+        False,
+    )
     for g, w in zip(got, reference(mode, x, hx, params, layers, directions), strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-9)
 
@@ -88,13 +110,17 @@ def assert_close(got: Any, want: Any) -> None:
 
 @pytest.mark.parametrize(("mode", "layers", "directions", "proj"), CASES)
 def test_rule_is_the_derived_gradient(mode: str, layers: int, directions: int, proj: int) -> None:
-    x, hx, params = (jax.tree.map(jnp.asarray, part) for part in problem(mode, layers, directions, proj))
+    x, hx, params = (
+        jax.tree.map(jnp.asarray, part) for part in problem(mode, layers, directions, proj)
+    )
     static = (mode, True, layers, directions == 2, False)
     result, residuals = rnn._rnn_fwd(x, hx, params, *static)
     assert_close(result, rnn._rnn(x, hx, params, *static))
     g = tuple(jnp.sin(jnp.arange(r.size, dtype=r.dtype)).reshape(r.shape) for r in result)
     got = rnn._rnn_rule(g, residuals, x, hx, params, *static)
-    assert_close(got, derived(lambda x, hx, params: rnn._rnn(x, hx, params, *static), [x, hx, params], g))
+    assert_close(
+        got, derived(lambda x, hx, params: rnn._rnn(x, hx, params, *static), [x, hx, params], g)
+    )
 
 
 @pytest.mark.parametrize("mode", GATES)
@@ -108,7 +134,9 @@ def test_packed_sequences_are_those_of_their_items(mode: str) -> None:
     starts = np.cumsum([0, *sizes])
     for b, n in enumerate(lengths):
         alone = rnn._rnn(x[:n, b : b + 1], [h[:, b : b + 1] for h in hx], params, *static, False)
-        np.testing.assert_allclose(jnp.stack([out[starts[t] + b] for t in range(n)]), alone[0][:, 0], rtol=1e-9)
+        np.testing.assert_allclose(
+            jnp.stack([out[starts[t] + b] for t in range(n)]), alone[0][:, 0], rtol=1e-9
+        )
         for final, want in zip(finals, alone[1:], strict=True):
             np.testing.assert_allclose(final[:, b], want[:, 0], rtol=1e-9)
 
@@ -123,7 +151,11 @@ def test_packed_rule_is_the_derived_gradient(mode: str) -> None:
     g = tuple(jnp.cos(jnp.arange(r.size, dtype=r.dtype)).reshape(r.shape) for r in result)
     d_data, d_sizes, *rest = rnn._rnn_packed_rule(g, residuals, data, sizes, hx, params, *static)
     assert d_sizes is None
-    want = derived(lambda data, hx, params: rnn._rnn_packed(data, sizes, hx, params, *static), [data, hx, params], g)
+    want = derived(
+        lambda data, hx, params: rnn._rnn_packed(data, sizes, hx, params, *static),
+        [data, hx, params],
+        g,
+    )
     assert_close([d_data, *rest], want)
 
 
@@ -138,7 +170,12 @@ def test_batch_first() -> None:
 @pytest.mark.parametrize("mode", GATES)
 def test_cells(mode: str) -> None:
     x, hx, params = problem(mode, 1, 1)
-    cell = {"LSTM": rnn.lstm_cell, "GRU": rnn.gru_cell, "RNN_TANH": rnn.rnn_tanh_cell, "RNN_RELU": rnn.rnn_relu_cell}[mode]
+    cell = {
+        "LSTM": rnn.lstm_cell,
+        "GRU": rnn.gru_cell,
+        "RNN_TANH": rnn.rnn_tanh_cell,
+        "RNN_RELU": rnn.rnn_relu_cell,
+    }[mode]
     state = [jnp.asarray(h[0]) for h in hx]
     got = cell(jnp.asarray(x[0]), state if mode == "LSTM" else state[0], *map(jnp.asarray, params))
     want = reference_step(mode, x[0], [h[0] for h in hx], params)
@@ -148,5 +185,16 @@ def test_cells(mode: str) -> None:
 
 def test_dtypes_must_agree() -> None:
     x, hx, params = problem("GRU", 1, 1)
-    with pytest.raises(RuntimeError, match="found input tensor with Float and hidden tensor with Double"):
-        rnn._rnn(jnp.asarray(x, jnp.float32), [*map(jnp.asarray, hx)], [*map(jnp.asarray, params)], "GRU", True, 1, False, False)
+    with pytest.raises(
+        RuntimeError, match="found input tensor with Float and hidden tensor with Double"
+    ):
+        rnn._rnn(
+            jnp.asarray(x, jnp.float32),
+            [*map(jnp.asarray, hx)],
+            [*map(jnp.asarray, params)],
+            "GRU",
+            True,
+            1,
+            False,
+            False,
+        )

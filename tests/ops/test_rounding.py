@@ -12,7 +12,9 @@ import jtorch as torch
 
 def test_halves_go_to_even_and_decimals_scale() -> None:
     assert torch.round(torch.tensor([0.5, 1.5, -2.5, 2.4])).tolist() == [0.0, 2.0, -2.0, 2.0]
-    np.testing.assert_allclose(torch.round(torch.tensor([1234.567, -2.345]), decimals=1).numpy(), [1234.6, -2.3], rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.round(torch.tensor([1234.567, -2.345]), decimals=1).numpy(), [1234.6, -2.3], rtol=1e-6
+    )
     assert torch.round(torch.tensor([1250.0, 149.0]), decimals=-2).tolist() == [1200.0, 100.0]
 
 
@@ -27,7 +29,12 @@ def test_integers_pass_through() -> None:
 
 
 def test_gradients_of_steps_are_zero_and_of_frac_one() -> None:
-    for function, slope in ((torch.floor, 0.0), (torch.round, 0.0), (torch.sign, 0.0), (torch.frac, 1.0)):
+    for function, slope in (
+        (torch.floor, 0.0),
+        (torch.round, 0.0),
+        (torch.sign, 0.0),
+        (torch.frac, 1.0),
+    ):
         x = torch.tensor([1.5, -0.25], requires_grad=True)
         function(x).sum().backward()
         assert x.grad.tolist() == [slope, slope]

@@ -22,8 +22,14 @@ def test_equations_are_those_of_jax(shape: tuple[int, ...], positions: tuple[int
             asked = jax.make_jaxpr(lambda x, i: x.at[(i,)].get(**mode))(x, i)
             assert str(jax.make_jaxpr(lambda x, i: indexing.fetch(x, (i,)))(x, i)) == str(asked)
             for how in ("set", "add", "multiply", "max", "min"):
-                asked = jax.make_jaxpr(lambda x, i, v, how=how: getattr(x.at[(i,)], how)(v, **mode))(x, i, v)
-                assert str(jax.make_jaxpr(lambda x, i, v, how=how: scattering.write(x, (i,), v, how))(x, i, v)) == str(asked), how
+                asked = jax.make_jaxpr(
+                    lambda x, i, v, how=how: getattr(x.at[(i,)], how)(v, **mode)
+                )(x, i, v)
+                assert str(
+                    jax.make_jaxpr(lambda x, i, v, how=how: scattering.write(x, (i,), v, how))(
+                        x, i, v
+                    )
+                ) == str(asked), how
 
 
 def test_what_says_more_is_left_to_jax() -> None:
@@ -34,4 +40,6 @@ def test_what_says_more_is_left_to_jax() -> None:
     assert _rows.positions_of_rows(x[:0], (i[:0],)) is None
     assert _rows.positions_of_rows(x[0, 0], (i,)) is None
     # values that are broadcast
-    assert scattering.write(jax.numpy.asarray(x), (i,), jax.numpy.ones((1, 4), np.float32)).sum() == 8
+    assert (
+        scattering.write(jax.numpy.asarray(x), (i,), jax.numpy.ones((1, 4), np.float32)).sum() == 8
+    )

@@ -1,4 +1,5 @@
-"""Smooth activation functions: against their definitions in double precision, far out, and their hand-written gradients."""
+"""Smooth activation functions: against their definitions in double precision, far out, and their
+hand-written gradients."""
 
 from __future__ import annotations
 
@@ -32,9 +33,15 @@ DEFINITIONS: dict[str, tuple[Callable[[Any], Any], Callable[[float], float]]] = 
     "tanhshrink": (F.tanhshrink, lambda x: x - math.tanh(x)),
     "elu": (lambda x: F.elu(x, 0.5), lambda x: x if x > 0 else 0.5 * math.expm1(x)),
     "celu": (lambda x: F.celu(x, 0.5), lambda x: x if x > 0 else 0.5 * math.expm1(x / 0.5)),
-    "selu": (torch.selu, lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x))),
+    "selu": (
+        torch.selu,
+        lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x)),
+    ),
     "softplus": (F.softplus, lambda x: x if x > 20 else softplus(x)),
-    "softplus beta": (lambda x: F.softplus(x, 2, 5), lambda x: x if 2 * x > 5 else softplus(2 * x) / 2),
+    "softplus beta": (
+        lambda x: F.softplus(x, 2, 5),
+        lambda x: x if 2 * x > 5 else softplus(2 * x) / 2,
+    ),
     "gelu": (F.gelu, lambda x: x * phi(x)),
     "gelu tanh": (
         lambda x: F.gelu(x, approximate="tanh"),
@@ -51,7 +58,9 @@ def test_values_and_slopes(name: str) -> None:
     function, definition = DEFINITIONS[name]
     x = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)
     result = function(x)
-    np.testing.assert_allclose(result.detach().numpy(), [definition(p) for p in POINTS], rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(
+        result.detach().numpy(), [definition(p) for p in POINTS], rtol=1e-10, atol=1e-15
+    )
     result.sum().backward()
     step = 1e-5
     numeric = [(definition(p + step) - definition(p - step)) / (2 * step) for p in POINTS]
@@ -65,7 +74,9 @@ def test_half_precision_rounds_once(name: str) -> None:
     x = torch.tensor([-2.3, -0.6, 0.4, 1.9], dtype=torch.bfloat16)
     found = function(x)
     assert found.dtype is torch.bfloat16
-    np.testing.assert_allclose(found.double().numpy(), [definition(v) for v in x.double().tolist()], rtol=2**-7, atol=1e-4)
+    np.testing.assert_allclose(
+        found.double().numpy(), [definition(v) for v in x.double().tolist()], rtol=2**-7, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ["mish", "gelu", "silu", "softplus", "elu", "sigmoid"])
@@ -81,7 +92,9 @@ def test_glu() -> None:
     np.testing.assert_allclose(F.glu(x).detach().numpy(), [[0.5, 1.5]], rtol=1e-6)
     F.glu(x).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), [[0.5, 0.75, 0.25, 2 * 0.75 * 0.25]], rtol=1e-6)
-    with pytest.raises(RuntimeError, match="Halving dimension must be even, but dimension 1 is size 3"):
+    with pytest.raises(
+        RuntimeError, match="Halving dimension must be even, but dimension 1 is size 3"
+    ):
         F.glu(torch.ones(2, 3))
     with pytest.raises(IndexError, match="Dimension out of range"):
         F.glu(torch.ones(2), 3)

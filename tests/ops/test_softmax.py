@@ -14,7 +14,9 @@ import jtorch.nn.functional as F
 def test_values_and_range() -> None:
     x = torch.tensor([[1000.0, 1000.0], [-1000.0, 0.0]])
     assert torch.softmax(x, 1).tolist() == [[0.5, 0.5], [0, 1]]
-    np.testing.assert_allclose(torch.log_softmax(x, 1).numpy(), [[-math.log(2), -math.log(2)], [-1000, 0]], rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.log_softmax(x, 1).numpy(), [[-math.log(2), -math.log(2)], [-1000, 0]], rtol=1e-6
+    )
     assert F.softmin(torch.tensor([0.0, 1000.0]), 0).tolist() == [1, 0]
     assert torch.softmax(torch.tensor(3.0), 0).item() == 1
 
@@ -22,7 +24,9 @@ def test_values_and_range() -> None:
 def test_dtype() -> None:
     assert torch.softmax(torch.arange(3), 0, dtype=torch.float64).dtype is torch.float64
     assert torch.softmax(torch.ones(3, dtype=torch.bfloat16), 0).dtype is torch.bfloat16
-    with pytest.raises(NotImplementedError, match="\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"):
+    with pytest.raises(
+        NotImplementedError, match="\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"
+    ):
         torch.softmax(torch.arange(3), 0)
 
 
@@ -52,7 +56,9 @@ def test_the_result_is_what_is_saved() -> None:
 
 
 def test_a_dimension_is_chosen_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="Implicit dimension choice for softmax has been deprecated"):
+    with pytest.warns(
+        UserWarning, match="Implicit dimension choice for softmax has been deprecated"
+    ):
         assert F.softmax(torch.zeros(2, 4)).tolist() == [[0.25] * 4] * 2
     with pytest.raises(TypeError, match="must be int, not NoneType"):
         torch.softmax(torch.zeros(2), None)
@@ -60,7 +66,8 @@ def test_a_dimension_is_chosen_with_a_warning() -> None:
 
 def test_logsumexp() -> None:
     inf = math.inf
-    assert torch.logsumexp(torch.tensor([[1000.0, 1000.0], [-inf, -inf], [inf, 1.0]]), 1).tolist() == [
+    assert torch.logsumexp(torch.tensor([[1000.0, 1000.0], [-inf, -inf], [inf, 1.0]]),
+                           1).tolist() == [
         pytest.approx(1000 + math.log(2)), -inf, inf,
     ]  # fmt: skip
     assert torch.logsumexp(torch.ones(0, 3), 0).tolist() == [-inf] * 3

@@ -30,7 +30,9 @@ def test_nan_is_largest_and_zeros_are_equal() -> None:
     assert x.sort().indices.tolist() == [2, 1, 3, 4, 0, 5]
     assert x.sort(descending=True).indices.tolist() == [0, 5, 4, 1, 3, 2]
     assert math.copysign(1, x.sort().values[2].item()) == -1
-    assert x.topk(3).indices.tolist() == [0, 5, 4] and x.topk(2, largest=False).indices.tolist() == [2, 1]
+    assert x.topk(3).indices.tolist() == [0, 5, 4] and x.topk(
+        2, largest=False
+    ).indices.tolist() == [2, 1]
 
 
 def test_extreme_integers() -> None:
@@ -53,10 +55,16 @@ def test_topk(k: int, largest: bool) -> None:
 
 def test_forms() -> None:
     x = torch.tensor([[2, 1], [1, 3]])
-    assert torch.argsort(x, dim=0).tolist() == [[1, 0], [0, 1]] and torch.msort(x).tolist() == [[1, 1], [2, 3]]
+    assert torch.argsort(x, dim=0).tolist() == [[1, 0], [0, 1]] and torch.msort(x).tolist() == [
+        [1, 1],
+        [2, 3],
+    ]
     assert torch.tensor(1.0).sort() == (torch.tensor(1.0), torch.tensor(0))
     assert torch.tensor([True, False]).sort().values.tolist() == [False, True]
-    assert torch.empty(0).sort().values.shape == (0,) and torch.ones(2, 3).topk(0).values.shape == (2, 0)
+    assert torch.empty(0).sort().values.shape == (0,) and torch.ones(2, 3).topk(0).values.shape == (
+        2,
+        0,
+    )
     assert x.topk(1, 0).indices.tolist() == [[0, 1]]
 
 
@@ -76,9 +84,17 @@ def test_gradients_go_to_where_elements_came_from() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: torch.tensor([1j]).sort(), RuntimeError, "Sort does not support complex dtypes on CPU"),
+        (
+            lambda: torch.tensor([1j]).sort(),
+            RuntimeError,
+            "Sort does not support complex dtypes on CPU",
+        ),
         (lambda: torch.ones(3).topk(4), RuntimeError, "selected index k out of range"),
-        (lambda: torch.tensor([True]).topk(1), RuntimeError, "topk does not support bool dtypes on CPU"),
+        (
+            lambda: torch.tensor([True]).topk(1),
+            RuntimeError,
+            "topk does not support bool dtypes on CPU",
+        ),
         (lambda: torch.ones(3).sort(4), IndexError, "Dimension out of range"),
     ],
 )
@@ -92,13 +108,19 @@ def test_errors(call, kind, text) -> None:
 @pytest.mark.parametrize("bits", [0, 6, 20, 31])
 def test_long_rows_are_sorted_as_short_ones_are(bits: int, dtype: type, descending: bool) -> None:
     rng = np.random.default_rng(bits)
-    low, high = (0, min(1 << bits, 256)) if dtype is np.uint8 else (-(1 << bits) // 2, (1 << bits) // 2 + 1)
+    low, high = (
+        (0, min(1 << bits, 256)) if dtype is np.uint8 else (-(1 << bits) // 2, (1 << bits) // 2 + 1)
+    )
     data = rng.integers(low, max(high, low + 1), (1, 40000)).astype(dtype)
     if np.dtype(dtype).kind == "f":
         data[0, ::7], data[0, 3::70] = -0.0, nan
     values, indices = torch.tensor(data).sort(1, descending=descending)
     places = np.arange(data.size)
-    keys = np.where(np.isnan(data[0]), inf, data[0]) if np.dtype(dtype).kind == "f" else data[0].astype(np.int64)
+    keys = (
+        np.where(np.isnan(data[0]), inf, data[0])
+        if np.dtype(dtype).kind == "f"
+        else data[0].astype(np.int64)
+    )
     expected = np.lexsort((places, -keys if descending else keys))
     np.testing.assert_array_equal(indices.numpy()[0], expected)
     np.testing.assert_array_equal(values.numpy()[0], data[0][expected])
@@ -107,9 +129,13 @@ def test_long_rows_are_sorted_as_short_ones_are(bits: int, dtype: type, descendi
 def test_sixty_four_bits_are_sorted_in_long_rows() -> None:
     info = np.iinfo(np.int64)
     data = np.random.default_rng(0).integers(info.min, info.max, 40000)
-    np.testing.assert_array_equal(torch.tensor(data).argsort().numpy(), np.argsort(data, kind="stable"))
+    np.testing.assert_array_equal(
+        torch.tensor(data).argsort().numpy(), np.argsort(data, kind="stable")
+    )
     small = data >> 20
-    np.testing.assert_array_equal(torch.tensor(small).argsort().numpy(), np.argsort(small, kind="stable"))
+    np.testing.assert_array_equal(
+        torch.tensor(small).argsort().numpy(), np.argsort(small, kind="stable")
+    )
 
 
 @pytest.mark.parametrize("sizes", [(40, 90), (9000,)])
@@ -120,4 +146,6 @@ def test_the_largest_of_sixty_four_bits(sizes: tuple[int, ...]) -> None:
         found = torch.topk(t, 3)
         assert found.values.tolist() == np.sort(t.numpy())[..., :-4:-1].tolist()
         assert torch.take_along_dim(t, found.indices, -1).tolist() == found.values.tolist()
-        assert torch.topk(t, 3, largest=False).values.tolist() == np.sort(t.numpy())[..., :3].tolist()
+        assert (
+            torch.topk(t, 3, largest=False).values.tolist() == np.sort(t.numpy())[..., :3].tolist()
+        )

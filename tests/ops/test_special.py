@@ -1,4 +1,5 @@
-"""Special functions: literal values from tables, recurrences and reflections, edges, derivatives as other functions."""
+"""Special functions: literal values from tables, recurrences and reflections, edges, derivatives as
+other functions."""
 
 from __future__ import annotations
 
@@ -32,16 +33,30 @@ def test_error_functions() -> None:
 def test_erfcx_has_no_gap_where_erfc_underflows(dtype: torch.dtype) -> None:
     x = torch.linspace(3.0, 60.0, 200, dtype=dtype)
     inverse = 1 / (x.double() * x.double())
-    series = (1 - inverse / 2 + 3 * inverse**2 / 4 - 15 * inverse**3 / 8) / (x.double() * math.sqrt(math.pi))
+    series = (1 - inverse / 2 + 3 * inverse**2 / 4 - 15 * inverse**3 / 8) / (
+        x.double() * math.sqrt(math.pi)
+    )
     np.testing.assert_allclose(torch.special.erfcx(x).double().numpy(), series.numpy(), rtol=2e-3)
     at_20 = torch.special.erfcx(torch.tensor(20.0, dtype=dtype)).item()
-    assert at_20 == pytest.approx(0.02817434874105132, rel=3e-7 if dtype is torch.float32 else 1e-13)
+    assert at_20 == pytest.approx(
+        0.02817434874105132, rel=3e-7 if dtype is torch.float32 else 1e-13
+    )
 
 
 def test_normal_distribution() -> None:
-    close(torch.special.ndtr(double(-1.0, 0.0, 2.0)), [0.15865525393145707, 0.5, 0.9772498680518208])
-    close(torch.special.log_ndtr(double(-40.0, -1.5, 3.0)), [-804.6084420137538, -2.7059436, -0.00135081], 1e-5)
-    close(torch.special.ndtri(double(0.0, 0.025, 0.5, 1.0, 2.0)), [-INF, -1.9599639845400545, 0.0, INF, NAN], 1e-9)
+    close(
+        torch.special.ndtr(double(-1.0, 0.0, 2.0)), [0.15865525393145707, 0.5, 0.9772498680518208]
+    )
+    close(
+        torch.special.log_ndtr(double(-40.0, -1.5, 3.0)),
+        [-804.6084420137538, -2.7059436, -0.00135081],
+        1e-5,
+    )
+    close(
+        torch.special.ndtri(double(0.0, 0.025, 0.5, 1.0, 2.0)),
+        [-INF, -1.9599639845400545, 0.0, INF, NAN],
+        1e-9,
+    )
 
 
 def test_gamma_functions() -> None:
@@ -49,10 +64,16 @@ def test_gamma_functions() -> None:
     close(torch.lgamma(double(*points)), [math.lgamma(p) for p in points])
     euler = 0.5772156649015329
     close(torch.digamma(double(1.0, 2.0, 0.0, -0.0, -1.0)), [-euler, 1 - euler, -INF, INF, NAN])
-    close(torch.polygamma(1, double(1.0, 0.5, -0.5)), [math.pi**2 / 6, math.pi**2 / 2, math.pi**2 / 2 + 4])
+    close(
+        torch.polygamma(1, double(1.0, 0.5, -0.5)),
+        [math.pi**2 / 6, math.pi**2 / 2, math.pi**2 / 2 + 4],
+    )
     close(torch.polygamma(3, double(1.0, 2.0)), [math.pi**4 / 15, math.pi**4 / 15 - 6])
     close(double(2.0).polygamma(2), [2 - 2 * 1.2020569031595942])
-    close(torch.mvlgamma(double(4.0), 2), [math.lgamma(4) + math.lgamma(3.5) + 0.5 * math.log(math.pi)])
+    close(
+        torch.mvlgamma(double(4.0), 2),
+        [math.lgamma(4) + math.lgamma(3.5) + 0.5 * math.log(math.pi)],
+    )
     with pytest.raises(RuntimeError, match="does not support negative n"):
         torch.polygamma(-1, double(1.0))
 
@@ -114,5 +135,8 @@ def test_mvlgamma_of_many_dimensions() -> None:
     assert torch.allclose(torch.mvlgamma(x, 11), alone, rtol=1e-13)
     with pytest.raises(RuntimeError, match="can't allocate memory: you tried to allocate"):
         torch.mvlgamma(x, 2**40)
-    with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[4611686018427387904\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Storage size calculation overflowed with sizes=\[4611686018427387904\]",
+    ):
         torch.special.multigammaln(x, 2**62)

@@ -16,7 +16,9 @@ nan, inf = math.nan, math.inf
 
 
 def close(found, expected) -> None:
-    np.testing.assert_allclose(np.asarray(found.tolist() if hasattr(found, "tolist") else found), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(found.tolist() if hasattr(found, "tolist") else found), expected, rtol=1e-6
+    )
 
 
 def test_variance_and_its_corrections() -> None:
@@ -35,7 +37,11 @@ def test_variance_and_its_corrections() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 def test_variance_of_too_few() -> None:
-    assert math.isnan(torch.ones(1).var()) and math.isnan(torch.ones(0).std()) and torch.tensor([1.0, 2.0]).var(correction=3).item() == inf
+    assert (
+        math.isnan(torch.ones(1).var())
+        and math.isnan(torch.ones(0).std())
+        and torch.tensor([1.0, 2.0]).var(correction=3).item() == inf
+    )
 
 
 def test_variance_far_from_zero() -> None:
@@ -59,7 +65,10 @@ def test_median_takes_the_lower_middle() -> None:
     assert torch.median(x).item() == 2
     values, indices = x.median(1)
     assert (values.tolist(), indices.tolist()) == ([2], [3])
-    assert math.isnan(torch.tensor([1.0, nan, 2.0]).median()) and torch.nanmedian(torch.tensor([1.0, nan, 2.0])).item() == 1
+    assert (
+        math.isnan(torch.tensor([1.0, nan, 2.0]).median())
+        and torch.nanmedian(torch.tensor([1.0, nan, 2.0])).item() == 1
+    )
     assert torch.tensor([1.0, nan, nan]).median(0).indices.item() == 1
     assert math.isnan(torch.empty(0).median())
 
@@ -76,17 +85,28 @@ def test_kthvalue() -> None:
     assert (values.tolist(), indices.tolist()) == ([[8], [1]], [[2], [1]])
 
 
-@pytest.mark.parametrize(("how", "expected"), [("linear", 1.75), ("lower", 1), ("higher", 2), ("midpoint", 1.5), ("nearest", 2)])
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("linear", 1.75), ("lower", 1), ("higher", 2), ("midpoint", 1.5), ("nearest", 2)],
+)
 def test_quantile_interpolation(how: str, expected: float) -> None:
-    assert torch.quantile(torch.tensor([3.0, 0.0, 2.0, 1.0, 4.0, 5.0]), 0.35, interpolation=how).item() == expected
+    assert (
+        torch.quantile(torch.tensor([3.0, 0.0, 2.0, 1.0, 4.0, 5.0]), 0.35, interpolation=how).item()
+        == expected
+    )
 
 
 def test_quantile_shapes_and_nan() -> None:
     x = torch.arange(12.0).reshape(3, 4)
     q = torch.tensor([0.0, 0.5])
     assert torch.quantile(x, q, dim=1, keepdim=True).shape == (2, 3, 1)
-    assert torch.quantile(x, q).tolist() == [0, 5.5] and torch.quantile(x, 0.5, keepdim=True).shape == (1, 1)
-    assert math.isnan(torch.quantile(torch.tensor([1.0, nan]), 0.0)) and torch.nanquantile(torch.tensor([1.0, nan, 3.0]), 0.5).item() == 2
+    assert torch.quantile(x, q).tolist() == [0, 5.5] and torch.quantile(
+        x, 0.5, keepdim=True
+    ).shape == (1, 1)
+    assert (
+        math.isnan(torch.quantile(torch.tensor([1.0, nan]), 0.0))
+        and torch.nanquantile(torch.tensor([1.0, nan, 3.0]), 0.5).item() == 2
+    )
 
 
 def test_gradients_of_order_statistics() -> None:
@@ -98,13 +118,41 @@ def test_gradients_of_order_statistics() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: torch.arange(3).std(), RuntimeError, "std and var only support floating point and complex dtypes"),
-        (lambda: torch.ones(3).var(unbiased=True, correction=1), TypeError, "invalid combination of arguments"),
-        (lambda: torch.ones(3).kthvalue(4), RuntimeError, r"kthvalue\(\): selected number k out of range for dimension 0"),
-        (lambda: torch.quantile(torch.ones(3), 1.5), RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
-        (lambda: torch.quantile(torch.ones(3), torch.tensor([1.5])).tolist(), RuntimeError, "q values must be in the range"),
-        (lambda: torch.quantile(torch.arange(3), 0.5), RuntimeError, "input tensor must be either float or double dtype"),
-        (lambda: torch.tensor([True]).median(), NotImplementedError, "\"median_cpu\" not implemented for 'Bool'"),
+        (
+            lambda: torch.arange(3).std(),
+            RuntimeError,
+            "std and var only support floating point and complex dtypes",
+        ),
+        (
+            lambda: torch.ones(3).var(unbiased=True, correction=1),
+            TypeError,
+            "invalid combination of arguments",
+        ),
+        (
+            lambda: torch.ones(3).kthvalue(4),
+            RuntimeError,
+            r"kthvalue\(\): selected number k out of range for dimension 0",
+        ),
+        (
+            lambda: torch.quantile(torch.ones(3), 1.5),
+            RuntimeError,
+            r"quantile\(\) q must be in the range \[0, 1\] but got 1.5",
+        ),
+        (
+            lambda: torch.quantile(torch.ones(3), torch.tensor([1.5])).tolist(),
+            RuntimeError,
+            "q values must be in the range",
+        ),
+        (
+            lambda: torch.quantile(torch.arange(3), 0.5),
+            RuntimeError,
+            "input tensor must be either float or double dtype",
+        ),
+        (
+            lambda: torch.tensor([True]).median(),
+            NotImplementedError,
+            "\"median_cpu\" not implemented for 'Bool'",
+        ),
     ],
 )
 def test_errors(call, kind, text) -> None:
@@ -113,7 +161,13 @@ def test_errors(call, kind, text) -> None:
 
 
 def test_median_of_nothing() -> None:
-    for kind, expected in (("int64", -(2**63)), ("int32", -(2**31)), ("int16", 0), ("uint8", 0), ("bool", True)):
+    for kind, expected in (
+        ("int64", -(2**63)),
+        ("int32", -(2**31)),
+        ("int16", 0),
+        ("uint8", 0),
+        ("bool", True),
+    ):
         x = torch.empty(0, dtype=getattr(torch, kind))
         assert x.median().item() == x.nanmedian().item() == expected
 

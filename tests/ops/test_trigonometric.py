@@ -15,7 +15,9 @@ from jtorch._src.ops import trigonometric
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_single_precision_sine_is_accurate_for_every_magnitude(name: str) -> None:
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.normal(size=500) * 5, 10.0 ** rng.uniform(-20, 38, 3000)]).astype(np.float32)
+    x = np.concatenate([rng.normal(size=500) * 5, 10.0 ** rng.uniform(-20, 38, 3000)]).astype(
+        np.float32
+    )
     expected = np.array([getattr(math, name)(float(v)) for v in x])
     found = getattr(torch, name)(torch.tensor(x)).double().numpy()
     np.testing.assert_allclose(found, expected, rtol=1.5e-7)
@@ -55,7 +57,10 @@ def test_inverses_and_their_gradients(forward: str, inverse: str, points: list[f
 
 
 def test_atan2_has_no_gradient_at_the_origin() -> None:
-    y, x = torch.tensor([0.0, 1.0], requires_grad=True), torch.tensor([0.0, 0.0], requires_grad=True)
+    y, x = (
+        torch.tensor([0.0, 1.0], requires_grad=True),
+        torch.tensor([0.0, 0.0], requires_grad=True),
+    )
     torch.atan2(y, x).sum().backward()
     assert y.grad.tolist() == [0.0, 0.0]
     assert x.grad.tolist() == [0.0, -1.0]
@@ -70,7 +75,9 @@ def test_sinc_at_zero() -> None:
 
 
 def test_degrees() -> None:
-    np.testing.assert_allclose(torch.deg2rad(torch.tensor([180, 90])).numpy(), [math.pi, math.pi / 2], rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.deg2rad(torch.tensor([180, 90])).numpy(), [math.pi, math.pi / 2], rtol=1e-6
+    )
     np.testing.assert_allclose(torch.rad2deg(torch.tensor([math.pi])).numpy(), [180.0], rtol=1e-6)
     with pytest.raises(RuntimeError, match="deg2rad is not supported for complex tensors"):
         torch.deg2rad(torch.tensor([1j]))
@@ -79,17 +86,28 @@ def test_degrees() -> None:
 def test_complex_inverses_on_their_cuts() -> None:
     two = torch.tensor([complex(2, 0.0), complex(2, -0.0)])
     assert np.signbit(torch.asin(two).imag.numpy()).tolist() == [False, True]
-    assert torch.acosh(two).imag.numpy().tolist() == [0, 0] and np.signbit(torch.acosh(two).imag.numpy()).tolist() == [False, True]
+    assert torch.acosh(two).imag.numpy().tolist() == [0, 0] and np.signbit(
+        torch.acosh(two).imag.numpy()
+    ).tolist() == [False, True]
     up = torch.tensor([complex(0.0, 2), complex(-0.0, 2)])
     np.testing.assert_allclose(torch.asinh(up).real.numpy(), [1.316958, -1.316958], rtol=1e-6)
     np.testing.assert_allclose(torch.atan(up).real.numpy(), [math.pi / 2, -math.pi / 2], rtol=1e-6)
-    assert torch.atanh(torch.tensor([complex(-0.0, math.nan), complex(math.inf, math.nan)])).real.tolist() == [0, 0]
+    assert torch.atanh(
+        torch.tensor([complex(-0.0, math.nan), complex(math.inf, math.nan)])
+    ).real.tolist() == [0, 0]
 
 
 def test_complex_quotients_of_zero_and_infinity() -> None:
-    x, y = torch.tensor([1j, 0j, 1 + 1j]), torch.tensor([complex(-0.0, 0), complex(math.inf, math.inf), complex(math.inf, 1)])
+    x, y = (
+        torch.tensor([1j, 0j, 1 + 1j]),
+        torch.tensor([complex(-0.0, 0), complex(math.inf, math.inf), complex(math.inf, 1)]),
+    )
     found = (x / y).numpy()
-    assert found[0].imag == math.inf and np.isnan([found[0].real, found[1].real, found[1].imag]).all() and found[2] == 0
+    assert (
+        found[0].imag == math.inf
+        and np.isnan([found[0].real, found[1].real, found[1].imag]).all()
+        and found[2] == 0
+    )
     z = torch.tensor([3 + 4j], requires_grad=True)
     (1 / z).abs().sum().backward()
     np.testing.assert_allclose(z.grad.numpy(), [-(3 + 4j) / 125], rtol=1e-6)

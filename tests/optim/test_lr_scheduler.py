@@ -38,8 +38,14 @@ def rates(make: Callable[[Any], Any], steps: int = 8, lr: Any = 1.0) -> list[flo
         (lambda o: S.LinearLR(o, 0.2, 1.0, 4), lambda e: 0.2 + 0.8 * min(e, 4) / 4),
         (lambda o: S.ExponentialLR(o, 0.9), lambda e: 0.9**e),
         (lambda o: S.PolynomialLR(o, 6, 2.0), lambda e: (1 - min(e, 6) / 6) ** 2),
-        (lambda o: S.CosineAnnealingLR(o, 8, 0.1), lambda e: 0.1 + 0.9 * (1 + math.cos(math.pi * e / 8)) / 2),
-        (lambda o: S.CosineAnnealingWarmRestarts(o, 3), lambda e: (1 + math.cos(math.pi * (e % 3) / 3)) / 2),
+        (
+            lambda o: S.CosineAnnealingLR(o, 8, 0.1),
+            lambda e: 0.1 + 0.9 * (1 + math.cos(math.pi * e / 8)) / 2,
+        ),
+        (
+            lambda o: S.CosineAnnealingWarmRestarts(o, 3),
+            lambda e: (1 + math.cos(math.pi * (e % 3) / 3)) / 2,
+        ),
     ],
 )
 def test_closed_forms(make: Any, closed: Any) -> None:
@@ -50,7 +56,9 @@ def test_closed_forms(make: Any, closed: Any) -> None:
 
 
 def test_one_after_the_other() -> None:
-    found = rates(lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.1, 10), S.ExponentialLR(o, 0.5)], [2]), 5)
+    found = rates(
+        lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.1, 10), S.ExponentialLR(o, 0.5)], [2]), 5
+    )
     assert found == pytest.approx([0.1, 0.1, 1.0, 0.5, 0.25, 0.125])
 
 
@@ -76,7 +84,10 @@ def test_restored_schedules_go_on() -> None:
 
 def test_steps_out_of_order_are_warned_of() -> None:
     schedule = S.StepLR(optimizer(), 1)
-    with pytest.warns(UserWarning, match="Detected call of `lr_scheduler.step\\(\\)` before `optimizer.step\\(\\)`"):
+    with pytest.warns(
+        UserWarning,
+        match="Detected call of `lr_scheduler.step\\(\\)` before `optimizer.step\\(\\)`",
+    ):
         schedule.step()
     with pytest.warns(UserWarning, match="The epoch parameter in `scheduler.step"):
         schedule.step(5)

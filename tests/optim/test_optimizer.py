@@ -161,8 +161,12 @@ def test_hooks_in_order() -> None:
     p, calls = leaf(1.0), []
     opt = torch.optim.SGD([p], lr=1.0)
     handles = [
-        torch.optim.optimizer.register_optimizer_step_pre_hook(lambda o, a, k: calls.append("global pre")),
-        torch.optim.optimizer.register_optimizer_step_post_hook(lambda o, a, k: calls.append("global post")),
+        torch.optim.optimizer.register_optimizer_step_pre_hook(
+            lambda o, a, k: calls.append("global pre")
+        ),
+        torch.optim.optimizer.register_optimizer_step_post_hook(
+            lambda o, a, k: calls.append("global post")
+        ),
         opt.register_step_pre_hook(lambda o, a, k: calls.append("pre")),
         opt.register_step_post_hook(lambda o, a, k: calls.append("post")),
     ]
@@ -230,7 +234,9 @@ def test_subclasses_of_tensors_are_asked() -> None:
 
     class Watched(torch.Tensor):
         @classmethod
-        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(getattr(func, "__name__", ""))
             return super().__torch_function__(func, types, args, kwargs or {})
 
@@ -265,7 +271,12 @@ def test_the_line_search_that_libraries_call():
     x = torch.zeros(2)
     f, g = value_and_gradient(x, 0, x)
     f_new, g_new, t, evaluations = _strong_wolfe(value_and_gradient, x, 1.0, -g, f, g, -g.dot(g))
-    assert t == pytest.approx(0.5) and f_new == pytest.approx(0, abs=1e-6) and g_new.abs().max() < 1e-3 and evaluations == 2
+    assert (
+        t == pytest.approx(0.5)
+        and f_new == pytest.approx(0, abs=1e-6)
+        and g_new.abs().max() < 1e-3
+        and evaluations == 2
+    )
 
 
 def test_lbfgs_searches_along_straight_lines() -> None:

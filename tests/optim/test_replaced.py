@@ -1,4 +1,5 @@
-"""Steps and functions of lists whose results are written where parameters lie: who else has their memory keeps what it has."""
+"""Steps and functions of lists whose results are written where parameters lie: who else has their
+memory keeps what it has."""
 
 from __future__ import annotations
 

@@ -35,9 +35,14 @@ class Other(torch.Tensor):
     """Parameters of this class are updated by public operations."""
 
 
-def train(kind: type[torch.Tensor], name: str, options: dict[str, Any], steps: int = 8) -> tuple[Any, list[torch.Tensor]]:
+def train(
+    kind: type[torch.Tensor], name: str, options: dict[str, Any], steps: int = 8
+) -> tuple[Any, list[torch.Tensor]]:
     random = np.random.RandomState(0)
-    params = [torch.tensor(random.randn(*size), dtype=torch.float32).as_subclass(kind).requires_grad_() for size in ((3, 2), (5,), ())]
+    params = [
+        torch.tensor(random.randn(*size), dtype=torch.float32).as_subclass(kind).requires_grad_()
+        for size in ((3, 2), (5,), ())
+    ]
     optimizer = getattr(torch.optim, name)(params, **options)
     for k in range(steps):
         for i, p in enumerate(params):
@@ -61,7 +66,10 @@ def test_one_operation_does_what_the_rule_does(name: str, options: dict[str, Any
             assert (value.dtype, value._version) == (others[key].dtype, others[key]._version), key
 
 
-@pytest.mark.parametrize("name", ["RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Adafactor"])
+@pytest.mark.parametrize(
+    "name",
+    ["RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Adafactor"],
+)
 def test_a_step_is_one_operation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     params = [torch.ones(3, requires_grad=True) for _ in range(4)]
     for p in params:
@@ -69,7 +77,11 @@ def test_a_step_is_one_operation(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     optimizer = getattr(torch.optim, name)(params)
     calls = []
     operation = getattr(torch._C, f"_fused_{name.lower()}")
-    monkeypatch.setattr(torch._C, operation.__name__, lambda *args, **options: calls.append(len(args[0])) or operation(*args, **options))
+    monkeypatch.setattr(
+        torch._C,
+        operation.__name__,
+        lambda *args, **options: calls.append(len(args[0])) or operation(*args, **options),
+    )
     optimizer.step()
     optimizer.step()
     assert calls == [4, 4]
@@ -98,7 +110,8 @@ def test_infinite_gradients_rest_in_rprop() -> None:
 
 
 def test_gradients_become_zero_together() -> None:
-    """All at once, but for those that share memory; versions and what graphs have saved know of it."""
+    """All at once, but for those that share memory; versions and what graphs have saved know of
+    it."""
     params = [torch.ones(2, requires_grad=True) for _ in range(12)]
     grads = [torch.ones(2) for _ in params]
     for p, g in zip(params, grads, strict=True):
@@ -128,20 +141,29 @@ def test_scaling_gradients_of_which_one_is_shared() -> None:
     torch.nn.utils.clip_grad_norm_(params, 24**0.5 / 2)
     np.testing.assert_allclose(view.numpy(), 0.5, 1e-5)
     torch.nn.utils.clip_grad_value_(params, 0.25)
-    assert view.tolist() == [[0.25], [0.25]] and all(p.grad.tolist() == [0.25, 0.25] for p in params)  # pyright: ignore[reportOptionalMemberAccess]
+    assert view.tolist() == [[0.25], [0.25]] and all(
+        p.grad.tolist() == [0.25, 0.25] for p in params
+    )  # pyright: ignore[reportOptionalMemberAccess]
 
 
 @pytest.mark.parametrize("options", [{}, {"lr": 0.1, "betas": (0.5, 0.6), "maximize": True}])
-def test_tables_step_at_once_as_by_the_rule(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_step_at_once_as_by_the_rule(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def trained() -> tuple[Any, list[torch.Tensor]]:
         random = np.random.RandomState(0)
-        params = [torch.tensor(random.randn(*size)).requires_grad_() for size in ((7, 3), (6,), (4, 5))]
+        params = [
+            torch.tensor(random.randn(*size)).requires_grad_() for size in ((7, 3), (6,), (4, 5))
+        ]
         optimizer = torch.optim.SparseAdam(params, **options)
         for k in range(4):
             for p, dims in zip(params, (1, 1, 2), strict=True):
-                at = np.stack([random.randint(0, n, 3 + k) for n in p.shape[:dims]])  # some of them twice
+                # some of them twice
+                at = np.stack([random.randint(0, n, 3 + k) for n in p.shape[:dims]])
                 values = random.randn(3 + k, *p.shape[dims:])
-                p.grad = torch.sparse_coo_tensor(torch.tensor(at), torch.tensor(values), tuple(p.shape))
+                p.grad = torch.sparse_coo_tensor(
+                    torch.tensor(at), torch.tensor(values), tuple(p.shape)
+                )
             optimizer.step()
         return optimizer, params
 

@@ -1,6 +1,8 @@
-"""Programs whose operators are compared with PyTorch's: for the 150 functions that programs use most, and others of their families.
+"""Programs whose operators are compared with PyTorch's: for the 150 functions that programs use
+most, and others of their families.
 
-One expression a line, of ``t`` (the library), ``F`` (``nn.functional``) and ``d``, whose attributes are tensors. Imports no torch.
+One expression a line, of ``t`` (the library), ``F`` (``nn.functional``) and ``d``, whose attributes
+are tensors. Imports no torch.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from typing import Any
 
 #: Tensors that require grad, by name.
 SHAPES = {
-    "x": (2, 3), "x2": (2, 3), "x3": (2, 3), "w": (4, 3), "b": (2, 4, 3), "img": (1, 2, 6, 6), "q": (2, 1, 4, 3), "q2": (2, 1, 4, 3),
-    "q3": (2, 1, 4, 3), "k": (3, 2, 3, 3), "v1": (1,), "v2": (2,), "v2b": (2,), "v3": (3,), "v3b": (3,), "v4": (4,), "v9": (9,),
-    "v12": (12,), "w33": (9, 3), "w12": (12, 3), "h": (1, 2, 3), "v16": (16,),
+    "x": (2, 3), "x2": (2, 3), "x3": (2, 3), "w": (4, 3), "b": (2, 4, 3), "img": (1, 2, 6, 6),
+    "q": (2, 1, 4, 3), "q2": (2, 1, 4, 3), "q3": (2, 1, 4, 3), "k": (3, 2, 3, 3), "v1": (1,),
+    "v2": (2,), "v2b": (2,), "v3": (3,), "v3b": (3,), "v4": (4,), "v9": (9,), "v12": (12,),
+    "w33": (9, 3), "w12": (12, 3), "h": (1, 2, 3), "v16": (16,),
 }  # fmt: skip
 
 
@@ -21,11 +24,17 @@ class Data:
 
     def __init__(self, t: Any, leaf: Any) -> None:
         def raw(*shape: int) -> Any:
-            return ((t.arange(math.prod(shape), dtype=t.float32) * 0.37 + 0.3).sin() * 0.8 + 0.1).reshape(shape)
+            return (
+                (t.arange(math.prod(shape), dtype=t.float32) * 0.37 + 0.3).sin() * 0.8 + 0.1
+            ).reshape(shape)
 
         square = raw(3, 3)
         values = {name: raw(*shape) + 0.01 * i for i, (name, shape) in enumerate(SHAPES.items())}
-        values |= {"p": raw(2, 3).abs() + 0.5, "s": square @ square.T + t.eye(3), "s2": raw(3, 3) + 0.5}
+        values |= {
+            "p": raw(2, 3).abs() + 0.5,
+            "s": square @ square.T + t.eye(3),
+            "s2": raw(3, 3) + 0.5,
+        }
         self.leaves = {name: leaf(x) for name, x in values.items()}
         self.__dict__.update(self.leaves)
         self.m = t.tensor([[True, False, True], [False, True, True]])
@@ -569,10 +578,13 @@ t.gru_cell(d.x, d.x2, d.w33, d.w33, d.v9, d.v9)
 F.poisson_nll_loss(d.x, d.p)
 t.gru(d.b, t.zeros(1, 4, 3), [d.w33, d.w33, d.v9, d.v9], True, 1, 0.0, False, False, False)[0]
 t.gru(d.b, t.zeros(2, 4, 3), [d.w33, d.w33, d.v9, d.v9] * 2, True, 1, 0.0, False, True, False)[0]
-t.rnn_tanh(d.w, t.tensor([2, 1, 1]), t.zeros(2, 2, 3), [d.s, d.s, d.s2, d.s2], False, 1, 0.0, False, True)[0]
+t.rnn_tanh(d.w, t.tensor([2, 1, 1]), t.zeros(2, 2, 3), [d.s, d.s, d.s2, d.s2], False, 1, 0.0, \
+False, True)[0]
 t.rnn_relu(d.b, t.zeros(1, 4, 3), [d.s, d.s2, d.v3, d.v3b], True, 1, 0.0, False, False, False)[1]
-t.lstm(d.w, t.tensor([2, 1, 1]), (t.zeros(1, 2, 3), t.zeros(1, 2, 3)), [d.w12, d.w12, d.v12, d.v12], True, 1, 0.0, False, False)[0]
-t.lstm(d.b.double(), [t.zeros(1, 4, 3, dtype=t.float64)] * 2, [d.w12.double(), d.w12.double()], False, 1, 0.0, False, False, False)[0]
+t.lstm(d.w, t.tensor([2, 1, 1]), (t.zeros(1, 2, 3), t.zeros(1, 2, 3)), [d.w12, d.w12, d.v12, \
+d.v12], True, 1, 0.0, False, False)[0]
+t.lstm(d.b.double(), [t.zeros(1, 4, 3, dtype=t.float64)] * 2, [d.w12.double(), d.w12.double()], \
+False, 1, 0.0, False, False, False)[0]
 d.x.addr(d.v2, d.v3)
 t.unsafe_chunk(d.x, 2, 1)[0]
 t.hardshrink(d.x)
@@ -591,7 +603,8 @@ t.hsplit(d.x, [1])[0]
 t.vsplit(d.x, 2)[0]
 """.splitlines()
 
-#: The same of operators that PyTorch takes apart, called as such: by their names, by others, in place, and as one overload of several.
+#: The same of operators that PyTorch takes apart, called as such: by their names, by others, in
+#: place, and as one overload of several.
 COMPOSITE_CALLS = """\
 A.matmul(d.x, d.s)
 A.linear(d.x, d.w, d.v4)

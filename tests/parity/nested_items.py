@@ -7,12 +7,17 @@ import pytest
 import jtorch as torch
 from jtorch.nested import nested_tensor
 
-LAYOUTS = pytest.mark.parametrize("layout", [torch.jagged, torch.strided], ids=["jagged", "strided"])
+LAYOUTS = pytest.mark.parametrize(
+    "layout", [torch.jagged, torch.strided], ids=["jagged", "strided"]
+)
 
 
 def items(*lengths, width=3, dtype=torch.float32):
     """Matrices with these numbers of rows, of different values."""
-    waves = [(torch.arange(n * width, dtype=torch.float32) * 0.37 + 1 + i).sin() * 2 for i, n in enumerate(lengths)]
+    waves = [
+        (torch.arange(n * width, dtype=torch.float32) * 0.37 + 1 + i).sin() * 2
+        for i, n in enumerate(lengths)
+    ]
     return [x.to(dtype).view(n, width) for x, n in zip(waves, lengths, strict=True)]
 
 

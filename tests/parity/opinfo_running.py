@@ -1,4 +1,5 @@
-"""Runs samples of PyTorch's OpInfo database through both libraries: finding our callable, converting arguments, comparing results."""
+"""Runs samples of PyTorch's OpInfo database through both libraries: finding our callable,
+converting arguments, comparing results."""
 
 from __future__ import annotations
 
@@ -13,12 +14,25 @@ from torch.testing._internal import common_utils
 
 import jtorch
 
-# For each set of samples PyTorch looks through the whole stack, lines of code included, for a test of its own that it could tell of them.
+# For each set of samples PyTorch looks through the whole stack, lines of code included, for a test
+# of its own that it could tell of them.
 common_utils.__dict__["extract_test_fn"] = lambda: None
 
-_NAMESPACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special", "signal.windows", "masked", "sparse", "_C._nn", "_C._special")
+_NAMESPACES = (
+    "",
+    "Tensor",
+    "nn.functional",
+    "linalg",
+    "fft",
+    "special",
+    "signal.windows",
+    "masked",
+    "sparse",
+    "_C._nn",
+    "_C._special",
+)
 
-# ---- our callable ----------------------------------------------------------------------------------------------------------------
+# ---- our callable --------------------------------------------------------------------------------
 
 
 def resolve(root: Any, path: str) -> Any:
@@ -45,7 +59,8 @@ def _paths() -> dict[Any, str]:
 
 
 class _Rebound(dict[str, Any]):
-    """The globals of a helper of the database, with our library in PyTorch's place, in other helpers that it calls too."""
+    """The globals of a helper of the database, with our library in PyTorch's place, in other
+    helpers that it calls too."""
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
@@ -53,7 +68,11 @@ class _Rebound(dict[str, Any]):
             return jtorch
         if name == "F":
             return jtorch.nn.functional
-        if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing") and not hasattr(value, "__wrapped__"):
+        if (
+            isinstance(value, types.FunctionType)
+            and value.__module__.startswith("torch.testing")
+            and not hasattr(value, "__wrapped__")
+        ):
             return counterpart(value)
         return value
 
@@ -71,13 +90,18 @@ def counterpart(function: Any) -> Callable[..., Any]:
         return functools.partial(counterpart(function.func), *function.args, **function.keywords)
     if isinstance(function, types.FunctionType):
         space = _Rebound(function.__globals__)
-        made = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, _cells(function))
+        made = types.FunctionType(
+            function.__code__, space, function.__name__, function.__defaults__, _cells(function)
+        )
         made.__kwdefaults__ = function.__kwdefaults__
         return made
     name = getattr(function, "__name__", "")
     if hasattr(jtorch.Tensor, name):
         return getattr(jtorch.Tensor, name)
-    if type(function).__name__ == "builtin_function_or_method" and getattr(function, "__module__", "") == "_operator":
+    if (
+        type(function).__name__ == "builtin_function_or_method"
+        and getattr(function, "__module__", "") == "_operator"
+    ):
         return function
     raise AttributeError(f"nothing for {function!r}")
 
@@ -89,11 +113,15 @@ def _cells(function: types.FunctionType) -> tuple[types.CellType, ...] | None:
     made = []
     for cell in function.__closure__:
         value = cell.cell_contents
-        made.append(types.CellType(counterpart(value) if callable(value) and not isinstance(value, type) else value))
+        made.append(
+            types.CellType(
+                counterpart(value) if callable(value) and not isinstance(value, type) else value
+            )
+        )
     return tuple(made)
 
 
-# ---- values to and fro -------------------------------------------------------------------------------------------------------------
+# ---- values to and fro ---------------------------------------------------------------------------
 
 _BITS = {torch.bfloat16: torch.int16}
 
@@ -142,7 +170,9 @@ def theirs(value: Any) -> Any:
     """One of our results for PyTorch's comparisons."""
     if isinstance(value, jtorch.Tensor):
         if value.dtype is jtorch.bfloat16:
-            return torch.from_numpy(np.array(value.detach().contiguous().view(jtorch.int16).numpy())).view(torch.bfloat16)
+            return torch.from_numpy(
+                np.array(value.detach().contiguous().view(jtorch.int16).numpy())
+            ).view(torch.bfloat16)
         return torch.from_numpy(np.array(value.detach().resolve_conj().resolve_neg().numpy()))
     if isinstance(value, jtorch.dtype):
         return getattr(torch, str(value).removeprefix("torch."))
@@ -151,16 +181,21 @@ def theirs(value: Any) -> Any:
     return value
 
 
-# ---- comparing ---------------------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 _RTOL = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 2e-5, torch.complex64: 2e-5}
 
 
 def compare(found: Any, expected: Any, shapes_only: bool, where: str = "") -> None:
-    """Asserts that a result of ours is PyTorch's: structure, dtypes, shapes and, up to rounding, values."""
+    """Asserts that a result of ours is PyTorch's: structure, dtypes, shapes and, up to rounding,
+    values."""
     if isinstance(expected, (list, tuple)) and not isinstance(expected, torch.Size):
-        assert isinstance(found, (list, tuple)), f"{where}: expected {type(expected).__name__}, got {type(found).__name__}"
-        assert isinstance(found, list) == isinstance(expected, list), f"{where}: a {type(found).__name__} for a {type(expected).__name__}"
+        assert isinstance(found, (list, tuple)), (
+            f"{where}: expected {type(expected).__name__}, got {type(found).__name__}"
+        )
+        assert isinstance(found, list) == isinstance(expected, list), (
+            f"{where}: a {type(found).__name__} for a {type(expected).__name__}"
+        )
         assert len(found) == len(expected), f"{where}: {len(found)} items, not {len(expected)}"
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
             compare(a, b, shapes_only, f"{where}[{i}]")
@@ -169,11 +204,19 @@ def compare(found: Any, expected: Any, shapes_only: bool, where: str = "") -> No
         assert tuple(found) == tuple(expected), f"{where}: {found} is not {expected}"
         return
     if not isinstance(expected, torch.Tensor):
-        assert theirs(found) == expected or (found != found and expected != expected), f"{where}: {found!r} is not {expected!r}"
+        assert theirs(found) == expected or (found != found and expected != expected), (
+            f"{where}: {found!r} is not {expected!r}"
+        )
         return
-    assert isinstance(found, jtorch.Tensor), f"{where}: expected a tensor, got {type(found).__name__}"
-    assert str(found.dtype) == str(expected.dtype), f"{where}: dtype {found.dtype}, not {expected.dtype}"
-    assert tuple(found.shape) == tuple(expected.shape), f"{where}: shape {tuple(found.shape)}, not {tuple(expected.shape)}"
+    assert isinstance(found, jtorch.Tensor), (
+        f"{where}: expected a tensor, got {type(found).__name__}"
+    )
+    assert str(found.dtype) == str(expected.dtype), (
+        f"{where}: dtype {found.dtype}, not {expected.dtype}"
+    )
+    assert tuple(found.shape) == tuple(expected.shape), (
+        f"{where}: shape {tuple(found.shape)}, not {tuple(expected.shape)}"
+    )
     if shapes_only or expected.is_sparse:
         return
     mine, expected = theirs(found), expected.detach().resolve_conj().resolve_neg()
@@ -183,13 +226,23 @@ def compare(found: Any, expected: Any, shapes_only: bool, where: str = "") -> No
     finite = expected[torch.isfinite(expected)]
     largest = float(finite.abs().max()) if finite.numel() else 0.0
     rtol = _RTOL.get(expected.dtype, 1e-9)
-    torch.testing.assert_close(mine, expected, rtol=rtol, atol=rtol * max(largest, 1.0), equal_nan=True, msg=lambda m: f"{where}: {m}")
+    torch.testing.assert_close(
+        mine,
+        expected,
+        rtol=rtol,
+        atol=rtol * max(largest, 1.0),
+        equal_nan=True,
+        msg=lambda m: f"{where}: {m}",
+    )
 
 
 def _has_layouts(value: Any) -> bool:
-    """Whether there is a tensor of another layout than strided, or one that looks at a part of its memory, which conversion loses."""
+    """Whether there is a tensor of another layout than strided, or one that looks at a part of its
+    memory, which conversion loses."""
     if isinstance(value, torch.Tensor):
-        return value.layout is not torch.strided or (value._is_view() and value.untyped_storage().nbytes() > value.nbytes)
+        return value.layout is not torch.strided or (
+            value._is_view() and value.untyped_storage().nbytes() > value.nbytes
+        )
     if isinstance(value, dict):
         value = list(value.values())
     return isinstance(value, (list, tuple)) and any(_has_layouts(v) for v in value)

@@ -20,16 +20,22 @@ def _error(f: Callable[[Any], Any], torch: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
-@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"device": "cpu"}, {"requires_grad": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"dtype": "float32"}, {"device": "cpu"}, {"requires_grad": True}], ids=str
+)
 def test_factories_without_a_size(name: str, options: dict[str, Any]) -> None:
     def call(torch: Any) -> Any:
-        return getattr(torch, name)(**{k: getattr(torch, v) if k == "dtype" else v for k, v in options.items()})
+        return getattr(torch, name)(
+            **{k: getattr(torch, v) if k == "dtype" else v for k, v in options.items()}
+        )
 
     assert _error(call, ours) == _error(call, theirs)
     assert getattr(ours, name)(()).shape == getattr(ours, name)(size=()).shape == ()
 
 
-@pytest.mark.parametrize("name", ["reshape", "view", "resize_", "expand", "permute", "broadcast_to"])
+@pytest.mark.parametrize(
+    "name", ["reshape", "view", "resize_", "expand", "permute", "broadcast_to"]
+)
 @pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
 def test_methods_without_a_size(name: str, shape: tuple[int, ...]) -> None:
     def call(torch: Any) -> Any:
@@ -42,9 +48,15 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "can_cast of a tensor": lambda torch: torch.can_cast(torch.ones(2), torch.float32),
     "can_cast to a number": lambda torch: torch.can_cast(torch.float32, 1),
     "to_dlpack": lambda torch: torch.to_dlpack(1),
-    "batch_norm of a list": lambda torch: torch.nn.functional.batch_norm([1.5], torch.ones(1), torch.ones(1)),
-    "batch_norm by a list": lambda torch: torch.nn.functional.batch_norm(torch.ones(2, 3), [1.0], torch.ones(3)),
-    "batch_norm by a number": lambda torch: torch.nn.functional.batch_norm(torch.ones(2, 3), torch.ones(3), torch.ones(3), 2.0),
+    "batch_norm of a list": lambda torch: torch.nn.functional.batch_norm(
+        [1.5], torch.ones(1), torch.ones(1)
+    ),
+    "batch_norm by a list": lambda torch: torch.nn.functional.batch_norm(
+        torch.ones(2, 3), [1.0], torch.ones(3)
+    ),
+    "batch_norm by a number": lambda torch: torch.nn.functional.batch_norm(
+        torch.ones(2, 3), torch.ones(3), torch.ones(3), 2.0
+    ),
 }
 
 

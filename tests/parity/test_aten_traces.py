@@ -1,4 +1,5 @@
-"""The operators that a wrapper class and a dispatch mode see, forward and backward, for the functions that programs use most."""
+"""The operators that a wrapper class and a dispatch mode see, forward and backward, for the
+functions that programs use most."""
 
 from __future__ import annotations
 
@@ -16,20 +17,35 @@ torch = pytest.importorskip("torch")
 
 #: Programs that show other operators than PyTorch, and why.
 DIFFERENT = {
-    "F.pad(d.img, (1, 1, 1, 1), mode='circular')": "PyTorch fills a new tensor slice by slice; here one gather does it",
-    "F.embedding_bag(d.i, d.w)": "PyTorch's operator hands bookkeeping of its kernel on to its derivative",
-    "F.binary_cross_entropy(d.x.sigmoid(), d.m.float())": "PyTorch hands on the missing weight, and shows it although it is the default",
-    "F.scaled_dot_product_attention(t.cat([d.q, d.q], 1), d.q2, d.q3, enable_gqa=True)": "so with the missing mask",
-    "t.linalg.lu_factor(d.s)[0]": "derivatives of factorisations that few programs take are one operator",
+    "F.pad(d.img, (1, 1, 1, 1), mode='circular')": (
+        "PyTorch fills a new tensor slice by slice; here one gather does it"
+    ),
+    "F.embedding_bag(d.i, d.w)": (
+        "PyTorch's operator hands bookkeeping of its kernel on to its derivative"
+    ),
+    "F.binary_cross_entropy(d.x.sigmoid(), d.m.float())": (
+        "PyTorch hands on the missing weight, and shows it although it is the default"
+    ),
+    "F.scaled_dot_product_attention(t.cat([d.q, d.q], 1), d.q2, d.q3, enable_gqa=True)": "so with the missing mask",  # noqa: E501
+    "t.linalg.lu_factor(d.s)[0]": (
+        "derivatives of factorisations that few programs take are one operator"
+    ),
     "t.pdist(d.w)": "distances of all pairs are a step of this package",
-    "t.nn.GRU(3, 2)(d.b)[0]": "with weights that are no wrappers a product is made for a gradient that nobody gets",
+    "t.nn.GRU(3, 2)(d.b)[0]": (
+        "with weights that are no wrappers a product is made for a gradient that nobody gets"
+    ),
     "t.nn.LSTM(3, 2)(d.b)[0]": "PyTorch calls its CPU library's layer",
 }
 
-#: Programs whose plain tensors are handled otherwise than in PyTorch, which only a mode sees, and why.
+#: Programs whose plain tensors are handled otherwise than in PyTorch, which only a mode sees, and
+#: why.
 OTHERWISE_UNDER_MODES = {
-    "F.one_hot(d.i)": "PyTorch looks for the largest class, and fills zeros; one operator does it here",
-    "t.sgn(d.x)": "zeros are made as ordinary zeros; PyTorch has a tensor for them that holds nothing",
+    "F.one_hot(d.i)": (
+        "PyTorch looks for the largest class, and fills zeros; one operator does it here"
+    ),
+    "t.sgn(d.x)": (
+        "zeros are made as ordinary zeros; PyTorch has a tensor for them that holds nothing"
+    ),
     "t.cov(d.x)": "PyTorch counts the observations with operators",
     "t.corrcoef(d.x)": "PyTorch counts the observations with operators",
     "t.take_along_dim(d.x, d.i, 1)": "PyTorch makes positions positive with an operator",
@@ -38,7 +54,8 @@ OTHERWISE_UNDER_MODES = {
 
 
 def record(library: Any, program: str, by_mode: bool) -> list[str]:
-    """The operators of a program and of its gradient, with their arguments, tensors by shape; the error if there is one."""
+    """The operators of a program and of its gradient, with their arguments, tensors by shape; the
+    error if there is one."""
     functional = importlib.import_module(f"{library.__name__}.nn.functional")
     tree = importlib.import_module(f"{library.__name__}.utils._pytree")
     dispatching = importlib.import_module(f"{library.__name__}.utils._python_dispatch")
@@ -52,13 +69,22 @@ def record(library: Any, program: str, by_mode: bool) -> list[str]:
         return f"{x:.6g}" if isinstance(x, float) else repr(x).replace("jtorch", "torch")
 
     def note(func: Any, args: Any, kwargs: Any) -> None:
-        lines.append(f"{func}({', '.join([*map(shown, args), *[f'{k}={shown(x)}' for k, x in (kwargs or {}).items()]])})")
+        lines.append(
+            f"{func}("
+            f"{', '.join([*map(shown, args), *[f'{k}={shown(x)}' for k, x in (kwargs or {}).items()]])}"  # noqa: E501
+            ")"
+        )
 
     class Wrap(library.Tensor):
         @staticmethod
         def __new__(cls, elem, requires_grad=False):
             return library.Tensor._make_wrapper_subclass(
-                cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, requires_grad=requires_grad
+                cls,
+                elem.size(),
+                strides=elem.stride(),
+                storage_offset=elem.storage_offset(),
+                dtype=elem.dtype,
+                requires_grad=requires_grad,
             )
 
         def __init__(self, elem, requires_grad=False):
@@ -68,8 +94,12 @@ def record(library: Any, program: str, by_mode: bool) -> list[str]:
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             note(func, args, kwargs)
             inside = lambda x: x.elem if isinstance(x, cls) else x  # noqa: E731
-            outside = lambda x: cls(x) if isinstance(x, library.Tensor) and not isinstance(x, cls) else x  # noqa: E731
-            return tree.tree_map(outside, func(*tree.tree_map(inside, args), **tree.tree_map(inside, kwargs or {})))
+            outside = lambda x: (  # noqa: E731
+                cls(x) if isinstance(x, library.Tensor) and not isinstance(x, cls) else x
+            )
+            return tree.tree_map(
+                outside, func(*tree.tree_map(inside, args), **tree.tree_map(inside, kwargs or {}))
+            )
 
     class Mode(dispatching.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -1,4 +1,5 @@
-"""``autograd.functional``: what it says of functions and arguments, and tensors of classes with ``__torch_dispatch__``."""
+"""``autograd.functional``: what it says of functions and arguments, and tensors of classes with
+``__torch_dispatch__``."""
 
 import pytest
 import torch
@@ -38,7 +39,13 @@ def test_functions(name, function, options):
             return found.sum() if name in SCALAR and isinstance(found, t.Tensor) else found
 
         x = t.tensor([1.0, 2.0])
-        v = () if name in ("jacobian", "hessian") else ((x, x),) if function == "two results" and name == "vjp" else (x,)
+        v = (
+            ()
+            if name in ("jacobian", "hessian")
+            else ((x, x),)
+            if function == "two results" and name == "vjp"
+            else (x,)
+        )
         return _outcome(lambda: getattr(t.autograd.functional, name)(f, x, *v, **options))
 
     assert run(jtorch) == run(torch)
@@ -56,7 +63,11 @@ def test_all_rows_at_once(name, function, strict):
             found = FUNCTIONS[function](t, x)
             return found.sum() if name in SCALAR and isinstance(found, t.Tensor) else found
 
-        return _outcome(lambda: getattr(t.autograd.functional, name)(f, t.tensor([1.0, 2.0]), strict=strict, vectorize=True))
+        return _outcome(
+            lambda: getattr(t.autograd.functional, name)(
+                f, t.tensor([1.0, 2.0]), strict=strict, vectorize=True
+            )
+        )
 
     assert run(jtorch) == run(torch)
 
@@ -67,15 +78,21 @@ def _wrapper(t):
 
         @staticmethod
         def __new__(cls, inner, requires_grad=False):
-            made = t.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype, requires_grad=requires_grad)
+            made = t.Tensor._make_wrapper_subclass(
+                cls, inner.size(), dtype=inner.dtype, requires_grad=requires_grad
+            )
             made.inner = inner
             return made
 
         @classmethod
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             tree_map = t.utils._pytree.tree_map
-            args, kwargs = tree_map(lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs or {}))
-            return tree_map(lambda x: cls(x) if isinstance(x, t.Tensor) else x, func(*args, **kwargs))
+            args, kwargs = tree_map(
+                lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs or {})
+            )
+            return tree_map(
+                lambda x: cls(x) if isinstance(x, t.Tensor) else x, func(*args, **kwargs)
+            )
 
     return Wrapper
 
@@ -95,7 +112,12 @@ def _wrapper(t):
 def test_wrappers(call):
     def run(t):
         made = _wrapper(t)
-        found = call(t.autograd.functional, lambda x: x * x * x, made(t.tensor([1.0, 2.0])), made(t.tensor([3.0, 4.0])))
+        found = call(
+            t.autograd.functional,
+            lambda x: x * x * x,
+            made(t.tensor([1.0, 2.0])),
+            made(t.tensor([3.0, 4.0])),
+        )
         leaves = t.utils._pytree.tree_leaves(found)
         assert all(type(x) is made for x in leaves)
         return [x.inner.tolist() for x in leaves]
@@ -106,7 +128,9 @@ def test_wrappers(call):
 def test_gradients_of_wrappers_can_be_checked():
     made = _wrapper(jtorch)
     x = made(jtorch.tensor([1.0, 2.0], dtype=jtorch.float64), requires_grad=True)
-    assert jtorch.autograd.gradcheck(lambda x: jtorch.autograd.functional.jacobian(lambda x: x**3, x, create_graph=True), (x,))
+    assert jtorch.autograd.gradcheck(
+        lambda x: jtorch.autograd.functional.jacobian(lambda x: x**3, x, create_graph=True), (x,)
+    )
     jtorch.testing.assert_close(x * 2, made(jtorch.tensor([2.0, 4.0], dtype=jtorch.float64)))
     with pytest.raises(AssertionError, match="not close"):
         jtorch.testing.assert_close(x, made(jtorch.tensor([1.0, 3.0], dtype=jtorch.float64)))
@@ -122,7 +146,10 @@ def test_data_of_wrappers_has_a_version_of_its_own():
     assert run(jtorch) == run(torch)
 
 
-@pytest.mark.parametrize("options", [{}, {"create_graph": True}, {"vectorize": True}, {"vectorize": True, "create_graph": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"create_graph": True}, {"vectorize": True}, {"vectorize": True, "create_graph": True}],
+)
 @pytest.mark.parametrize("name", ["jacobian", "hessian"])
 def test_subclasses_reach_the_function(name, options):
     """The function is given tensors of the callers' classes, whichever way the rows are found."""
@@ -139,6 +166,8 @@ def test_subclasses_reach_the_function(name, options):
         x = t.tensor([[1.0, 2.0], [3.0, 4.0]]).as_subclass(Marked).requires_grad_()
         found = getattr(t.autograd.functional, name)(f, (x, t.tensor([2.0, 5.0])), **options)
         leaves = [g.as_subclass(t.Tensor) for g in t.utils._pytree.tree_leaves(found)]
-        return leaves + (list(t.autograd.grad(leaves[0].sum(), x)) if "create_graph" in options else [])
+        return leaves + (
+            list(t.autograd.grad(leaves[0].sum(), x)) if "create_graph" in options else []
+        )
 
     assert _outcome(lambda: run(jtorch)) == _outcome(lambda: run(torch))

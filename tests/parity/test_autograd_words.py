@@ -1,4 +1,5 @@
-"""What programs about automatic differentiation give, print and raise: the same as in PyTorch, to the letter."""
+"""What programs about automatic differentiation give, print and raise: the same as in PyTorch, to
+the letter."""
 
 from __future__ import annotations
 

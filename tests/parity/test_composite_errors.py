@@ -1,4 +1,5 @@
-"""What functions that are written with other functions refuse, they refuse as PyTorch does: by type and in its words."""
+"""What functions that are written with other functions refuse, they refuse as PyTorch does: by type
+and in its words."""
 
 from __future__ import annotations
 
@@ -114,7 +115,12 @@ def test_parts_of_compressed_tensors(parts: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["torch.ones(2).sparse_mask(torch.ones(2))", "torch.hspmm(torch.eye(2), torch.ones(2, 1))", "torch.eye(2)._nnz()"]
+    "call",
+    [
+        "torch.ones(2).sparse_mask(torch.ones(2))",
+        "torch.hspmm(torch.eye(2), torch.ones(2, 1))",
+        "torch.eye(2)._nnz()",
+    ],
 )
 def test_without_a_kernel_for_dense_tensors(call: str) -> None:
     (kind, text), (their_kind, their_text) = _error(jtorch, call), _error(torch, call)
@@ -136,7 +142,11 @@ LOSSES = {
 @pytest.mark.parametrize("reduction", ["", ", reduction=0", ", reduction=1", ", reduction=2"])
 def test_numbered_reductions(name: str, reduction: str) -> None:
     def of(package: Any) -> Any:
-        names = {"torch": package, "x": package.tensor([0.25, 0.5]), "y": package.tensor([1.0, -1.0])}
+        names = {
+            "torch": package,
+            "x": package.tensor([0.25, 0.5]),
+            "y": package.tensor([1.0, -1.0]),
+        }
         if name in ("binary_cross_entropy_with_logits", "kl_div"):
             names["y"] = package.tensor([0.25, 0.75])
         return eval(f"torch.{name}({LOSSES[name]}{reduction})", names).tolist()

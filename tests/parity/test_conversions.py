@@ -1,4 +1,5 @@
-"""Conversions between element types: numbers that the new type cannot hold become what PyTorch makes of them on a processor."""
+"""Conversions between element types: numbers that the new type cannot hold become what PyTorch
+makes of them on a processor."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ import jtorch  # noqa: E402
 pytestmark = pytest.mark.parity
 
 NAN, INF = float("nan"), float("inf")
-#: Beyond each integer type on either side, on its edges, and what is no number; the odd ones have low bits to lose.
+#: Beyond each integer type on either side, on its edges, and what is no number; the odd ones have
+#: low bits to lose.
 NUMBERS = [
-    NAN, INF, -INF, 300.0, -300.0, 255.5, 256.0, -1.5, -0.5, 65536.5, 3e9, -3e9, 1e10, -1e10, 1e19, 1e30, -1e30, 21474836487.0,
-    2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 1, 2.0**63, -(2.0**63), 2.0**64,
+    NAN, INF, -INF, 300.0, -300.0, 255.5, 256.0, -1.5, -0.5, 65536.5, 3e9, -3e9, 1e10, -1e10, 1e19,
+    1e30, -1e30, 21474836487.0, 2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 1, 2.0**63,
+    -(2.0**63), 2.0**64,
 ]  # fmt: skip
 INTEGERS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "bool"]
 
@@ -26,10 +29,13 @@ INTEGERS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uin
 def test_numbers_beyond_an_integer_type_wrap_as_on_a_processor(source: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of imaginary parts that are dropped
-        mine, theirs = (t.tensor(NUMBERS, dtype=t.float64).to(getattr(t, source)) for t in (jtorch, torch))
+        mine, theirs = (
+            t.tensor(NUMBERS, dtype=t.float64).to(getattr(t, source)) for t in (jtorch, torch)
+        )
         for target in INTEGERS:
             found = mine.to(getattr(jtorch, target)).tolist()
-            # One element at a time: torch converts rows of numbers to uint32 by other instructions than single ones.
+            # One element at a time: torch converts rows of numbers to uint32 by other instructions
+            # than single ones.
             expected = [theirs[i].to(getattr(torch, target)).item() for i in range(len(NUMBERS))]
             assert found == expected, target
 

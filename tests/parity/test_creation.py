@@ -1,4 +1,5 @@
-"""Factories and conversions from Python and NumPy data against PyTorch: values, dtypes, errors and warnings."""
+"""Factories and conversions from Python and NumPy data against PyTorch: values, dtypes, errors and
+warnings."""
 
 from __future__ import annotations
 
@@ -322,11 +323,20 @@ t.signal.windows.hann(5)
 t.signal.windows.hann(5,sym=False)
 t.signal.windows.hann(-5)
 t.arange(3,out=t.zeros(3))
-"""
+"""  # noqa: E501
 
 
 def outcome(t: Any, expression: str) -> Any:
-    scope = {"t": t, "np": np, "L": t.tensor, "Sequence": Sequence, "Float": Float, "Index": Index, "array": array, "decimal": decimal}
+    scope = {
+        "t": t,
+        "np": np,
+        "L": t.tensor,
+        "Sequence": Sequence,
+        "Float": Float,
+        "Index": Index,
+        "array": array,
+        "decimal": decimal,
+    }
     scope |= {"fractions": fractions, "a": t.arange(6.0).reshape(2, 3)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -334,11 +344,23 @@ def outcome(t: Any, expression: str) -> Any:
             found = eval(expression, scope)
             words = [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
             if isinstance(found, t.Tensor):
-                return tuple(found.shape), str(found.dtype), found.requires_grad, found.tolist(), words
+                return (
+                    tuple(found.shape),
+                    str(found.dtype),
+                    found.requires_grad,
+                    found.tolist(),
+                    words,
+                )
         except Exception as error:
             text = str(error).split("\n")[0].split(" - got")[0]
             return type(error).__name__, re.sub(r" \(in \w+, recorded at .*\)$", "", text)
-        return (str(found) if isinstance(found, t.dtype) else tuple(found) if isinstance(found, tuple) else found), words
+        return (
+            str(found)
+            if isinstance(found, t.dtype)
+            else tuple(found)
+            if isinstance(found, tuple)
+            else found
+        ), words
 
 
 def close(mine: Any, theirs: Any) -> bool:

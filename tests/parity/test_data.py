@@ -28,7 +28,8 @@ def plain(x: Any) -> Any:
 
 
 def both(make: Any) -> None:
-    """``make(lib)`` gives the same with either library, and leaves the generator in the same state."""
+    """``make(lib)`` gives the same with either library, and leaves the generator in the same
+    state."""
     results = []
     for lib in (jtorch, torch):
         lib.manual_seed(5)
@@ -45,11 +46,15 @@ SAMPLERS = {
     "generator": lambda D, lib: D.RandomSampler(range(9), generator=lib.Generator().manual_seed(3)),
     "subset": lambda D, lib: D.SubsetRandomSampler([3, 1, 4, 15, 92]),
     "weighted": lambda D, lib: D.WeightedRandomSampler([0.1, 5.0, 0.3, 2.0], 12),
-    "weighted-once": lambda D, lib: D.WeightedRandomSampler([0.1, 5.0, 0.3, 2.0], 3, replacement=False),
+    "weighted-once": lambda D, lib: D.WeightedRandomSampler(
+        [0.1, 5.0, 0.3, 2.0], 3, replacement=False
+    ),
     "batches": lambda D, lib: D.BatchSampler(D.RandomSampler(range(10)), 3, False),
     "whole-batches": lambda D, lib: D.BatchSampler(D.SequentialSampler(range(10)), 3, True),
     "distributed": lambda D, lib: D.DistributedSampler(range(11), 3, 1, seed=2),
-    "distributed-drop": lambda D, lib: D.DistributedSampler(range(11), 3, 2, drop_last=True, shuffle=False),
+    "distributed-drop": lambda D, lib: D.DistributedSampler(
+        range(11), 3, 2, drop_last=True, shuffle=False
+    ),
 }
 
 
@@ -75,7 +80,14 @@ def test_samplers(name: str) -> None:
 @pytest.mark.parametrize("lengths", [[6, 4], [0.5, 0.3, 0.2], [0.33, 0.33, 0.34]])
 def test_random_split(lengths: list[float]) -> None:
     both(lambda lib: [list(s) for s in lib.utils.data.random_split(range(10), lengths)])
-    both(lambda lib: [s.indices for s in lib.utils.data.random_split(range(10), lengths, generator=lib.Generator().manual_seed(1))])
+    both(
+        lambda lib: [
+            s.indices
+            for s in lib.utils.data.random_split(
+                range(10), lengths, generator=lib.Generator().manual_seed(1)
+            )
+        ]
+    )
 
 
 def rows(lib: Any, n: int = 10) -> Any:
@@ -109,18 +121,29 @@ class Mixed:
 LOADERS = {
     "plain": lambda D, lib: D.DataLoader(rows(lib), batch_size=3),
     "shuffled": lambda D, lib: D.DataLoader(rows(lib), batch_size=4, shuffle=True),
-    "own generator": lambda D, lib: D.DataLoader(rows(lib), batch_size=4, shuffle=True, generator=lib.Generator().manual_seed(7)),
+    "own generator": lambda D, lib: D.DataLoader(
+        rows(lib), batch_size=4, shuffle=True, generator=lib.Generator().manual_seed(7)
+    ),
     "dropping": lambda D, lib: D.DataLoader(rows(lib), batch_size=4, drop_last=True),
     "one by one": lambda D, lib: D.DataLoader(rows(lib, 3), batch_size=None),
-    "subset": lambda D, lib: D.DataLoader(D.random_split(rows(lib), [7, 3])[0], batch_size=3, shuffle=True),
+    "subset": lambda D, lib: D.DataLoader(
+        D.random_split(rows(lib), [7, 3])[0], batch_size=3, shuffle=True
+    ),
     "batch sampler": lambda D, lib: D.DataLoader(rows(lib), batch_sampler=[[1, -1], [0, 5, 5]]),
-    "collate": lambda D, lib: D.DataLoader(rows(lib), batch_size=2, collate_fn=lambda b: [x[1] for x in b]),
+    "collate": lambda D, lib: D.DataLoader(
+        rows(lib), batch_size=2, collate_fn=lambda b: [x[1] for x in b]
+    ),
     "mixed": lambda D, lib: D.DataLoader(Mixed(lib), batch_size=3, shuffle=True),
     "concatenated": lambda D, lib: D.DataLoader(rows(lib, 3) + rows(lib, 4), batch_size=2),
-    "stacked": lambda D, lib: D.DataLoader(D.StackDataset(a=rows(lib, 3), b=range(3)), batch_size=2),
+    "stacked": lambda D, lib: D.DataLoader(
+        D.StackDataset(a=rows(lib, 3), b=range(3)), batch_size=2
+    ),
     "list": lambda D, lib: D.DataLoader([(1, 2.0), (3, 4.0)], batch_size=2),
-    # PyTorch's workers are forked, which a process with XLA's threads does not survive: there, the oracle works without.
-    "workers": lambda D, lib: D.DataLoader(rows(lib), batch_size=3, shuffle=True, num_workers=int(lib is jtorch)),
+    # PyTorch's workers are forked, which a process with XLA's threads does not survive: there, the
+    # oracle works without.
+    "workers": lambda D, lib: D.DataLoader(
+        rows(lib), batch_size=3, shuffle=True, num_workers=int(lib is jtorch)
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""Data pipes give PyTorch's items, orders, lengths, warnings and errors, in loaders with and without workers."""
+"""Data pipes give PyTorch's items, orders, lengths, warnings and errors, in loaders with and
+without workers."""
 
 from __future__ import annotations
 
@@ -131,13 +132,21 @@ def sharded(m: Any, *places: Any) -> Any:
 
 CASES: dict[str, Callable[[Any], Any]] = {
     "chain": lambda m: list(m.numbers.map(negative).filter(lambda x: x < -3).batch(2)),
-    "batch-chunk": lambda m: [(type(b).__name__, b.as_str("> ")) for b in m.numbers.batch(4, drop_last=True)],
+    "batch-chunk": lambda m: [
+        (type(b).__name__, b.as_str("> ")) for b in m.numbers.batch(4, drop_last=True)
+    ],
     "unbatch": lambda m: list(m.it.IterableWrapper([[1, [2]], [3]]).unbatch(-1)),
     "unbatch-too-deep": lambda m: list(m.numbers.batch(2).unbatch(2)),
     "groups": lambda m: list(m.numbers.groupby(third)),
-    "groups-full": lambda m: list(m.numbers.groupby(third, buffer_size=4, group_size=3, guaranteed_group_size=2, keep_key=True)),
+    "groups-full": lambda m: list(
+        m.numbers.groupby(
+            third, buffer_size=4, group_size=3, guaranteed_group_size=2, keep_key=True
+        )
+    ),
     "groups-fail": lambda m: list(m.numbers.groupby(third, group_size=2, buffer_size=3)),
-    "groups-dropped": lambda m: list(m.numbers.groupby(third, group_size=2, buffer_size=3, drop_remaining=True)),
+    "groups-dropped": lambda m: list(
+        m.numbers.groupby(third, group_size=2, buffer_size=3, drop_remaining=True)
+    ),
     "columns": lambda m: list(m.it.IterableWrapper([(1, 2, 3)]).map(max, input_col=[0, 2])),
     "columns-out": lambda m: list(m.it.IterableWrapper([{"a": 1}]).map(negative, "a", "b")),
     "columns-many": lambda m: m.numbers.map(negative, input_col=[0, 1]),
@@ -158,45 +167,74 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "fork-again": children_reset,
     "fork-way": lambda m: m.numbers.fork(2, copy="some"),
     "demux": lambda m: lists(m.numbers.demux(2, second)),
-    "demux-none": lambda m: lists(m.numbers.demux(2, lambda x: None if x > 5 else x % 2, drop_none=True)),
+    "demux-none": lambda m: lists(
+        m.numbers.demux(2, lambda x: None if x > 5 else x % 2, drop_none=True)
+    ),
     "demux-out-of-range": lambda m: lists(m.numbers.demux(2, third)),
     "demux-full": lambda m: lists(m.numbers.demux(2, second, buffer_size=1)),
     "demux-left": demux_left,
     "sampler": lambda m: list(m.it.Sampler(m.numbers, m.data.RandomSampler)),
-    "shuffle": lambda m: [list(m.numbers.shuffle(buffer_size=4)), list(m.numbers.shuffle().set_shuffle(False))],
+    "shuffle": lambda m: [
+        list(m.numbers.shuffle(buffer_size=4)),
+        list(m.numbers.shuffle().set_shuffle(False)),
+    ],
     "shuffle-seed": lambda m: list(m.numbers.shuffle().set_seed(3)),
     "shuffle-none": lambda m: m.numbers.shuffle(buffer_size=0),
     "shards": lambda m: sharded(m, (3, 1)),
     "shards-of-groups": lambda m: sharded(m, (2, 1, 2), (2, 1, 3)),
     "shards-mixed": lambda m: sharded(m, (2, 1, 2), (2, 1)),
     "shards-beyond": lambda m: sharded(m, (2, 2)),
-    "shards-twice": lambda m: m.settings.apply_sharding(m.numbers.sharding_filter().sharding_filter(), 2, 1),
-    "graph": lambda m: shape(m.graph.traverse_dps(m.numbers.zip(m.numbers.shuffle().map(negative), m.numbers))),
+    "shards-twice": lambda m: m.settings.apply_sharding(
+        m.numbers.sharding_filter().sharding_filter(), 2, 1
+    ),
+    "graph": lambda m: shape(
+        m.graph.traverse_dps(m.numbers.zip(m.numbers.shuffle().map(negative), m.numbers))
+    ),
     "graph-old": lambda m: shape(m.graph.traverse(m.numbers.shuffle(), True)),
     "graph-of-nothing": lambda m: m.graph.traverse_dps([1]),
-    "lengths": lambda m: (len(m.numbers.batch(3)), len(m.numbers.map(negative).zip(m.numbers).concat(m.numbers))),
+    "lengths": lambda m: (
+        len(m.numbers.batch(3)),
+        len(m.numbers.map(negative).zip(m.numbers).concat(m.numbers)),
+    ),
     "no-length": lambda m: len(m.numbers.filter(is_small)),
     "error": lambda m: list(m.numbers.map(fails).batch(2)),
     "no-such": lambda m: m.numbers.nothing,
     "no-such-key": lambda m: m.keyed.nothing,
     "taken": lambda m: m.data.functional_datapipe("map")(type("X", (m.data.IterDataPipe,), {})),
-    "names": lambda m: (sorted(m.data.IterDataPipe.functions), sorted(m.data.MapDataPipe.functions)),
+    "names": lambda m: (
+        sorted(m.data.IterDataPipe.functions),
+        sorted(m.data.MapDataPipe.functions),
+    ),
     "one-iterator": invalidated,
     "own-iterator": own_iterator,
     "pickled": kept_while_pickled,
     "restored": restored,
     "restored-twice": restored_twice,
-    "decoded": lambda m: list(m.it.IterableWrapper([("a.json", b"[1]"), ("b.txt", b"x"), ("c.7", b"z")]).routed_decode()),
+    "decoded": lambda m: list(
+        m.it.IterableWrapper([("a.json", b"[1]"), ("b.txt", b"x"), ("c.7", b"z")]).routed_decode()
+    ),
     "keyed": lambda m: list(m.keyed.map(negative).concat(m.keyed).batch(4)),
     "keyed-zip": lambda m: (m.keyed.zip(m.keyed.map(negative))[2], len(m.keyed.zip(m.keyed))),
     "keyed-beyond": lambda m: m.keyed.batch(2)[4],
-    "keyed-shuffle": lambda m: [list(m.keyed.shuffle()), list(m.keyed.shuffle(indices=[5, 6]).set_seed(1))],
+    "keyed-shuffle": lambda m: [
+        list(m.keyed.shuffle()),
+        list(m.keyed.shuffle(indices=[5, 6]).set_seed(1)),
+    ],
     "loader": lambda m: [x.tolist() for x in m.data.DataLoader(m.numbers.shuffle(), 3)],
-    "loader-not-shuffled": lambda m: [x.tolist() for x in m.data.DataLoader(m.numbers.shuffle(), 3, shuffle=False)],
-    "loader-shuffled": lambda m: [x.tolist() for x in m.data.DataLoader(m.numbers, 3, shuffle=True)],
+    "loader-not-shuffled": lambda m: [
+        x.tolist() for x in m.data.DataLoader(m.numbers.shuffle(), 3, shuffle=False)
+    ],
+    "loader-shuffled": lambda m: [
+        x.tolist() for x in m.data.DataLoader(m.numbers, 3, shuffle=True)
+    ],
     "loader-error": lambda m: list(m.data.DataLoader(m.numbers.map(fails))),
-    "loader-length": lambda m: (len(m.data.DataLoader(m.numbers, 3)), repr(m.data.DataLoader(m.numbers).dataset)),
-    "loader-keyed": lambda m: [x.tolist() for x in m.data.DataLoader(m.keyed.map(negative), 2, shuffle=True)],
+    "loader-length": lambda m: (
+        len(m.data.DataLoader(m.numbers, 3)),
+        repr(m.data.DataLoader(m.numbers).dataset),
+    ),
+    "loader-keyed": lambda m: [
+        x.tolist() for x in m.data.DataLoader(m.keyed.map(negative), 2, shuffle=True)
+    ],
     "deterministic": lambda m: m.data.non_deterministic(m.it.Shuffler)(m.numbers) and None,
 }
 

@@ -1,4 +1,5 @@
-"""What programs see when they ask for deterministic algorithms: memory that nobody wrote is filled, and some functions refuse or warn."""
+"""What programs see when they ask for deterministic algorithms: memory that nobody wrote is filled,
+and some functions refuse or warn."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ import jtorch  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
-DTYPES = "float32 float64 float16 bfloat16 float8_e5m2 float8_e4m3fn int8 uint8 int16 int32 int64 uint16 uint32 uint64 bool complex64"
+DTYPES = (
+    "float32 float64 float16 bfloat16 float8_e5m2 float8_e4m3fn int8 uint8 int16 int32 int64 "
+    "uint16 uint32 uint64 bool complex64"
+)
 UNWRITTEN = [
     *[f"t.empty(2, dtype=t.{dtype})" for dtype in DTYPES.split()],
     "t.empty((1, 2, 1, 2), memory_format=t.channels_last)",
@@ -45,7 +49,10 @@ UNWRITTEN = [
     "t.arange(4.0).resize_as_(t.ones(3, 3))",
     "t.tensor([]).resize_(3)",
     "t.arange(4.0).resize_((1, 2, 2, 2), memory_format=t.channels_last)",
-    "t.empty(0, dtype=t.int32).set_(t.zeros(7, dtype=t.uint8).untyped_storage(), 0, (1,)).resize_(3)",
+    (
+        "t.empty(0, dtype=t.int32).set_(t.zeros(7, dtype=t.uint8).untyped_storage(), 0, "
+        "(1,)).resize_(3)"
+    ),
     "t.zeros(1).resize_(3)._version",
     # what is written by others
     "t.zeros(2) + t.eye(2)",
@@ -59,7 +66,10 @@ REFUSED = [
     "t.zeros(3).put_(t.tensor([0, 1]), t.ones(2), accumulate=True)",
     "t.zeros(3).put_(t.tensor([0.0, 1]), t.ones(2))",
     "t.zeros(3).put_(t.tensor([0, 1, 2]), t.ones(2))",
-    "t.zeros(3, device='meta').put(t.ones(2, dtype=t.long, device='meta'), t.ones(2, device='meta')).shape",
+    (
+        "t.zeros(3, device='meta').put(t.ones(2, dtype=t.long, device='meta'), t.ones(2, "
+        "device='meta')).shape"
+    ),
     *[
         f"t.nn.functional.max_unpool{n}d({', '.join(operands)}, 2{size})"
         for n, x in ((1, "t.ones(1, 1, 2)"), (2, "t.ones(1, 1, 2, 1)"), (3, "t.ones(1, 2, 1, 1)"))
@@ -92,7 +102,9 @@ def _said(module: Any, case: str) -> str:
             given = f"{found} {found.stride() if hasattr(found, 'stride') else ''}"
         except Exception as error:
             given = f"{type(error).__name__}: {error}"
-    words = [str(w.message).partition(" (Triggered")[0] for w in caught if "determinis" in str(w.message)]
+    words = [
+        str(w.message).partition(" (Triggered")[0] for w in caught if "determinis" in str(w.message)
+    ]
     return given + "".join(f"\nwarns: {w}" for w in words)
 
 
@@ -148,7 +160,9 @@ def test_dispatch_modes_see_the_operator_alone():
     def seen(module: Any) -> tuple[list[str], Any]:
         names = []
 
-        class Shown(importlib.import_module(f"{module.__name__}.utils._python_dispatch").TorchDispatchMode):
+        class Shown(
+            importlib.import_module(f"{module.__name__}.utils._python_dispatch").TorchDispatchMode
+        ):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
                 names.append(str(func))
                 return func(*args, **(kwargs or {}))

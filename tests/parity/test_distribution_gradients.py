@@ -8,7 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distribution_cases import ALL, CASES, COV, LOC, PROBS, SCALE, Params, args, array, compare, outcome, slip, torch, values
+from distribution_cases import (
+    ALL,
+    CASES,
+    COV,
+    LOC,
+    PROBS,
+    SCALE,
+    Params,
+    args,
+    array,
+    compare,
+    outcome,
+    slip,
+    torch,
+    values,
+)
 
 import jtorch
 
@@ -39,7 +54,11 @@ def test_gradients(name: str, i: int) -> None:
             made = args(T, params, "float64", grad=True)
             d = getattr(T.distributions, name)(**made)
             T.manual_seed(5)
-            calls = {"log_prob": lambda d, v=value: d.log_prob(v), "rsample": lambda d: d.rsample((2,)), "entropy": lambda d: d.entropy()}
+            calls = {
+                "log_prob": lambda d, v=value: d.log_prob(v),
+                "rsample": lambda d: d.rsample((2,)),
+                "entropy": lambda d: d.entropy(),
+            }
             call = calls[what]
             found.append(outcome(lambda d=d, made=made, call=call: _gradients(d, made, call)))
         theirs, ours = found
@@ -51,11 +70,12 @@ def test_gradients(name: str, i: int) -> None:
         for a, b in zip(ours, theirs, strict=True):
             assert (a is None) == (b is None), what
             if b is not None:
-                # PyTorch's derivative of gamma and beta numbers is fitted to few digits: in places rounding alone is seen.
+                # PyTorch's derivative of gamma and beta numbers is fitted to few digits: in places
+                # rounding alone is seen.
                 np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7, err_msg=what)
 
 
-# ---- divergences -----------------------------------------------------------------------------------------------------------------
+# ---- divergences ---------------------------------------------------------------------------------
 
 _KL_CASES = {
     **{name: cases[0] for name, cases in CASES.items()},
@@ -69,7 +89,10 @@ _KL_CASES = {
 def _second(params: Params) -> Params:
     """Other parameters of the same shapes."""
     fixed = ("covariance_matrix", "total_count")
-    return {k: v * 0.9 + 0.05 if isinstance(v, np.ndarray) and k not in fixed else v for k, v in params.items()}
+    return {
+        k: v * 0.9 + 0.05 if isinstance(v, np.ndarray) and k not in fixed else v
+        for k, v in params.items()
+    }
 
 
 def _registered() -> list[tuple[str, str]]:
@@ -77,7 +100,10 @@ def _registered() -> list[tuple[str, str]]:
 
 
 def test_the_same_pairs_are_registered() -> None:
-    assert sorted((p.__name__, q.__name__) for p, q in jtorch.distributions.kl._KL_REGISTRY) == _registered()
+    assert (
+        sorted((p.__name__, q.__name__) for p, q in jtorch.distributions.kl._KL_REGISTRY)
+        == _registered()
+    )
 
 
 _PAIRS = [pair for pair in _registered() if set(pair) <= set(_KL_CASES)]
@@ -92,7 +118,9 @@ def test_divergences(p: str, q: str) -> None:
         a, b = getattr(T.distributions, p)(**first), getattr(T.distributions, q)(**second)
         value = T.distributions.kl_divergence(a, b)
         leaves = [x for x in (*first.values(), *second.values()) if hasattr(x, "requires_grad")]
-        grads = T.autograd.grad(value.sum(), leaves, allow_unused=True) if value.requires_grad else []
+        grads = (
+            T.autograd.grad(value.sum(), leaves, allow_unused=True) if value.requires_grad else []
+        )
         found.append((value.detach().numpy(), [None if g is None else g.numpy() for g in grads]))
     (value, grads), (ours, our_grads) = found
     np.testing.assert_allclose(ours, value, rtol=1e-8, atol=1e-9)
@@ -110,10 +138,16 @@ _SOME = ["Normal", "Gamma", "Uniform", "Beta", "Pareto", "Cauchy", "Weibull", "H
 @pytest.mark.parametrize(("p", "q"), list(itertools.product(_SOME, repeat=2)))
 def test_divergences_of_all_pairs(p: str, q: str) -> None:
     pairs = [
-        (getattr(T.distributions, p)(**args(T, _KL_CASES[p], "float64")), getattr(T.distributions, q)(**args(T, CASES[q][0], "float64")))
+        (
+            getattr(T.distributions, p)(**args(T, _KL_CASES[p], "float64")),
+            getattr(T.distributions, q)(**args(T, CASES[q][0], "float64")),
+        )
         for T in (torch, jtorch)
     ]
-    kl = {id(pairs[0]): torch.distributions.kl_divergence, id(pairs[1]): jtorch.distributions.kl_divergence}
+    kl = {
+        id(pairs[0]): torch.distributions.kl_divergence,
+        id(pairs[1]): jtorch.distributions.kl_divergence,
+    }
     compare(lambda pair: kl[id(pair)](*pair), pairs, 1e-8, 1e-9, "kl")
 
 
@@ -127,8 +161,13 @@ def test_divergences_of_wrapped_distributions() -> None:
             [
                 D.kl_divergence(D.Independent(p, 1), D.Independent(q, 1)).numpy(),
                 D.kl_divergence(D.LogNormal(loc, scale), D.LogNormal(loc + 1, scale * 2)).numpy(),
-                D.kl_divergence(D.Bernoulli(T.tensor([0.0, 1.0, 0.5])), D.Bernoulli(T.tensor([0.0, 0.0, 1.0]))).numpy(),
-                D.kl_divergence(D.Categorical(T.tensor([0.0, 0.5, 0.5])), D.Categorical(T.tensor([0.5, 0.5, 0.0]))).numpy(),
+                D.kl_divergence(
+                    D.Bernoulli(T.tensor([0.0, 1.0, 0.5])), D.Bernoulli(T.tensor([0.0, 0.0, 1.0]))
+                ).numpy(),
+                D.kl_divergence(
+                    D.Categorical(T.tensor([0.0, 0.5, 0.5])),
+                    D.Categorical(T.tensor([0.5, 0.5, 0.0])),
+                ).numpy(),
                 D.kl_divergence(D.Binomial(5, T.tensor(0.2)), D.Binomial(3, T.tensor(0.2))).numpy(),
             ]
         )

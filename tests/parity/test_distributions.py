@@ -27,11 +27,26 @@ def test_values(name: str, i: int) -> None:
     pair = both(name, CASES[name][i], dtype)
     assert tuple(pair[1].batch_shape) == tuple(pair[0].batch_shape)
     assert tuple(pair[1].event_shape) == tuple(pair[0].event_shape)
-    for attribute in ("mean", "mode", "variance", "stddev", "probs", "logits", "has_rsample", "has_enumerate_support"):
+    for attribute in (
+        "mean",
+        "mode",
+        "variance",
+        "stddev",
+        "probs",
+        "logits",
+        "has_rsample",
+        "has_enumerate_support",
+    ):
         compare(lambda d: getattr(d, attribute), pair, rtol, atol, attribute)
     for method in ("entropy", "enumerate_support"):
         compare(lambda d: getattr(d, method)(), pair, rtol, atol, method)
-    compare(lambda d: d.enumerate_support(expand=False), pair, rtol, atol, "enumerate_support(expand=False)")
+    compare(
+        lambda d: d.enumerate_support(expand=False),
+        pair,
+        rtol,
+        atol,
+        "enumerate_support(expand=False)",
+    )
     compare(repr, pair, rtol, atol, "repr")
     wide = [d.expand((4, *d.batch_shape)) for d in pair]
     compare(repr, wide, rtol, atol, "repr of expanded")
@@ -48,7 +63,9 @@ def test_samples(name: str, i: int, dtype: str) -> None:
             torch.manual_seed(7)
             jtorch.manual_seed(7)
             compare(lambda d: getattr(d, method)(shape), pair, rtol, atol, f"{method}{shape}")
-            assert jtorch.rand(()).item() == torch.rand(()).item(), "the generators are at different places"
+            assert jtorch.rand(()).item() == torch.rand(()).item(), (
+                "the generators are at different places"
+            )
     wide = [d.expand((2, *d.batch_shape)) for d in pair]
     torch.manual_seed(7)
     jtorch.manual_seed(7)
@@ -65,7 +82,10 @@ def test_densities(name: str, i: int) -> None:
     compare(lambda d: d.log_prob(given[id(d)]), pair, 20 * rtol, 20 * atol, "log_prob")
     compare(lambda d: d.cdf(given[id(d)]), pair, rtol, atol, "cdf")
     p = array(4, *pair[0].batch_shape, low=0.02, high=0.98)
-    shares = {id(d): T.tensor(p.tolist(), dtype=getattr(T, dtype)) for T, d in zip((torch, jtorch), pair, strict=True)}
+    shares = {
+        id(d): T.tensor(p.tolist(), dtype=getattr(T, dtype))
+        for T, d in zip((torch, jtorch), pair, strict=True)
+    }
     compare(lambda d: d.icdf(shares[id(d)]), pair, 10 * rtol, 10 * atol, "icdf")
     compare(lambda d: repr(d.support), pair, rtol, atol, "support")
     compare(lambda d: d.support.check(given[id(d)]).all(), pair, rtol, atol, "check")

@@ -1,4 +1,5 @@
-"""Corners that calls drawn at random showed: the dtype of sums in ``einsum``, norms of one element, what is looked at before refusing."""
+"""Corners that calls drawn at random showed: the dtype of sums in ``einsum``, norms of one element,
+what is looked at before refusing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Corners that further calls drawn at random showed: values, dtypes, strides, what is refused and in which words."""
+"""Corners that further calls drawn at random showed: values, dtypes, strides, what is refused and
+in which words."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ NORMS = [
     "t.tensor([[3 + 4j], [0j]]).renorm_(300, 0, 2.5)",
 ]
 NORM_DTYPES = [
-    *(f"t.linalg.matrix_norm(t.eye(2, dtype=t.complex64), {order}, dtype=t.float64)" for order in ("'fro'", "'nuc'", 2, 1)),
+    *(
+        f"t.linalg.matrix_norm(t.eye(2, dtype=t.complex64), {order}, dtype=t.float64)"
+        for order in ("'fro'", "'nuc'", 2, 1)
+    ),
     "t.linalg.norm(t.eye(2, dtype=t.float64), 'nuc', dtype=t.complex128)",
     "t.linalg.matrix_norm(t.eye(2, dtype=t.float64), dtype=t.float32)",
     "t.linalg.matrix_norm(t.eye(2, dtype=t.float64), dtype=t.int32)",
@@ -31,8 +35,14 @@ NORM_DTYPES = [
 ]
 MARGINS = [
     "F.soft_margin_loss(t.zeros(3), t.ones(3, dtype=t.float64), reduction='sum').round(decimals=4)",
-    "F.soft_margin_loss(t.zeros(3, dtype=t.complex64), t.ones(3, dtype=t.float64), reduction='none').real.round(decimals=4)",
-    "F.soft_margin_loss(t.tensor([0.0, 1.0, 1.0], dtype=t.float16), t.tensor([70000.0, 1e6, -1e6]), reduction='none')",
+    (
+        "F.soft_margin_loss(t.zeros(3, dtype=t.complex64), t.ones(3, dtype=t.float64), "
+        "reduction='none').real.round(decimals=4)"
+    ),
+    (
+        "F.soft_margin_loss(t.tensor([0.0, 1.0, 1.0], dtype=t.float16), t.tensor([70000.0, 1e6, "
+        "-1e6]), reduction='none')"
+    ),
     "F.soft_margin_loss(t.zeros(3, dtype=t.float64), t.ones(3, dtype=t.uint8)).round(decimals=4)",
     "F.soft_margin_loss(t.zeros(3, dtype=t.float64), t.ones(3, dtype=t.bool)).round(decimals=4)",
     "F.soft_margin_loss(t.ones(3), t.ones(3, dtype=t.complex64))",
@@ -60,7 +70,11 @@ WEIGHTS = [
     "F.nll_loss(X, t.tensor([1, 2]), weight=W)",
 ]
 IN_PLACE = [
-    *(f"t.tensor([1, 100, 200], dtype=t.{kind}).{name}(0)" for kind in ("uint8", "int32", "float32") for name in ("cumsum_", "cumprod_")),
+    *(
+        f"t.tensor([1, 100, 200], dtype=t.{kind}).{name}(0)"
+        for kind in ("uint8", "int32", "float32")
+        for name in ("cumsum_", "cumprod_")
+    ),
     "t.tensor([True, False]).cumsum_(0)",
     "t.tensor([True, False]).cumprod_(0)",
     "t.tensor([], dtype=t.bool).cumsum_(0)",
@@ -72,11 +86,19 @@ IN_PLACE = [
     "t.tensor([1, 2], dtype=t.int32).cumprod_(0, dtype=t.int32)",
 ]
 DISTINCT = [
-    *(f"t.{name}(t.tensor(3), dim={dim})" for name in ("unique", "unique_consecutive") for dim in (0, -1, 1)),
+    *(
+        f"t.{name}(t.tensor(3), dim={dim})"
+        for name in ("unique", "unique_consecutive")
+        for dim in (0, -1, 1)
+    ),
     *(
         f"t.{name}({x}, dim={dim})"
         for name in ("unique", "unique_consecutive")
-        for x in ("t.arange(24.0).reshape(2, 3, 4)", "t.zeros(2, 3, 4)", "t.ones(2, 3, 4).permute(2, 0, 1)")
+        for x in (
+            "t.arange(24.0).reshape(2, 3, 4)",
+            "t.zeros(2, 3, 4)",
+            "t.ones(2, 3, 4).permute(2, 0, 1)",
+        )
         for dim in (0, 1, -1)
     ),
     "t.unique(t.zeros(2, 3), dim=1)",
@@ -100,7 +122,10 @@ BLOCKS = [
     "t.block_diag(t.tensor(5, dtype=t.int64), t.tensor([True]))",
 ]
 WHOLE = [
-    *(f"t.ones(3, requires_grad=True).{name}(0, dtype=t.int32)" for name in ("sum", "prod", "cumsum", "cumprod", "nansum")),
+    *(
+        f"t.ones(3, requires_grad=True).{name}(0, dtype=t.int32)"
+        for name in ("sum", "prod", "cumsum", "cumprod", "nansum")
+    ),
     "t.sum(t.ones(3, requires_grad=True), dtype=t.bool)",
     "t.ones(3, requires_grad=True).prod(dtype=t.int64)",
     "t.ones(3, requires_grad=True).detach().sum(dtype=t.int64)",
@@ -134,10 +159,28 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
         made = eval(call, {"t": t, "F": t.nn.functional})
     except (RuntimeError, NotImplementedError, IndexError, TypeError, ValueError) as error:
         return type(error).__name__, str(error)
-    return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
+    return (
+        str(made.dtype).split(".")[1],
+        str(tuple(made.shape)),
+        str(made.stride()),
+        str(made.tolist()),
+        str(made.requires_grad),
+    )
 
 
-@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS + NORM_DTYPES + MARGINS + COMPLEX)
+@pytest.mark.parametrize(
+    "call",
+    NORMS
+    + IN_PLACE
+    + DISTINCT
+    + BLOCKS
+    + WHOLE
+    + POINTS
+    + BOUNDS
+    + NORM_DTYPES
+    + MARGINS
+    + COMPLEX,
+)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
 
@@ -157,15 +200,27 @@ def test_weights_of_other_dtypes(call: str) -> None:
     found: list[Any] = []
     for t in (torch, jtorch):
         x = t.tensor([[0.0, 0.25, 1.0], [0.5, 0.75, 0.0]], requires_grad=True)
-        names = {"t": t, "F": t.nn.functional, "X": x, "W": t.tensor([1.0, 2.0, 3.0], dtype=t.float64)}
+        names = {
+            "t": t,
+            "F": t.nn.functional,
+            "X": x,
+            "W": t.tensor([1.0, 2.0, 3.0], dtype=t.float64),
+        }
         try:
             made = eval(call, names)
         except (RuntimeError, NotImplementedError) as error:
             found.append((type(error).__name__, str(error)))
             continue
         made.sum().backward()
-        found.append((str(made.dtype).split(".")[1], pytest.approx(made.flatten().tolist(), rel=3e-3)))
-        found.append((str(x.grad.dtype).split(".")[1], pytest.approx(x.grad.flatten().tolist(), rel=3e-3, abs=1e-3)))
+        found.append(
+            (str(made.dtype).split(".")[1], pytest.approx(made.flatten().tolist(), rel=3e-3))
+        )
+        found.append(
+            (
+                str(x.grad.dtype).split(".")[1],
+                pytest.approx(x.grad.flatten().tolist(), rel=3e-3, abs=1e-3),
+            )
+        )
     half = len(found) // 2
     assert [name for name, _ in found[half:]] == [name for name, _ in found[:half]]
     for (_, mine), (_, theirs) in zip(found[half:], found[:half], strict=True):

@@ -43,7 +43,12 @@ def case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def sizes_in_inference_mode(t: Any) -> Any:
     with t.inference_mode():
         made = t.ones(1, 2, 3, requires_grad=True)
-        return [made.resize_(1, 2), made.resize_as_(t.ones(2)), told(lambda: made.detach().requires_grad_().resize_(1)), made]
+        return [
+            made.resize_(1, 2),
+            made.resize_as_(t.ones(2)),
+            told(lambda: made.detach().requires_grad_().resize_(1)),
+            made,
+        ]
 
 
 @case
@@ -82,10 +87,24 @@ def strides_of_results(t: Any) -> Any:
     f = t.nn.functional
     volume = t.ones(5, 4, 4, 6).permute(3, 0, 1, 2)  # one, of 6 channels, which are innermost
     image = t.ones(2, 3, 3, 4).permute(0, 3, 1, 2)
-    results = [*f.max_pool3d(volume, 2, return_indices=True), f.max_pool3d(volume, 2), f.max_pool3d(volume[:1], 2), f.avg_pool3d(volume, 2)]
-    results += [f.max_pool3d(volume[None], 2), f.rrelu(image), f.rrelu(image, training=True), f.rrelu(image.clone(), inplace=True)]
+    results = [
+        *f.max_pool3d(volume, 2, return_indices=True),
+        f.max_pool3d(volume, 2),
+        f.max_pool3d(volume[:1], 2),
+        f.avg_pool3d(volume, 2),
+    ]
+    results += [
+        f.max_pool3d(volume[None], 2),
+        f.rrelu(image),
+        f.rrelu(image, training=True),
+        f.rrelu(image.clone(), inplace=True),
+    ]
     results += [f.pad(image, (-1, 0, 0, 0), mode=m) for m in ("constant", "replicate", "circular")]
-    results += [f.pad(image, (0, -1, 1, 0)), f.pad(t.ones(3, 4).t(), (0, 0)), t.constant_pad_nd(t.ones(2, 3, 4).mT, (0, 0, 0, -1))]
+    results += [
+        f.pad(image, (0, -1, 1, 0)),
+        f.pad(t.ones(3, 4).t(), (0, 0)),
+        t.constant_pad_nd(t.ones(2, 3, 4).mT, (0, 0, 0, -1)),
+    ]
     return [r.stride() for r in results]
 
 
@@ -94,8 +113,16 @@ def names_that_stand_for_no_tensor(t: Any) -> Any:
     module, x = t.nn.Sequential(t.nn.Linear(1, 1)), t.ones(1, 1)
     module.scale, before = 2.0, sorted(vars(module))
     names = ("scale", "training", "", "0", "forward", "0.in_features", "absent")
-    found = [told(lambda n=n: t.func.functional_call(module, {"0.weight": x, "0.bias": x[0], n: x}, x)) for n in names]
-    return [str(answer).replace("jtorch", "torch") for answer in found], module.scale, module.training, sorted(vars(module)) == before
+    found = [
+        told(lambda n=n: t.func.functional_call(module, {"0.weight": x, "0.bias": x[0], n: x}, x))
+        for n in names
+    ]
+    return (
+        [str(answer).replace("jtorch", "torch") for answer in found],
+        module.scale,
+        module.training,
+        sorted(vars(module)) == before,
+    )
 
 
 @pytest.mark.parametrize("of", CASES, ids=lambda f: f.__name__)

@@ -1,4 +1,5 @@
-"""Errors against PyTorch: the inputs that its OpInfo database knows to be wrong (every third op), and calls that fit no signature."""
+"""Errors against PyTorch: the inputs that its OpInfo database knows to be wrong (every third op),
+and calls that fit no signature."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.parity
 
 EVERY = 3
 SAMPLES = 4
-#: What the error inputs of an op need that is not offered, or is raised later: positions out of range show when results are read.
+#: What the error inputs of an op need that is not offered, or is raised later: positions out of
+#: range show when results are read.
 LATE = ("gather", "scatter", "scatter_add", "take_along_dim", "index_select", "embedding")
 #: Ops that are not compared, with the reason.
 LEFT_OUT = {
@@ -29,17 +31,26 @@ LEFT_OUT = {
 def ops() -> list[Any]:
     from torch.testing._internal.common_methods_invocations import op_db
 
-    found = [op for op in op_db if op.error_inputs_func is not None and not any(name in op.name for name in LEFT_OUT)]
+    found = [
+        op
+        for op in op_db
+        if op.error_inputs_func is not None and not any(name in op.name for name in LEFT_OUT)
+    ]
     return found[::EVERY]
 
 
 def converted(x: Any, memo: dict[int, Any]) -> Any:
-    """torch's objects as jtorch's; tensors that are the same object stay so, and memory that is shared stays shared."""
+    """torch's objects as jtorch's; tensors that are the same object stay so, and memory that is
+    shared stays shared."""
     if isinstance(x, torch.Tensor):
         if id(x) not in memo:
             storage = x.untyped_storage()
             key = (storage.data_ptr(), x.dtype)
-            if x.numel() and not (x.dtype.is_floating_point and x.dtype.itemsize == 1) and x.dtype is not torch.bfloat16:
+            if (
+                x.numel()
+                and not (x.dtype.is_floating_point and x.dtype.itemsize == 1)
+                and x.dtype is not torch.bfloat16
+            ):
                 if key not in memo:
                     whole = torch.tensor([], dtype=x.dtype).set_(storage).detach()
                     memo[key] = jtorch.from_numpy(np.array(whole.numpy()))
@@ -89,28 +100,48 @@ def test_error_inputs(op: Any) -> None:
                 continue
             memo: dict[Any, Any] = {}
             with pytest.raises(Exception) as caught:
-                function(converted(sample.input, memo), *converted(sample.args, memo), **converted(sample.kwargs, memo))
-            assert type(caught.value).__name__ in [c.__name__ for c in type(expected).__mro__[:-2]], (i, repr(expected), repr(caught.value))
+                function(
+                    converted(sample.input, memo),
+                    *converted(sample.args, memo),
+                    **converted(sample.kwargs, memo),
+                )
+            assert type(caught.value).__name__ in [
+                c.__name__ for c in type(expected).__mro__[:-2]
+            ], (i, repr(expected), repr(caught.value))
 
 
 CALLS = """
-torch.bitwise_and(2, 3) | torch.remainder(2, 3) | torch.xlogy(2, 3) | torch.fmod(2, 3) | torch.pow(2, 3) | torch.eq(2, 3) | torch.lt(2, 3)
-torch.logical_and(2, 3) | torch.maximum(2, 3) | torch.copysign(2, 3) | torch.special.zeta(2, 3) | torch.special.chebyshev_polynomial_t(2, 3)
-torch.rsub(2, 3) | torch.float_power(2, 3) | torch.Tensor.__radd__(2, x) | torch.Tensor.__rand__(2, 3) | torch.Tensor.add(2, 3)
+torch.bitwise_and(2, 3) | torch.remainder(2, 3) | torch.xlogy(2, 3) | torch.fmod(2, 3)
+torch.pow(2, 3) | torch.eq(2, 3) | torch.lt(2, 3)
+torch.logical_and(2, 3) | torch.maximum(2, 3) | torch.copysign(2, 3) | torch.special.zeta(2, 3)
+torch.special.chebyshev_polynomial_t(2, 3)
+torch.rsub(2, 3) | torch.float_power(2, 3) | torch.Tensor.__radd__(2, x)
+torch.Tensor.__rand__(2, 3) | torch.Tensor.add(2, 3)
 torch.add(x)
-torch.add(x, x, x, x) | torch.add(x, 'a') | torch.sin() | torch.sin(2) | torch.sin(x, x) | torch.sin(x, foo=1) | torch.sum(x, dim='a')
-torch.sum(x, 1, 2, 3, 4) | torch.add(x, x, alpha='a') | torch.cat(x) | torch.cat([x, 1]) | torch.cat(1) | torch.reshape(x, ('a',))
-torch.clamp(x, 'a') | torch.mm(x, 1) | torch.mm(x) | x.add() | x.add(1, 2, 3) | x.sum('a') | x.view('a') | x.view(1.5) | torch.zeros('a')
-torch.zeros(1.5) | torch.full((2,)) | torch.full((2,), 'a') | torch.where(x, 1) | torch.where(x > 0, 'a', 1) | torch.softmax(x)
-torch.softmax(x, 'a') | torch.max(x, 'a') | torch.topk(x, 'a') | torch.topk(x) | x.permute('a') | torch.transpose(x, 0) | torch.stack(x)
-torch.gather(x, 0, 1) | torch.index_select(x, 0, [1]) | torch.matmul(x, 'a') | torch.nn.functional.linear(x)
+torch.add(x, x, x, x) | torch.add(x, 'a') | torch.sin() | torch.sin(2) | torch.sin(x, x)
+torch.sin(x, foo=1) | torch.sum(x, dim='a')
+torch.sum(x, 1, 2, 3, 4) | torch.add(x, x, alpha='a') | torch.cat(x) | torch.cat([x, 1])
+torch.cat(1) | torch.reshape(x, ('a',))
+torch.clamp(x, 'a') | torch.mm(x, 1) | torch.mm(x) | x.add() | x.add(1, 2, 3) | x.sum('a')
+x.view('a') | x.view(1.5) | torch.zeros('a')
+torch.zeros(1.5) | torch.full((2,)) | torch.full((2,), 'a') | torch.where(x, 1)
+torch.where(x > 0, 'a', 1) | torch.softmax(x)
+torch.softmax(x, 'a') | torch.max(x, 'a') | torch.topk(x, 'a') | torch.topk(x) | x.permute('a')
+torch.transpose(x, 0) | torch.stack(x)
+torch.gather(x, 0, 1) | torch.index_select(x, 0, [1]) | torch.matmul(x, 'a')
+torch.nn.functional.linear(x)
 torch.nn.functional.linear(x, 1)
-torch.nn.functional.conv2d(x, x, 1) | x.fill_('a') | x.copy_('a') | torch.rand('a') | torch.eye('a') | torch.mean(x, 'a') | torch.cumsum(x)
-torch.cumsum(x, 'a') | torch.flatten(1) | torch.squeeze(x, 'a') | torch.unsqueeze(x) | torch.chunk(x) | torch.roll(x) | torch.flip(x, 'a')
-torch.masked_fill(x, 1, 2) | torch.lerp(x, x, 'a') | torch.pow(x) | torch.std(x, 'a') | torch.argmax(x, 'a') | torch.fft.fft(x, 'a')
-x.scatter_(0, 1, 1) | torch.allclose(x, 1) | torch.equal(x, 1) | torch.isclose(x, 1) | torch.ones(2, dtype=1)
+torch.nn.functional.conv2d(x, x, 1) | x.fill_('a') | x.copy_('a') | torch.rand('a')
+torch.eye('a') | torch.mean(x, 'a') | torch.cumsum(x)
+torch.cumsum(x, 'a') | torch.flatten(1) | torch.squeeze(x, 'a') | torch.unsqueeze(x)
+torch.chunk(x) | torch.roll(x) | torch.flip(x, 'a')
+torch.masked_fill(x, 1, 2) | torch.lerp(x, x, 'a') | torch.pow(x) | torch.std(x, 'a')
+torch.argmax(x, 'a') | torch.fft.fft(x, 'a')
+x.scatter_(0, 1, 1) | torch.allclose(x, 1) | torch.equal(x, 1) | torch.isclose(x, 1)
+torch.ones(2, dtype=1)
 x.var(unbiased=True, correction=1) | torch.trapezoid(x, x, dx=2) | x.sum(keepdim='a', dim=1)
-torch.mm(x, x, out=torch.zeros(3, dtype=torch.float64)) | torch.abs(x, out=x.double()) | torch.take(x, torch.tensor([0]), out=x)
+torch.mm(x, x, out=torch.zeros(3, dtype=torch.float64)) | torch.abs(x, out=x.double())
+torch.take(x, torch.tensor([0]), out=x)
 """
 
 
@@ -121,6 +152,8 @@ def words(call: str, m: Any) -> str:
         return re.sub(r"\s+", " ", f"{type(e).__name__}: {e}").strip()
 
 
-@pytest.mark.parametrize("call", [c.strip() for line in CALLS.strip().splitlines() for c in line.split(" | ")])
+@pytest.mark.parametrize(
+    "call", [c.strip() for line in CALLS.strip().splitlines() for c in line.split(" | ")]
+)
 def test_calls_that_fit_no_signature(call: str) -> None:
     assert words(call, jtorch) == words(call, torch)

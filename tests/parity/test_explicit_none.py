@@ -1,4 +1,5 @@
-"""None given for a parameter that has another default: refused, or taken for what PyTorch takes it for."""
+"""None given for a parameter that has another default: refused, or taken for what PyTorch takes it
+for."""
 
 from __future__ import annotations
 
@@ -62,7 +63,14 @@ def test_explicit_none(call: str) -> None:
     assert (theirs, ours) == OTHER_TYPES.get(call, (theirs, theirs))
 
 
-@pytest.mark.parametrize("like", ["rand_like(x, requires_grad=None)", "randn_like(x, requires_grad=None)", "rand(2, requires_grad=None)"])
+@pytest.mark.parametrize(
+    "like",
+    [
+        "rand_like(x, requires_grad=None)",
+        "randn_like(x, requires_grad=None)",
+        "rand(2, requires_grad=None)",
+    ],
+)
 def test_draws_take_none_for_false(like: str) -> None:
     for lib in (torch, jtorch):
         x = lib.ones(2)
@@ -72,15 +80,37 @@ def test_draws_take_none_for_false(like: str) -> None:
 @pytest.mark.parametrize("flag", [None, 0, 1])
 @pytest.mark.parametrize(
     ("name", "option"),
-    [(name, "maximize") for name in ("SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "ASGD")]
-    + [("SGD", "nesterov"), ("Adam", "amsgrad"), ("Adam", "decoupled_weight_decay"), ("NAdam", "decoupled_weight_decay")]
+    [
+        (name, "maximize")
+        for name in (
+            "SGD",
+            "Adam",
+            "AdamW",
+            "Adagrad",
+            "Adadelta",
+            "Adamax",
+            "NAdam",
+            "RAdam",
+            "RMSprop",
+            "Rprop",
+            "ASGD",
+        )
+    ]
+    + [
+        ("SGD", "nesterov"),
+        ("Adam", "amsgrad"),
+        ("Adam", "decoupled_weight_decay"),
+        ("NAdam", "decoupled_weight_decay"),
+    ]
     + [("RAdam", "decoupled_weight_decay"), ("RMSprop", "centered")],
 )
 def test_flags_of_optimisers_need_not_be_bool(name: str, option: str, flag: Any) -> None:
     def trained(lib: Any) -> Any:
         p = lib.tensor([1.0, -2.0, 3.0], requires_grad=True)
         others = {"momentum": 0.9} if name == "SGD" else {}
-        optimizer = getattr(lib.optim, name)([p], **({} if name == "Rprop" else {"weight_decay": 0.1}), **{option: flag}, **others)
+        optimizer = getattr(lib.optim, name)(
+            [p], **({} if name == "Rprop" else {"weight_decay": 0.1}), **{option: flag}, **others
+        )
         for _ in range(3):
             p.grad = lib.tensor([0.5, 1.0, -1.0])
             optimizer.step()

@@ -12,7 +12,8 @@ import pytest
 import jtorch
 
 torch = pytest.importorskip("torch")
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::FutureWarning")]  # (of PyTorch's own trees)
+# (of PyTorch's own trees)
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::FutureWarning")]
 
 
 def _mlp(t: Any) -> Any:
@@ -21,8 +22,8 @@ def _mlp(t: Any) -> Any:
 
 def _cnn(t: Any) -> Any:
     return t.nn.Sequential(
-        t.nn.Conv2d(3, 4, 3, padding=1), t.nn.BatchNorm2d(4), t.nn.ReLU(), t.nn.MaxPool2d(2), t.nn.AdaptiveAvgPool2d(1), t.nn.Flatten(),
-        t.nn.Linear(4, 10),
+        t.nn.Conv2d(3, 4, 3, padding=1), t.nn.BatchNorm2d(4), t.nn.ReLU(), t.nn.MaxPool2d(2),
+        t.nn.AdaptiveAvgPool2d(1), t.nn.Flatten(), t.nn.Linear(4, 10),
     )  # fmt: skip
 
 
@@ -38,7 +39,8 @@ def _described(program: Any) -> list[Any]:
     for n in program.graph.nodes:
         target = str(n.target).replace("<built-in function ", "").rstrip(">")
         text = re.sub(r"sym_size_int(_\d+)?|\bmul(_\d+)?\b", "size", f"{n.args} {n.kwargs}")
-        if "sym_size" in target or target == "mul":  # the order of sizes is free, and so are their numbers
+        # the order of sizes is free, and so are their numbers
+        if "sym_size" in target or target == "mul":
             continue
         rows.append((n.op, n.name, target if n.op != "placeholder" else "", text))
     return rows
@@ -53,11 +55,32 @@ def test_graphs_signatures_and_ranges(name: str, train: bool, dynamic: bool) -> 
         make, shape = MODELS[name]
         sizes = None
         if dynamic:
-            sizes = ({0: t.export.Dim("batch"), **({1: t.export.Dim("length")} if name == "encoder" else {})},)
+            sizes = (
+                {
+                    0: t.export.Dim("batch"),
+                    **({1: t.export.Dim("length")} if name == "encoder" else {}),
+                },
+            )
         program = t.export.export(make(t).train(train), (t.randn(shape),), dynamic_shapes=sizes)
-        vals = [str(tuple(n.meta["val"].shape)) for n in program.graph.nodes if hasattr(n.meta.get("val"), "shape")]
-        heads = [line for line in str(program).splitlines() if "def forward" in line or ("layer_norm" in line and " = torch" in line)]
-        found.append((_described(program), str(program.graph_signature), vals, [str(k) for k in program.range_constraints], heads))
+        vals = [
+            str(tuple(n.meta["val"].shape))
+            for n in program.graph.nodes
+            if hasattr(n.meta.get("val"), "shape")
+        ]
+        heads = [
+            line
+            for line in str(program).splitlines()
+            if "def forward" in line or ("layer_norm" in line and " = torch" in line)
+        ]
+        found.append(
+            (
+                _described(program),
+                str(program.graph_signature),
+                vals,
+                [str(k) for k in program.range_constraints],
+                heads,
+            )
+        )
     for mine, theirs in zip(*found, strict=True):
         assert mine == theirs
 
@@ -68,7 +91,11 @@ def test_functional_graphs(train: bool) -> None:
     for t in (jtorch, torch):
         program = t.export.export(_cnn(t).train(train), (t.randn(3, 3, 4, 4),)).run_decompositions()
         kinds = [(s.kind.name, s.target) for s in program.graph_signature.output_specs]
-        targets = [str(n.target).replace("<built-in function ", "").rstrip(">") for n in program.graph.nodes if n.op == "call_function"]
+        targets = [
+            str(n.target).replace("<built-in function ", "").rstrip(">")
+            for n in program.graph.nodes
+            if n.op == "call_function"
+        ]
         found.append((kinds, targets))
     assert found[0] == found[1]
 
@@ -104,7 +131,10 @@ def test_pieces_for_backends() -> None:
         graphs: list[Any] = []
 
         def backend(module: Any, inputs: Any, graphs: list[Any] = graphs) -> Any:
-            names = [n.name if n.op == "placeholder" else getattr(n.target, "__name__", n.target) for n in module.graph.nodes]
+            names = [
+                n.name if n.op == "placeholder" else getattr(n.target, "__name__", n.target)
+                for n in module.graph.nodes
+            ]
             graphs.append([(n.op, name) for n, name in zip(module.graph.nodes, names, strict=True)])
             return module.forward
 
@@ -121,11 +151,14 @@ def test_pieces_for_backends() -> None:
     mine, theirs = found
     assert mine[0] == theirs[0]
     drop = ("placeholder",)
-    assert [row for row in mine[1] if row[0] not in drop] == [row for row in theirs[1] if row[0] not in drop]
+    assert [row for row in mine[1] if row[0] not in drop] == [
+        row for row in theirs[1] if row[0] not in drop
+    ]
 
 
 class _Repeated:
-    """A module with parts that are called more than once, alike and otherwise, and by another name."""
+    """A module with parts that are called more than once, alike and otherwise, and by another
+    name."""
 
     def __new__(cls, t: Any) -> Any:
         class Inner(t.nn.Module):
@@ -156,20 +189,37 @@ def test_unflattened_programs() -> None:
     found = []
     for t in (jtorch, torch):
         program = t.export.export(_Repeated(t), (t.randn(4, 3), {"u": t.ones(3)}))
-        operators = [n for p in (program, program.run_decompositions()) for n in p.graph.nodes if n.op == "call_function"]
-        stacks = [[(key, path) for key, (path, _) in n.meta["nn_module_stack"].items()] for n in operators]
+        operators = [
+            n
+            for p in (program, program.run_decompositions())
+            for n in p.graph.nodes
+            if n.op == "call_function"
+        ]
+        stacks = [
+            [(key, path) for key, (path, _) in n.meta["nn_module_stack"].items()] for n in operators
+        ]
         parts = t.export.unflatten(program)
         graphs = {}
         for name, module in parts.named_modules():
-            nodes = [(n.op, n.name, str(n.target), str(n.args)) for n in module.graph.nodes if n.op != "get_attr"]
-            graphs[name] = nodes, {(n.name, n.target) for n in module.graph.nodes if n.op == "get_attr"}
-        found.append((stacks, graphs, sorted(parts.state_dict()), [n for n, _ in parts.named_parameters()]))
+            nodes = [
+                (n.op, n.name, str(n.target), str(n.args))
+                for n in module.graph.nodes
+                if n.op != "get_attr"
+            ]
+            graphs[name] = (
+                nodes,
+                {(n.name, n.target) for n in module.graph.nodes if n.op == "get_attr"},
+            )
+        found.append(
+            (stacks, graphs, sorted(parts.state_dict()), [n for n, _ in parts.named_parameters()])
+        )
     for mine, theirs in zip(*found, strict=True):
         assert mine == theirs
 
 
 class _Parts:
-    """Modules that are called in another order than they were registered in, several times, with two results, or never."""
+    """Modules that are called in another order than they were registered in, several times, with
+    two results, or never."""
 
     def __new__(cls, t: Any) -> Any:
         class Two(t.nn.Module):
@@ -183,7 +233,12 @@ class _Parts:
         class Net(t.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.last, self.act, self.two, self.unused = t.nn.Linear(3, 3), t.nn.Tanh(), Two(), t.nn.Dropout()
+                self.last, self.act, self.two, self.unused = (
+                    t.nn.Linear(3, 3),
+                    t.nn.Tanh(),
+                    Two(),
+                    t.nn.Dropout(),
+                )
 
             def forward(self, x: Any) -> Any:
                 return self.last(sum(self.two(self.act(x)))) + self.act(x)
@@ -199,8 +254,19 @@ def _parts(t: Any) -> Any:
     found = []
     for p in (program, t.export.load(file)):
         parts = t.export.unflatten(p)
-        calls = [(n.name, type(n.meta["val"]).__name__) for n in parts.graph.nodes if n.op not in ("placeholder", "output")]
-        found.append(([e.fqn for e in p.module_call_graph], [n for n, _ in parts.named_modules()], list(parts.state_dict()), calls))
+        calls = [
+            (n.name, type(n.meta["val"]).__name__)
+            for n in parts.graph.nodes
+            if n.op not in ("placeholder", "output")
+        ]
+        found.append(
+            (
+                [e.fqn for e in p.module_call_graph],
+                [n for n, _ in parts.named_modules()],
+                list(parts.state_dict()),
+                calls,
+            )
+        )
     return found
 
 
@@ -215,8 +281,14 @@ def _by_name(t: Any) -> Any:
 
     n, m = t.export.Dim("n"), t.export.Dim("m")
     a, b, c, d = (t.full((4, 4), i) for i in (1.0, 2.0, 3.0, 4.0))
-    program = t.export.export(Net(), (a, b), {"second": c, "first": d}, dynamic_shapes=(None, {0: n}, {0: m}, None))
-    vary = {node.name: [type(s) is not int for s in node.meta["val"].shape] for node in program.graph.nodes if node.op == "placeholder"}
+    program = t.export.export(
+        Net(), (a, b), {"second": c, "first": d}, dynamic_shapes=(None, {0: n}, {0: m}, None)
+    )
+    vary = {
+        node.name: [type(s) is not int for s in node.meta["val"].shape]
+        for node in program.graph.nodes
+        if node.op == "placeholder"
+    }
     return vary, program.module()(a, t.ones(7, 4), second=c, first=t.ones(9, 4)).item()
 
 
@@ -258,8 +330,17 @@ def _asserting(t: Any) -> Any:
         t.export.save(program.run_decompositions({}), file)
         file.seek(0)
         for each in (program, t.export.load(file)):
-            found += [str(n.target) for n in each.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
-            for args in ((x, t.tensor([2])), (-x, t.tensor([2])), (x, t.tensor([20])), (x * 20, t.tensor([2]))):
+            found += [
+                str(n.target)
+                for n in each.graph.nodes
+                if n.op == "call_function" and n.target is not operator.getitem
+            ]
+            for args in (
+                (x, t.tensor([2])),
+                (-x, t.tensor([2])),
+                (x, t.tensor([20])),
+                (x * 20, t.tensor([2])),
+            ):
                 try:
                     found.append(each.module()(*args).tolist())
                 except RuntimeError as error:

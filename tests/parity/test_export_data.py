@@ -1,4 +1,5 @@
-"""Exported programs whose numbers and sizes data decide have PyTorch's operators, bounds and words."""
+"""Exported programs whose numbers and sizes data decide have PyTorch's operators, bounds and
+words."""
 
 from __future__ import annotations
 
@@ -64,12 +65,20 @@ def _program(t: Any, f: Any) -> tuple[Any, ...]:
 
     args = t.arange(6.0) - 2, t.tensor(4)
     program = t.export.export(Module(), args)
-    rows = [str(n.target).partition(" at 0x")[0] for n in program.graph.nodes if n.op == "call_function" and "getitem" not in str(n.target)]
+    rows = [
+        str(n.target).partition(" at 0x")[0]
+        for n in program.graph.nodes
+        if n.op == "call_function" and "getitem" not in str(n.target)
+    ]
     rows = [r for r in rows if "_assert_tensor_metadata" not in r]
-    words = re.findall(r'"Runtime assertion failed for expression (.*) on node', program.graph_module.code)
+    words = re.findall(
+        r'"Runtime assertion failed for expression (.*) on node', program.graph_module.code
+    )
     out = program.module()(*args)
     leaves = [x for x in (out if isinstance(out, tuple) else (out,)) if x is not None]
-    values = [x.double().mul(1e5).round().tolist() if isinstance(x, t.Tensor) else x for x in leaves]
+    values = [
+        x.double().mul(1e5).round().tolist() if isinstance(x, t.Tensor) else x for x in leaves
+    ]
     return rows, words, {str(k): str(v) for k, v in program.range_constraints.items()}, values
 
 
@@ -79,7 +88,12 @@ def test_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "f", [lambda x: x if x.sum() > 0 else -x, lambda x: int(x.sum()), lambda x: x + 1 if x.long().sum().item() > 3 else x]
+    "f",
+    [
+        lambda x: x if x.sum() > 0 else -x,
+        lambda x: int(x.sum()),
+        lambda x: x + 1 if x.long().sum().item() > 3 else x,
+    ],
 )
 def test_words(f: Any) -> None:
     said = []
@@ -94,5 +108,13 @@ def test_words(f: Any) -> None:
 def test_operators_of_unique() -> None:
     for t in (jtorch, torch):
         x = t.tensor([1, 1, 2])
-        found = [t.ops.aten.unique_consecutive(x, False, True), t.ops.aten._unique2(x), t.ops.aten.unique_consecutive(x.view(3, 1), dim=0)]
-        assert [[y.tolist() for y in part] for part in found] == [[[1, 2], [], [2, 1]], [[1, 2], [], []], [[[1], [2]], [0, 0, 1], [2, 1]]]
+        found = [
+            t.ops.aten.unique_consecutive(x, False, True),
+            t.ops.aten._unique2(x),
+            t.ops.aten.unique_consecutive(x.view(3, 1), dim=0),
+        ]
+        assert [[y.tolist() for y in part] for part in found] == [
+            [[1, 2], [], [2, 1]],
+            [[1, 2], [], []],
+            [[[1], [2]], [0, 0, 1], [2, 1]],
+        ]

@@ -1,4 +1,5 @@
-"""Optimisers that are given gradients (``torch.distributed.optim.utils``), compared with PyTorch."""
+"""Optimisers that are given gradients (``torch.distributed.optim.utils``), compared with
+PyTorch."""
 
 import warnings
 
@@ -30,14 +31,18 @@ def test_steps_are_those_of_the_optimiser(name):
     def program(torch, utils):
         one = utils.as_functional_optim(getattr(torch.optim, name), **CASES[name])
         params = [torch.linspace(-1, 1, 3), torch.linspace(0, 2, 4)]
-        listed = utils.functional_optim_map[getattr(torch.optim, name)](list(map(torch.clone, params)), **CASES[name])
+        listed = utils.functional_optim_map[getattr(torch.optim, name)](
+            list(map(torch.clone, params)), **CASES[name]
+        )
         for i in range(3):
             grads = [p * 0.5 + i for p in params]
             for p, g in zip(params, grads):
                 if name in ("SGD", "Adam", "AdamW"):  # the others have ``step`` alone in PyTorch
                     one.step_param(p, g)
             listed.step(grads)
-        return [p.tolist() for p in (*params, *listed.param_group["params"])], [p.grad is None for p in params]
+        return [p.tolist() for p in (*params, *listed.param_group["params"])], [
+            p.grad is None for p in params
+        ]
 
     found, expected = program(jtorch, ours), program(oracle, theirs)
     assert found[1] == expected[1]
@@ -61,23 +66,35 @@ def test_refusals_and_registration():
 
 
 INNER = {
-    "adam": ("tpps", {"amsgrad": True, "has_complex": False, "beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "eps": 1e-8,
-             "maximize": False, "capturable": False, "differentiable": False, "decoupled_weight_decay": True}, 2),
-    "sgd": ("p", {"weight_decay": 0.1, "momentum": 0.9, "lr": 0.1, "dampening": 0.0, "nesterov": True, "maximize": True,
+    "adam": ("tpps", {"amsgrad": True, "has_complex": False, "beta1": 0.9, "beta2": 0.99, "lr": 0.1,
+                      "weight_decay": 0.1, "eps": 1e-8,
+             "maximize": False, "capturable": False, "differentiable": False,
+             "decoupled_weight_decay": True}, 2),
+    "sgd": ("p", {"weight_decay": 0.1, "momentum": 0.9, "lr": 0.1, "dampening": 0.0,
+                  "nesterov": True, "maximize": True,
             "has_sparse_grad": False}, 2),
-    "rmsprop": ("ptts", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "weight_decay": 0.1, "momentum": 0.5, "centered": False, "maximize": False,
+    "rmsprop": ("ptts", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "weight_decay": 0.1, "momentum": 0.5,
+                         "centered": False, "maximize": False,
                 "differentiable": False, "capturable": False, "has_complex": False}, 0),
-    "adagrad": ("ps", {"lr": 0.1, "weight_decay": 0.1, "lr_decay": 0.1, "eps": 1e-8, "has_sparse_grad": False, "maximize": False,
+    "adagrad": ("ps", {"lr": 0.1, "weight_decay": 0.1, "lr_decay": 0.1, "eps": 1e-8,
+                       "has_sparse_grad": False, "maximize": False,
                 "differentiable": False, "has_complex": False}, 2),
-    "adadelta": ("pps", {"lr": 0.1, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.1, "maximize": True, "differentiable": False,
+    "adadelta": ("pps", {"lr": 0.1, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.1, "maximize": True,
+                         "differentiable": False,
                  "capturable": False, "has_complex": False}, 0),
-    "adamax": ("tps", {"eps": 1e-8, "beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "maximize": False,
+    "adamax": ("tps", {"eps": 1e-8, "beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1,
+                       "maximize": False,
                "differentiable": False, "capturable": False, "has_complex": False}, 0),
-    "nadam": ("tpns", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.004, "eps": 1e-8, "maximize": False,
-              "decoupled_weight_decay": True, "capturable": False, "differentiable": False, "has_complex": False}, 0),
-    "radam": ("tps", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "eps": 1e-8, "decoupled_weight_decay": True,
-              "differentiable": False, "maximize": False, "capturable": False, "has_complex": False}, 0),
-    "rprop": ("tps", {"step_size_min": 1e-6, "step_size_max": 50.0, "etaminus": 0.5, "etaplus": 1.2, "maximize": False,
+    "nadam": ("tpns", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1,
+                       "momentum_decay": 0.004, "eps": 1e-8, "maximize": False,
+              "decoupled_weight_decay": True, "capturable": False, "differentiable": False,
+              "has_complex": False}, 0),
+    "radam": ("tps", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "eps": 1e-8,
+                      "decoupled_weight_decay": True,
+              "differentiable": False, "maximize": False, "capturable": False,
+              "has_complex": False}, 0),
+    "rprop": ("tps", {"step_size_min": 1e-6, "step_size_max": 50.0, "etaminus": 0.5, "etaplus": 1.2,
+                      "maximize": False,
               "capturable": False, "differentiable": False, "has_complex": False}, 0),
 }  # fmt: skip
 
@@ -88,7 +105,8 @@ def test_inner_forms_step_as_pytorchs(name, way):
     lists, options, more = INNER[name]
 
     def program(torch):
-        made = {"t": lambda: torch.linspace(-1, 2, 3), "p": lambda: torch.linspace(0.1, 2, 3), "s": lambda: torch.tensor(3.0),
+        made = {"t": lambda: torch.linspace(-1, 2, 3), "p": lambda: torch.linspace(0.1, 2, 3),
+                "s": lambda: torch.tensor(3.0),
                 "n": lambda: torch.tensor(0.9)}  # fmt: skip
         given = [[made[kind]()] for kind in "tt" + lists]
         module = __import__(f"{torch.__name__}.optim.{name}", fromlist=["x"])

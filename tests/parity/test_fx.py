@@ -47,7 +47,11 @@ def modules(lib: Any) -> dict[str, Any]:
         def forward(self, x):  # type: ignore[no-untyped-def]
             return x + self.b + self.c
 
-    return {"model": Model(), "buffers": Buffers(), "sequential": nn.Sequential(nn.Linear(2, 2), nn.Tanh())}
+    return {
+        "model": Model(),
+        "buffers": Buffers(),
+        "sequential": nn.Sequential(nn.Linear(2, 2), nn.Tanh()),
+    }
 
 
 def functions(lib: Any) -> dict[str, Any]:
@@ -55,12 +59,21 @@ def functions(lib: Any) -> dict[str, Any]:
         z = (x.T @ y) & y == 3
         w = lib.where(z, x, y)
         return (
-            w.to(lib.float16), w.sum(dim=[0, 1]), x.clone()[..., None], math.sqrt(x), abs(x), -x, x.some.attr, (x > 1) | (y <= 2), x // y,
-            x(3), {1: x}, slice(x, y), 3 < x, 2 @ x, x << 1, ~x, +x, x != y, x % 2, 2 % x, 1 / x,  # noqa: SIM300
+            w.to(lib.float16), w.sum(dim=[0, 1]), x.clone()[..., None], math.sqrt(x), abs(x), -x,
+            x.some.attr, (x > 1) | (y <= 2), x // y, x(3), {1: x}, slice(x, y), 3 < x, 2 @ x,  # noqa: SIM300
+            x << 1, ~x, +x, x != y, x % 2, 2 % x, 1 / x,
         )  # fmt: skip
 
     def constants(x):  # type: ignore[no-untyped-def]
-        return lib.zeros(2) + x * float("inf") + float("nan"), [x, (x,)], lib.Size([1, 2]), lib.device("cpu"), 1j, lib.float64, "text"
+        return (
+            lib.zeros(2) + x * float("inf") + float("nan"),
+            [x, (x,)],
+            lib.Size([1, 2]),
+            lib.device("cpu"),
+            1j,
+            lib.float64,
+            "text",
+        )
 
     def stars(*args, **kw):  # type: ignore[no-untyped-def]
         return args[0] + kw["z"]
@@ -69,12 +82,14 @@ def functions(lib: Any) -> dict[str, Any]:
         return x + k
 
     return {
-        "operators": operators, "constants": constants, "stars": stars, "keyword_only": keyword_only,
-        "iterates": lambda x: [a for a in x],  # noqa: C416
-        "len": lambda x: len(x), "bool": lambda x: bool(x), "int": lambda x: int(x), "contains": lambda x: x in [1],
-        "range": lambda x: range(x), "unpacks": lambda x: {**x}, "sizes": lambda x: x.size(0) + x.shape[1],
-        "unbound": lambda x: lib.Tensor.add(x, 1), "softmax": lambda x: lib.nn.functional.softmax(x, dim=-1) + x.view(1, 2).unsqueeze(0),
-        "in_place": lambda x: lib.relu_(x).add_(1), "cat": lambda x, y: lib.cat([x, y], dim=0).split(2),
+        "operators": operators, "constants": constants, "stars": stars,
+        "keyword_only": keyword_only, "iterates": lambda x: [a for a in x],  # noqa: C416
+        "len": lambda x: len(x), "bool": lambda x: bool(x), "int": lambda x: int(x),
+        "contains": lambda x: x in [1], "range": lambda x: range(x), "unpacks": lambda x: {**x},
+        "sizes": lambda x: x.size(0) + x.shape[1], "unbound": lambda x: lib.Tensor.add(x, 1),
+        "softmax": lambda x: lib.nn.functional.softmax(x, dim=-1) + x.view(1, 2).unsqueeze(0),
+        "in_place": lambda x: lib.relu_(x).add_(1), "cat": lambda x,
+        y: lib.cat([x, y], dim=0).split(2),
     }  # fmt: skip
 
 
@@ -83,7 +98,9 @@ def told(lib: Any, f: Any, **options: Any) -> str:
         gm = lib.fx.symbolic_trace(f, **options)
     except Exception as e:
         return f"{type(e).__name__}: {e}"
-    return "\n".join([str(gm.graph), gm.code, repr(gm), str(gm), gm.print_readable(print_output=False)])
+    return "\n".join(
+        [str(gm.graph), gm.code, repr(gm), str(gm), gm.print_readable(print_output=False)]
+    )
 
 
 @pytest.mark.parametrize("name", functions(jtorch))
@@ -98,7 +115,9 @@ def test_modules(name: str) -> None:
 
 def test_concrete_arguments() -> None:
     for values in ({"b": 2}, {"b": None}, {"b": "text"}):
-        ours, theirs = (told(lib, lambda a, b=1: (a, b), concrete_args=values) for lib in (jtorch, torch))
+        ours, theirs = (
+            told(lib, lambda a, b=1: (a, b), concrete_args=values) for lib in (jtorch, torch)
+        )
         assert ours == theirs
 
 
@@ -111,12 +130,19 @@ def script(lib: Any, say: Any) -> None:
     gm = fx.symbolic_trace(lambda x: lib.relu(lib.relu(x) + 1))
     say(fx.replace_pattern(gm, lambda x: lib.relu(x), lambda x: lib.sigmoid(x) * 2), gm.code)
     gm = fx.symbolic_trace(lambda x, w: lib.add(lib.cat([x, w]).sum(), lib.cat([w, x]).sum()))
-    say(fx.replace_pattern(gm, lambda a, b: lib.cat([a, b]).sum(), lambda a, b: lib.stack([a, b]).mean()), gm.code)
+    say(
+        fx.replace_pattern(
+            gm, lambda a, b: lib.cat([a, b]).sum(), lambda a, b: lib.stack([a, b]).mean()
+        ),
+        gm.code,
+    )
     say(gm(lib.ones(2), lib.zeros(2)).item())
 
     class Changing(fx.Transformer):
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-            return super().call_function(lib.sigmoid if target is lib.relu else target, args, kwargs)
+            return super().call_function(
+                lib.sigmoid if target is lib.relu else target, args, kwargs
+            )
 
         def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
             return super().call_method("tanh" if target == "neg" else target, args, kwargs)
@@ -130,7 +156,10 @@ def script(lib: Any, say: Any) -> None:
             return super().run_node(n)
 
     Telling(made).run(lib.zeros(2))
-    for run in (lambda: Telling(made).run(), lambda: fx.Interpreter(fx.symbolic_trace(lambda x: x.foo())).run(lib.ones(2))):
+    for run in (
+        lambda: Telling(made).run(),
+        lambda: fx.Interpreter(fx.symbolic_trace(lambda x: x.foo())).run(lib.ones(2)),
+    ):
         try:
             run()
         except Exception as e:
@@ -164,8 +193,18 @@ def script(lib: Any, say: Any) -> None:
     graph.lint()
     say(graph.eliminate_dead_code(), gm.recompile().src)
     n = list(graph.nodes)[1]
-    say(n.next, n.prev, n < n.next, n.args, n.kwargs, n.users, n.format_node(), graph.find_nodes(op="placeholder"))
-    for change in (lambda: n.kwargs.update({1: 2}), lambda: graph.erase_node(n), lambda: graph.create_node("zz", "a"),
+    say(
+        n.next,
+        n.prev,
+        n < n.next,
+        n.args,
+        n.kwargs,
+        n.users,
+        n.format_node(),
+        graph.find_nodes(op="placeholder"),
+    )
+    for change in (lambda: n.kwargs.update({1: 2}), lambda: graph.erase_node(n),
+                   lambda: graph.create_node("zz", "a"),
                    lambda: graph.call_function("text")):  # fmt: skip
         try:
             change()
@@ -184,7 +223,12 @@ def test_script(capsys: Any) -> None:
     said: list[list[str]] = []
     for lib in (torch, jtorch):
         said.append([])
-        script(lib, lambda *words: said[-1].append(" ".join(str(w).replace("jtorch", "torch") for w in words)))
+        script(
+            lib,
+            lambda *words: said[-1].append(
+                " ".join(str(w).replace("jtorch", "torch") for w in words)
+            ),
+        )
         said[-1].append(capsys.readouterr().out if lib is jtorch or _has_tabulate() else "")
     if not _has_tabulate():
         said[1][-1] = ""
@@ -237,7 +281,13 @@ def test_functions_as_roots_have_a_body_or_are_refused():
     wrong = []
     for name in dir(torch.nn.functional):
         theirs, ours = getattr(torch.nn.functional, name), getattr(jtorch.nn.functional, name, None)
-        if name.startswith("_") or not name.islower() or ours is None or not callable(theirs) or "torch_function" in name:
+        if (
+            name.startswith("_")
+            or not name.islower()
+            or ours is None
+            or not callable(theirs)
+            or "torch_function" in name
+        ):
             continue
         said = []
         for fx, f in ((their_fx, theirs), (our_fx, ours)):
@@ -254,8 +304,14 @@ def test_functions_as_roots_have_a_body_or_are_refused():
             wrong.append((name, said))
     assert wrong == []
     for lib, fx in ((torch, their_fx), (jtorch, our_fx)):
-        for f, kind in ((lib.relu, "builtin_function_or_method"), (lib.Tensor.add, "method_descriptor"), (3, "int")):
-            with pytest.raises(AssertionError, match=f"Expected FunctionType, got <class '{kind}'>"):
+        for f, kind in (
+            (lib.relu, "builtin_function_or_method"),
+            (lib.Tensor.add, "method_descriptor"),
+            (3, "int"),
+        ):
+            with pytest.raises(
+                AssertionError, match=f"Expected FunctionType, got <class '{kind}'>"
+            ):
                 fx.symbolic_trace(f)
 
 
@@ -265,7 +321,12 @@ def test_annotations_of_a_function_of_torch_are_those_of_tensors():
     graph = jtorch.fx.symbolic_trace(jtorch.nn.functional.relu).graph
     assert next(iter(graph.nodes)).type is jtorch.Tensor and "jax" not in str(graph)
     for name in ("relu", "linear", "softmax", "cross_entropy"):
-        assert next(iter(inspect.signature(getattr(jtorch.nn.functional, name)).parameters.values())).annotation is jtorch.Tensor
+        assert (
+            next(
+                iter(inspect.signature(getattr(jtorch.nn.functional, name)).parameters.values())
+            ).annotation
+            is jtorch.Tensor
+        )
 
 
 def literals(lib: Any) -> list[Any]:
@@ -279,18 +340,44 @@ def literals(lib: Any) -> list[Any]:
 
     programs = [
         (added_twice, pattern, lambda x, n: lib.mul(x, n)),
-        (lambda x: lib.relu(lib.add(lib.relu(lib.add(x, 2)), 3)), pattern, lambda x, n: lib.mul(n, x)),
+        (
+            lambda x: lib.relu(lib.add(lib.relu(lib.add(x, 2)), 3)),
+            pattern,
+            lambda x, n: lib.mul(n, x),
+        ),
         (lambda x: x.view([2, x.size(0) // 2]), lambda x, s: x.view(s), lambda x, s: x.reshape(s)),
-        (lambda x: lib.add(lib.mul(x, 2), 2), lambda x, n: lib.add(lib.mul(x, n), n), lambda x, n: lib.sub(x, n)),
-        (lambda x: lib.add(lib.mul(x, 2), 3), lambda x, n: lib.add(lib.mul(x, n), n), lambda x, n: lib.sub(x, n)),
-        (lambda x: lib.sum(x, dim=None), lambda x, d: lib.sum(x, dim=d), lambda x, d: lib.mean(x, dim=d)),
-        (lambda x: lib.add(x, 2) + lib.add(x, 2.5), lambda x: lib.add(x, 2), lambda x: lib.sub(x, 1)),
+        (
+            lambda x: lib.add(lib.mul(x, 2), 2),
+            lambda x, n: lib.add(lib.mul(x, n), n),
+            lambda x, n: lib.sub(x, n),
+        ),
+        (
+            lambda x: lib.add(lib.mul(x, 2), 3),
+            lambda x, n: lib.add(lib.mul(x, n), n),
+            lambda x, n: lib.sub(x, n),
+        ),
+        (
+            lambda x: lib.sum(x, dim=None),
+            lambda x, d: lib.sum(x, dim=d),
+            lambda x, d: lib.mean(x, dim=d),
+        ),
+        (
+            lambda x: lib.add(x, 2) + lib.add(x, 2.5),
+            lambda x: lib.add(x, 2),
+            lambda x: lib.sub(x, 1),
+        ),
     ]
     found = []
     for program, wanted, instead in programs:
         gm = lib.fx.symbolic_trace(program)
         matches = lib.fx.replace_pattern(gm, wanted, instead)
-        found.append((gm.code, [{str(k): str(v) for k, v in m.nodes_map.items()} for m in matches], gm(lib.ones(4)).tolist()))
+        found.append(
+            (
+                gm.code,
+                [{str(k): str(v) for k, v in m.nodes_map.items()} for m in matches],
+                gm(lib.ones(4)).tolist(),
+            )
+        )
     return found
 
 

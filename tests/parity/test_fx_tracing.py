@@ -1,4 +1,5 @@
-"""Graphs of functions with annotations, nested arguments and modules have PyTorch's code, notes and errors."""
+"""Graphs of functions with annotations, nested arguments and modules have PyTorch's code, notes and
+errors."""
 
 # ruff: noqa: PLW0108  (what is traced is written out)
 
@@ -37,9 +38,23 @@ def annotated(lib: Any) -> list[Any]:
         T = lib.Tensor
         a.__annotations__ = {"x": list[str], "y": typing.Tuple[int, T | None], "w": int | None,  # noqa: UP006
                              "return": typing.List[T]}  # noqa: UP006  # fmt: skip
-        b.__annotations__ = {"x": typing.Tuple, "y": typing.Callable, "return": typing.Dict[str, typing.List[int]]}  # noqa: UP006
-        c.__annotations__ = {"x": typing.Any, "y": tuple[()], "z": typing.Tuple[T, ...], "w": typing.Union[int, str]}  # noqa: UP006
-        d.__annotations__ = {"x": lib.device, "y": lib.dtype, "z": lib.nn.Module, "return": typing.List}  # noqa: UP006
+        b.__annotations__ = {
+            "x": typing.Tuple,  # noqa: UP006
+            "y": typing.Callable,
+            "return": typing.Dict[str, typing.List[int]],  # noqa: UP006
+        }
+        c.__annotations__ = {
+            "x": typing.Any,
+            "y": tuple[()],
+            "z": typing.Tuple[T, ...],  # noqa: UP006
+            "w": typing.Union[int, str],
+        }
+        d.__annotations__ = {
+            "x": lib.device,
+            "y": lib.dtype,
+            "z": lib.nn.Module,
+            "return": typing.List,  # noqa: UP006
+        }
         return [a, b, c, d]
 
     return functions()
@@ -60,8 +75,16 @@ def trees(ph: Any) -> list[tuple[Any, Any, Any]]:
     return [
         (lambda x: sum(x), {"x": [ph, ph]}, ([1, 2],)),
         (lambda x: sum(x), {"x": []}, ([],)),
-        (lambda x: {"q": x["a"] + x["b"], "r": [x["a"]]}, {"x": {"a": ph, "b": ph}}, ({"a": 1, "b": 2},)),
-        (lambda b, a: a["a"] if b else a["z"], {"a": {"a": ph, "z": ph}, "b": True}, (True, {"a": 1, "z": 2})),
+        (
+            lambda x: {"q": x["a"] + x["b"], "r": [x["a"]]},
+            {"x": {"a": ph, "b": ph}},
+            ({"a": 1, "b": 2},),
+        ),
+        (
+            lambda b, a: a["a"] if b else a["z"],
+            {"a": {"a": ph, "z": ph}, "b": True},
+            (True, {"a": 1, "z": 2}),
+        ),
         (lambda x, y: x[0] + y, {"x": (ph, 3)}, ((1, 3), 2)),
         (lambda x: x.x - x.y, {"x": Pair(ph, ph)}, (Pair(5, 3),)),
     ]
@@ -76,7 +99,9 @@ def test_nested_arguments_are_taken_apart_alike(number: int) -> None:
         function, concrete, given = trees(importlib.import_module(name + ".fx").PH)[number]
         gm = lib.fx.symbolic_trace(function, concrete_args=concrete)
         again = lib.fx.symbolic_trace(gm)
-        results = [g(*given) for g in (gm, again, copy.deepcopy(gm), pickle.loads(pickle.dumps(again)))]
+        results = [
+            g(*given) for g in (gm, again, copy.deepcopy(gm), pickle.loads(pickle.dumps(again)))
+        ]
         results.append(lib.fx.Interpreter(gm).run(*given))
         assert results == [function(*given)] * 5
         seen.append((gm.code, again.code, str(gm.graph)))
@@ -112,7 +137,8 @@ def test_nodes_know_the_modules_they_come_from_also_after_a_transformer() -> Non
     assert seen[0] == seen[2] and seen[1] == seen[3]
 
 
-@pytest.mark.parametrize("path", ["log_", "add", "rand", "nn.functional.relu", "Tensor.add_", "nn.functional.linear", "Tensor.shape",
+@pytest.mark.parametrize("path", ["log_", "add", "rand", "nn.functional.relu", "Tensor.add_",
+                                  "nn.functional.linear", "Tensor.shape",
                                   "special.expm1", "device", "float32"])  # fmt: skip
 def test_names_of_types_and_functions(path: str) -> None:
     found = []

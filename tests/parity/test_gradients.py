@@ -1,8 +1,11 @@
-"""Derivatives of every operation in PyTorch's database of samples: by differences, by walking back, in forward mode, and the second ones.
+"""Derivatives of every operation in PyTorch's database of samples: by differences, by walking back,
+in forward mode, and the second ones.
 
-Each is compared along one direction of the operands and one of the results, so that a check costs a few evaluations: for a function f at x
-the number <v, J u> must come out the same by central differences, as <Jᵀv, u>, and forward. For second derivatives the same is done with
-<Jᵀv, u> as the function. All is run op by op, since programs that are compiled as a whole would each be compiled for one use.
+Each is compared along one direction of the operands and one of the results, so that a check costs a
+few evaluations: for a function f at x the number <v, J u> must come out the same by central
+differences, as <Jᵀv, u>, and forward. For second derivatives the same is done with <Jᵀv, u> as the
+function. All is run op by op, since programs that are compiled as a whole would each be compiled
+for one use.
 """
 
 from __future__ import annotations
@@ -23,14 +26,20 @@ import jtorch as torch
 from jtorch._src.engine import execution
 from jtorch.autograd import forward_ad
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]  # samples, and torch's own functions, warn of old names
+# samples, and torch's own functions, warn of old names
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 
 #: Not functions of their operands that have a derivative there, and why.
 LEFT_OUT = {
-    **dict.fromkeys(("normal", "bernoulli", "multinomial", "nn.functional.rrelu", "svd_lowrank", "pca_lowrank"), "random"),
+    **dict.fromkeys(
+        ("normal", "bernoulli", "multinomial", "nn.functional.rrelu", "svd_lowrank", "pca_lowrank"),
+        "random",
+    ),
     "empty_like": "has no values",
     "zero_": "writes into its operand, which is a leaf",
-    **dict.fromkeys(("bfloat16", "half", "float", "cfloat", "chalf"), "rounds too coarsely for differences"),
+    **dict.fromkeys(
+        ("bfloat16", "half", "float", "cfloat", "chalf"), "rounds too coarsely for differences"
+    ),
     "to_sparse": "gives a tensor of another layout",
 }
 #: Second derivatives that are not compared, and why.
@@ -66,7 +75,9 @@ def smallest(op: Any, dtype: Any) -> Any:
     oracle.manual_seed(0)
     best, least = None, 1 << 30
     for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=True), 40):
-        tensors = [t for t in _tensors((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
+        tensors = [
+            t for t in _tensors((sample.input, sample.args, sample.kwargs)) if t.requires_grad
+        ]
         count = sum(t.numel() for t in tensors)
         if tensors and 1 < count < least and all(t.layout is oracle.strided for t in tensors):
             best, least = sample, count
@@ -107,13 +118,16 @@ def dot(a: Any, b: Any) -> float:
 class Direction:
     """One operation at one sample, as a function of the distance along a direction of its operands.
 
-    Everything around the operation itself is done with NumPy, because each function of ``torch`` would be compiled for each shape.
+    Everything around the operation itself is done with NumPy, because each function of ``torch``
+    would be compiled for each shape.
     """
 
     def __init__(self, op: Any, sample: Any) -> None:
-        self.f = functools.partial(counterpart(op.gradcheck_wrapper), public(op))  # makes matrices symmetric where they have to be
+        # makes matrices symmetric where they have to be
+        self.f = functools.partial(counterpart(op.gradcheck_wrapper), public(op))
         try:
-            self.process = counterpart(sample.output_process_fn_grad)  # leaves out the phases of eigenvectors
+            # leaves out the phases of eigenvectors
+            self.process = counterpart(sample.output_process_fn_grad)
         except TypeError:  # it holds its entry of the database
             self.process = sample.output_process_fn_grad
         self.inputs: list[Any] = []
@@ -126,18 +140,25 @@ class Direction:
         self.rng = np.random.default_rng(zlib.crc32(op.name.encode()))
         self.us = [self.random(x) for x in self.inputs]
         self.vs: list[Any] = []
-        self.places_of_results: list[int] | None = None  # known once they have been computed from operands that require grad
+        # known once they have been computed from operands that require grad
+        self.places_of_results: list[int] | None = None
 
     def random(self, like: Any) -> Any:
         """A direction."""
         found = self.rng.standard_normal(like.shape)
-        return np.asarray(found + 1j * self.rng.standard_normal(like.shape) if np.iscomplexobj(like) else found)
+        return np.asarray(
+            found + 1j * self.rng.standard_normal(like.shape) if np.iscomplexobj(like) else found
+        )
 
     def results(self, inputs: list[Any]) -> list[Any]:
         """The differentiable results with others in place of the operands."""
 
         def given(x: Any) -> Any:
-            return inputs[self.places[id(x)]] if id(x) in self.places else torch.from_numpy(numpy(x).copy())
+            return (
+                inputs[self.places[id(x)]]
+                if id(x) in self.places
+                else torch.from_numpy(numpy(x).copy())
+            )
 
         first, args, kwargs = _map(given, self.arguments)
         torch.manual_seed(0)
@@ -151,17 +172,30 @@ class Direction:
 
     def moved(self, by: float) -> list[Any]:
         """The operands, moved along the direction."""
-        return [torch.from_numpy(np.array(x + by * u)).requires_grad_() for x, u in zip(self.inputs, self.us, strict=True)]
+        return [
+            torch.from_numpy(np.array(x + by * u)).requires_grad_()
+            for x, u in zip(self.inputs, self.us, strict=True)
+        ]
 
     def value(self, by: float) -> float:
         """<v, results>."""
-        return sum(dot(v, numpy(r)) for v, r in zip(self.vs, self.results(self.moved(by)), strict=True))
+        return sum(
+            dot(v, numpy(r)) for v, r in zip(self.vs, self.results(self.moved(by)), strict=True)
+        )
 
     def gradients(self, inputs: list[Any], create_graph: bool = False) -> list[Any]:
         """Jᵀv, None where there is none."""
-        pairs = [(r, torch.from_numpy(np.array(v))) for r, v in zip(self.results(inputs), self.vs, strict=True) if r.requires_grad]
+        pairs = [
+            (r, torch.from_numpy(np.array(v)))
+            for r, v in zip(self.results(inputs), self.vs, strict=True)
+            if r.requires_grad
+        ]
         roots, vectors = zip(*pairs, strict=True)
-        return list(torch.autograd.grad(roots, inputs, vectors, create_graph=create_graph, allow_unused=True))
+        return list(
+            torch.autograd.grad(
+                roots, inputs, vectors, create_graph=create_graph, allow_unused=True
+            )
+        )
 
     def along(self, grads: list[Any]) -> float:
         """<gradients, u>."""
@@ -170,9 +204,14 @@ class Direction:
     def forward(self) -> float:
         """<v, J u> in forward mode."""
         with forward_ad.dual_level():
-            duals = [forward_ad.make_dual(torch.from_numpy(x), torch.from_numpy(u)) for x, u in zip(self.inputs, self.us, strict=True)]
+            duals = [
+                forward_ad.make_dual(torch.from_numpy(x), torch.from_numpy(u))
+                for x, u in zip(self.inputs, self.us, strict=True)
+            ]
             tangents = [forward_ad.unpack_dual(r).tangent for r in self.results(duals)]
-            return sum(dot(v, numpy(t)) for v, t in zip(self.vs, tangents, strict=True) if t is not None)
+            return sum(
+                dot(v, numpy(t)) for v, t in zip(self.vs, tangents, strict=True) if t is not None
+            )
 
 
 def differences(f: Callable[[float], Any], eps: float = 1e-6) -> float:
@@ -200,13 +239,19 @@ def check(op: Any, dtype: Any) -> None:
         if {op.name, named(op)} & FIRST_ONLY.keys() or not op.supports_gradgrad:
             return
         inputs = d.moved(0.0)
-        pairs = [(g, torch.from_numpy(u)) for g, u in zip(d.gradients(inputs, create_graph=True), d.us, strict=True) if g is not None]
+        pairs = [
+            (g, torch.from_numpy(u))
+            for g, u in zip(d.gradients(inputs, create_graph=True), d.us, strict=True)
+            if g is not None
+        ]
         pairs = [(g, u) for g, u in pairs if g.requires_grad]
         second = 0.0
         if pairs:
             roots, vectors = zip(*pairs, strict=True)
             second = d.along(list(torch.autograd.grad(roots, inputs, vectors, allow_unused=True)))
-        assert close(second, differences(lambda by: d.along(d.gradients(d.moved(by))), 1e-5), 1e-3), "second derivative"
+        assert close(
+            second, differences(lambda by: d.along(d.gradients(d.moved(by))), 1e-5), 1e-3
+        ), "second derivative"
 
 
 @pytest.mark.parametrize("op", list(operations(oracle.float64)))

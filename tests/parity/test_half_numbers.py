@@ -33,12 +33,16 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "lerp": lambda t, x, y: t.lerp(x, y, 0.3),
     "lerp near the end": lambda t, x, y: t.lerp(x, y, 0.7),
     "addmm": lambda t, x, y: t.addmm(y, _square(t, y), _square(t, y).mT),
-    "addmm with numbers": lambda t, x, y: t.addmm(y, _square(t, y), _square(t, y), beta=0.7, alpha=0.3),
+    "addmm with numbers": lambda t, x, y: t.addmm(
+        y, _square(t, y), _square(t, y), beta=0.7, alpha=0.3
+    ),
     "addmv": lambda t, x, y: t.addmv(y, _square(t, y), y),
     "baddbmm": lambda t, x, y: t.baddbmm(y, _square(t, y)[None], _square(t, y)[None]),
     "addbmm": lambda t, x, y: t.addbmm(y, _square(t, y)[None], _square(t, y)[None]),
     "linear": lambda t, x, y: t.nn.functional.linear(_square(t, y), _square(t, y), y),
-    "linear of a stack": lambda t, x, y: t.nn.functional.linear(_square(t, y)[None], _square(t, y), y),
+    "linear of a stack": lambda t, x, y: t.nn.functional.linear(
+        _square(t, y)[None], _square(t, y), y
+    ),
     "sigmoid": lambda t, x, y: t.sigmoid(x / 3),
     "tanh": lambda t, x, y: t.tanh(x),
     "asinh": lambda t, x, y: t.asinh(_square(t, y)),
@@ -68,7 +72,19 @@ def test_values(case: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("case", ["mul", "div", "div by a number that rounds", "addcmul", "lerp", "lerp near the end", "sigmoid", "tanh"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "mul",
+        "div",
+        "div by a number that rounds",
+        "addcmul",
+        "lerp",
+        "lerp near the end",
+        "sigmoid",
+        "tanh",
+    ],
+)
 def test_gradients(case: str, dtype: str) -> None:
     found = []
     for t in (torch, jtorch):

@@ -1,4 +1,5 @@
-"""Half precision: what many elements are added up in, or multiplied, is PyTorch's choice, element by element or in single precision."""
+"""Half precision: what many elements are added up in, or multiplied, is PyTorch's choice, element
+by element or in single precision."""
 
 from __future__ import annotations
 
@@ -15,13 +16,19 @@ TYPES = ("bfloat16", "float16")
 N = 1200
 
 
-def _both(program: Any, dtype: str, *arrays: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _both(
+    program: Any, dtype: str, *arrays: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """What a program gives, and the gradients of its operands, on both sides."""
     found = []
     for namespace in (torch, jtorch):
-        xs = [namespace.tensor(a, dtype=getattr(namespace, dtype), requires_grad=True) for a in arrays]
+        xs = [
+            namespace.tensor(a, dtype=getattr(namespace, dtype), requires_grad=True) for a in arrays
+        ]
         out = program(namespace, *xs)
-        weights = namespace.tensor(np.linspace(0.5, 1, out.numel()).reshape(tuple(out.shape)), dtype=out.dtype)
+        weights = namespace.tensor(
+            np.linspace(0.5, 1, out.numel()).reshape(tuple(out.shape)), dtype=out.dtype
+        )
         grads = namespace.autograd.grad(out, xs, weights, allow_unused=True)
         found.append([x.detach().double().numpy() for x in (out, *grads) if x is not None])
     return found[0], found[1]
@@ -40,12 +47,30 @@ def _zeros(n: Any) -> Any:
     ("program", "shapes"),
     [
         (lambda n, x, s: x.scatter_add(0, _zeros(n), s), [(2,), (N,)]),
-        (lambda n, x, s: x.detach().scatter(0, _zeros(n), s.detach(), reduce="add") * s[0] * x[0], [(2,), (N,)]),
-        (lambda n, x, s: x.detach().scatter(0, _zeros(n), s.detach() * 0 + 0.996, reduce="multiply") * s[0] * x[0], [(2,), (N,)]),
-        (lambda n, x, s: x.scatter_add(0, n.zeros(N // 2, 2, dtype=n.int64), s), [(3, 2), (N // 2, 2)]),
+        (
+            lambda n, x, s: (
+                x.detach().scatter(0, _zeros(n), s.detach(), reduce="add") * s[0] * x[0]
+            ),
+            [(2,), (N,)],
+        ),
+        (
+            lambda n, x, s: (
+                x.detach().scatter(0, _zeros(n), s.detach() * 0 + 0.996, reduce="multiply")
+                * s[0]
+                * x[0]
+            ),
+            [(2,), (N,)],
+        ),
+        (
+            lambda n, x, s: x.scatter_add(0, n.zeros(N // 2, 2, dtype=n.int64), s),
+            [(3, 2), (N // 2, 2)],
+        ),
         (lambda n, x, s: x.scatter_reduce(0, _zeros(n), s, "sum"), [(2,), (N,)]),
         (lambda n, x, s: x.scatter_reduce(0, _zeros(n), s, "mean"), [(2,), (N,)]),
-        (lambda n, x, s: x.scatter_reduce(0, _zeros(n), s, "mean", include_self=False), [(2,), (N,)]),
+        (
+            lambda n, x, s: x.scatter_reduce(0, _zeros(n), s, "mean", include_self=False),
+            [(2,), (N,)],
+        ),
         (lambda n, x, s: x.scatter_reduce(0, _zeros(n), s * 0 + 0.996, "prod"), [(2,), (N,)]),
         (lambda n, x, s: x.scatter_reduce(0, _zeros(n), s * 0 + 0.5, "amax"), [(2,), (N,)]),
         (lambda n, x, s: x.index_add(0, _zeros(n), s), [(2,), (N,)]),
@@ -71,12 +96,16 @@ def test_what_meets_at_one_place(program: Any, shapes: list[tuple[int, ...]], dt
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("mean", [True, False])
 @pytest.mark.parametrize(("shape", "dim"), [((N,), 0), ((N, 2), 0), ((2, N), 1)])
-def test_index_reduce_adds_in_half_precision(shape: tuple[int, ...], dim: int, mean: bool, dtype: str) -> None:
+def test_index_reduce_adds_in_half_precision(
+    shape: tuple[int, ...], dim: int, mean: bool, dtype: str
+) -> None:
     found = []
     for n in (torch, jtorch):
         source = n.tensor(_rand(*shape) if mean else np.full(shape, 1.004), dtype=getattr(n, dtype))
         into = n.ones([2 if d == dim else k for d, k in enumerate(shape)], dtype=source.dtype)
-        found.append(into.index_reduce(dim, _zeros(n), source, "mean" if mean else "prod").double().numpy())
+        found.append(
+            into.index_reduce(dim, _zeros(n), source, "mean" if mean else "prod").double().numpy()
+        )
     np.testing.assert_array_equal(found[1], found[0])
 
 
@@ -87,7 +116,10 @@ def test_index_reduce_adds_in_half_precision(shape: tuple[int, ...], dim: int, m
         (lambda n, x, w: n.nn.functional.conv1d(x, w, groups=3), [(2, 3, 700), (3, 1, 300)]),
         (lambda n, x, w: n.nn.functional.conv2d(x, w, stride=2), [(2, 3, 40, 40), (4, 3, 9, 9)]),
         (lambda n, x, w: n.nn.functional.conv_transpose2d(x, w), [(2, 3, 20, 20), (3, 4, 9, 9)]),
-        (lambda n, x, w: n.nn.functional.conv3d(x, w, padding=1), [(1, 2, 9, 9, 9), (3, 2, 5, 5, 5)]),
+        (
+            lambda n, x, w: n.nn.functional.conv3d(x, w, padding=1),
+            [(1, 2, 9, 9, 9), (3, 2, 5, 5, 5)],
+        ),
     ],
 )
 def test_convolutions_round_once(program: Any, shapes: list[tuple[int, ...]], dtype: str) -> None:
@@ -108,7 +140,12 @@ def test_the_epsilon_of_rms_norm(dtype: str, weighted: bool) -> None:
 
     theirs, ours = _both(program, dtype, 0.01 * _rand(3, 8), _rand(8))
     for a, b in zip(theirs, ours, strict=True):
-        np.testing.assert_allclose(b, a, rtol=2 * 2.0 ** {"bfloat16": -8, "float16": -10, "float32": -17, "float64": -40}[dtype], atol=1e-6)
+        np.testing.assert_allclose(
+            b,
+            a,
+            rtol=2 * 2.0 ** {"bfloat16": -8, "float16": -10, "float32": -17, "float64": -40}[dtype],
+            atol=1e-6,
+        )
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -118,7 +155,9 @@ def test_operators_of_rms_norm(dtype: str) -> None:
         lines: list[str] = []
 
         class Watch(n.utils._python_dispatch.TorchDispatchMode):
-            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
                 out = func(*args, **(kwargs or {}))
                 lines.append(f"{func} {out.dtype}")  # noqa: B023 (called in this turn)
                 return out
@@ -144,31 +183,54 @@ def test_attention_keeps_scores_in_single_precision(dtype: str, options: dict[st
 
     def program(n: Any, q: Any, k: Any, v: Any) -> Any:
         kind = options.get("attn_mask")
-        given = n.tensor(mask > 0.3) if kind == "bool" else n.tensor(mask, dtype=q.dtype if kind else None)
-        return n.nn.functional.scaled_dot_product_attention(q, k, v, **(options | ({"attn_mask": given} if kind else {})))
+        given = (
+            n.tensor(mask > 0.3)
+            if kind == "bool"
+            else n.tensor(mask, dtype=q.dtype if kind else None)
+        )
+        return n.nn.functional.scaled_dot_product_attention(
+            q, k, v, **(options | ({"attn_mask": given} if kind else {}))
+        )
 
     theirs, mine = _both(program, dtype, *arrays)
-    whole, _ = _both(program, "float64", *[np.asarray(torch.tensor(a, dtype=getattr(torch, dtype)).double()) for a in arrays])
+    whole, _ = _both(
+        program,
+        "float64",
+        *[np.asarray(torch.tensor(a, dtype=getattr(torch, dtype)).double()) for a in arrays],
+    )
     assert np.mean(theirs[0] == mine[0]) > 0.6
     for exact, there, here in zip(whole, theirs, mine, strict=True):
         assert np.square(here - exact).mean() < 1.2 * np.square(there - exact).mean()
 
 
-@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"])
+@pytest.mark.parametrize(
+    "name",
+    ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"],
+)
 def test_convolutions_round_once_with_their_bias(name: str) -> None:
     drawn, n = np.random.RandomState(0), int(name[-2])
     weight = (8, 3, *[3] * n) if "transpose" in name else (6, 4, *[3] * n)
     arrays = [drawn.randn(2, 8, *[7] * n), drawn.randn(*weight), drawn.randn(6)]
-    theirs, mine = _both(lambda n, x, w, b: getattr(n.nn.functional, name)(x, w, b, groups=2), "bfloat16", *arrays)
+    theirs, mine = _both(
+        lambda n, x, w, b: getattr(n.nn.functional, name)(x, w, b, groups=2), "bfloat16", *arrays
+    )
     assert np.mean(theirs[0] == mine[0]) > 0.99
 
 
 def test_recurrent_layers_round_sums_with_biases_once() -> None:
     drawn = np.random.RandomState(0)
-    arrays = [drawn.randn(7, 2, 6), drawn.randn(5, 6), drawn.randn(5, 5), drawn.randn(5), drawn.randn(5)]
+    arrays = [
+        drawn.randn(7, 2, 6),
+        drawn.randn(5, 6),
+        drawn.randn(5, 5),
+        drawn.randn(5),
+        drawn.randn(5),
+    ]
 
     def program(n: Any, x: Any, *weights: Any) -> Any:
-        return n._VF.rnn_tanh(x, n.zeros(1, 2, 5, dtype=x.dtype), weights, True, 1, 0.0, False, False, False)[0]
+        return n._VF.rnn_tanh(
+            x, n.zeros(1, 2, 5, dtype=x.dtype), weights, True, 1, 0.0, False, False, False
+        )[0]
 
     theirs, mine = _both(program, "bfloat16", *arrays)
     assert np.mean(theirs[0] == mine[0]) > 0.95

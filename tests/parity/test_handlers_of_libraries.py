@@ -1,4 +1,5 @@
-"""What libraries find in handlers and around them, compared with PyTorch: names of functions, lists, switches, subclasses of subclasses."""
+"""What libraries find in handlers and around them, compared with PyTorch: names of functions,
+lists, switches, subclasses of subclasses."""
 
 import inspect
 
@@ -13,7 +14,8 @@ pytestmark = pytest.mark.parity
 
 
 def both(program):
-    """What a program gives with PyTorch and with this package: results, or types and words of errors."""
+    """What a program gives with PyTorch and with this package: results, or types and words of
+    errors."""
 
     def run(torch):
         try:
@@ -27,22 +29,36 @@ def both(program):
 def test_functions_of_namespaces_carry_them_in_their_names():
     for space in ("linalg", "fft", "special"):
         for name in dir(getattr(oracle, space)):
-            theirs, ours = getattr(getattr(oracle, space), name), getattr(getattr(jtorch, space), name, None)
+            theirs, ours = (
+                getattr(getattr(oracle, space), name),
+                getattr(getattr(jtorch, space), name, None),
+            )
             if inspect.isbuiltin(theirs) and ours is not None:
                 assert ours.__name__ == theirs.__name__, name
 
 
 def test_overrides_list_getters_of_properties_alone_and_initialisers():
     def properties(torch):
-        found = [f for f in torch.overrides.get_testing_overrides() if f.__name__.startswith("__") and hasattr(f, "__self__")]
-        return {f.__name__ for f in found}, sorted(f.__self__.__qualname__ for f in found if hasattr(f.__self__, "__qualname__"))
+        found = [
+            f
+            for f in torch.overrides.get_testing_overrides()
+            if f.__name__.startswith("__") and hasattr(f, "__self__")
+        ]
+        return {f.__name__ for f in found}, sorted(
+            f.__self__.__qualname__ for f in found if hasattr(f.__self__, "__qualname__")
+        )
 
     def initialisers(torch):
         listed = torch.overrides.get_testing_overrides()
-        return {f.__name__: str(inspect.signature(d)).replace(" ", "") for f, d in listed.items() if f in vars(torch.nn.init).values()}
+        return {
+            f.__name__: str(inspect.signature(d)).replace(" ", "")
+            for f, d in listed.items()
+            if f in vars(torch.nn.init).values()
+        }
 
     (theirs, known), (ours, named) = both(properties)
-    assert ours == theirs == {"__get__"} and set(named) >= set(known) - {"TensorBase._grad"}  # one with grad
+    # one with grad
+    assert ours == theirs == {"__get__"} and set(named) >= set(known) - {"TensorBase._grad"}
     theirs, ours = both(initialisers)
     assert sorted(ours) == sorted(theirs)
 
@@ -87,7 +103,11 @@ def test_handlers_of_operators_are_off_while_a_switch_lives():
             with mode_utils.no_dispatch():
                 x * x
             x - x
-        return seen, mode_utils.all_same_mode([show, show]), mode_utils.all_same_mode([show, Show()])
+        return (
+            seen,
+            mode_utils.all_same_mode([show, show]),
+            mode_utils.all_same_mode([show, Show()]),
+        )
 
     theirs, ours = both(program)
     assert ours == theirs
@@ -103,7 +123,14 @@ def test_tensor_of_a_tensor_is_a_view_of_it_and_passes_gradients():
             for needs in (False, True):
                 x = torch.ones(2, requires_grad=needs)
                 y = kind(x)
-                seen += [type(y) is kind, y._is_view(), y._base is x, y.requires_grad, type(y.grad_fn).__name__, y is x]
+                seen += [
+                    type(y) is kind,
+                    y._is_view(),
+                    y._base is x,
+                    y.requires_grad,
+                    type(y.grad_fn).__name__,
+                    y is x,
+                ]
                 if needs:
                     (y * 3).sum().backward()
                     seen.append(x.grad.tolist())
@@ -148,7 +175,13 @@ def test_what_a_handler_made_is_not_made_an_instance_of_another_class():
             except RuntimeError as e:
                 seen.append(str(e))
         like = torch._C._dispatch_isTensorSubclassLike
-        return [*seen, like(Wrapper(torch.ones(2))), like(Other(torch.ones(2))), like(torch.ones(2, device="meta")), like(torch.ones(0))]
+        return [
+            *seen,
+            like(Wrapper(torch.ones(2))),
+            like(Other(torch.ones(2))),
+            like(torch.ones(2, device="meta")),
+            like(torch.ones(0)),
+        ]
 
     theirs, ours = both(program)
     assert ours == theirs
@@ -196,12 +229,28 @@ def test_observed_operations_and_cells_compute_with_floats():
         f = torch.nn.quantized.FloatFunctional()
         x, y = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 1.0]])
         seen = []
-        f.activation_post_process.register_forward_hook(lambda module, given, out: seen.append(out.tolist()))
-        found = [f.add(x, y), f.add_scalar(x, 2), f.mul(x, y), f.mul_scalar(x, 3), f.cat([x, y]), f.add_relu(x, y), f.matmul(x, y.t())]
+        f.activation_post_process.register_forward_hook(
+            lambda module, given, out: seen.append(out.tolist())
+        )
+        found = [
+            f.add(x, y),
+            f.add_scalar(x, 2),
+            f.mul(x, y),
+            f.mul_scalar(x, 3),
+            f.cat([x, y]),
+            f.add_relu(x, y),
+            f.matmul(x, y.t()),
+        ]
         try:
             f(x)
         except RuntimeError as e:
-            return [r.tolist() for r in found], seen, str(e), repr(f), repr(torch.nn.quantized.Dropout(0.5))
+            return (
+                [r.tolist() for r in found],
+                seen,
+                str(e),
+                repr(f),
+                repr(torch.nn.quantized.Dropout(0.5)),
+            )
 
     def cell(torch):
         seen = []
@@ -218,16 +267,27 @@ def test_observed_operations_and_cells_compute_with_floats():
     assert ours == theirs
     theirs, ours = both(cell)
     numbers = [i for i, t in enumerate(theirs) if isinstance(t, list)]
-    assert len(numbers) == 4 and all(oracle.allclose(oracle.tensor(ours[i]), oracle.tensor(theirs[i])) for i in numbers)
+    assert len(numbers) == 4 and all(
+        oracle.allclose(oracle.tensor(ours[i]), oracle.tensor(theirs[i])) for i in numbers
+    )
     assert [t for t in ours if isinstance(t, str)] == [t for t in theirs if isinstance(t, str)]
 
 
 def test_modules_of_quantised_layers_have_their_names_and_refuse():
-    for path in ("nn.quantized", "nn.qat", "nn.quantizable", "ao.nn.quantized", "ao.nn.qat", "ao.nn.quantizable"):
+    for path in (
+        "nn.quantized",
+        "nn.qat",
+        "nn.quantizable",
+        "ao.nn.quantized",
+        "ao.nn.qat",
+        "ao.nn.quantizable",
+    ):
         ours, theirs = jtorch, oracle
         for part in f"{path}.modules".split("."):
             ours, theirs = getattr(ours, part), getattr(theirs, part)
         assert sorted(ours.__all__) == sorted(theirs.__all__)
         assert all(isinstance(getattr(ours, name), type) for name in ours.__all__)
-    with pytest.raises(NotImplementedError, match=r"torch\.ao\.nn\.quantized\.Conv1d is not offered"):
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.ao\.nn\.quantized\.Conv1d is not offered"
+    ):
         jtorch.nn.quantized.Conv1d(3, 3, 3)

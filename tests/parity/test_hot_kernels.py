@@ -1,4 +1,5 @@
-"""Products, normalisation, attention, losses, embeddings and linear algebra against PyTorch: values and gradients, or the error."""
+"""Products, normalisation, attention, losses, embeddings and linear algebra against PyTorch: values
+and gradients, or the error."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ import jtorch
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
 
-#: Calls, and the shapes of the tensors ``a, b, c, ...`` they take: numbers for floats, ``i<n>:`` for indices below n, ``b:`` for bools,
-#: ``p:`` for positive numbers below 1. ``w:`` and ``s:`` are positive numbers and signs that want no gradient.
+#: Calls, and the shapes of the tensors ``a, b, c, ...`` they take: numbers for floats, ``i<n>:``
+#: for indices below n, ``b:`` for bools, ``p:`` for positive numbers below 1. ``w:`` and ``s:`` are
+#: positive numbers and signs that want no gradient.
 CALLS = """
 t.matmul(a, b) ; 3 ; 3
 t.matmul(a, b) ; 2,3 ; 3,4
@@ -91,7 +93,8 @@ f.scaled_dot_product_attention(a, b, c, d) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; 3,5
 f.scaled_dot_product_attention(a, b, c, d) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; b:2,1,3,5
 f.scaled_dot_product_attention(a, b, c, d < -9) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; 3,5
 f.scaled_dot_product_attention(a, b, c, d < -9, is_causal=True) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,4 ; 3,5
-f.scaled_dot_product_attention(a, b, c, d.detach(), is_causal=True) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,4 ; 3,5
+f.scaled_dot_product_attention(a, b, c, d.detach(), is_causal=True) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,4 \
+; 3,5
 f.scaled_dot_product_attention(a, b, c) ; 3,4 ; 5,4 ; 5,6
 f.scaled_dot_product_attention(a, b, c, enable_gqa=True) ; 2,4,3,5 ; 2,2,3,5 ; 2,2,3,5
 f.cross_entropy(a, b) ; 5,4 ; i4:5
@@ -185,53 +188,86 @@ t.linalg.tensorsolve(a, b) ; 2,3,6 ; 2,3
 
 #: Calls that must fail, with ``r`` for random tensors.
 ERRORS = """
-t.matmul(r(()), r(2)) | t.matmul(r(3), r(4)) | t.matmul(r(2, 3), r(4, 5)) | t.matmul(r(2, 3), r(4)) | t.matmul(r(4), r(3, 2))
-t.matmul(r(2, 3, 4), r(5, 2)) | t.matmul(r(2, 3, 4), r(2, 5, 2)) | t.matmul(r(2, 3, 4), r(3, 4, 5)) | t.matmul(r(2, 3, 4), r(5))
-t.matmul(r(2, 3), r(3, 4).double()) | t.matmul(r(3), r(3).double()) | t.mm(r(2), r(2, 3)) | t.bmm(r(2, 3, 4), r(3, 4, 5))
-t.mv(r(2), r(4)) | t.dot(r(2, 3), r(3)) | t.outer(r(2, 3), r(3)) | t.inner(r(2, 3), r(4)) | t.addmm(r(3, 3), r(2, 3), r(3, 2))
-t.addmv(r(5), r(2, 3), r(3)) | t.addbmm(r(2, 2), r(2, 3, 4), r(3, 4, 5)) | t.baddbmm(r(2, 3, 6), r(2, 3, 4), r(2, 4, 5))
-t.addr(r(2, 2), r(3), r(2)) | t.mm(r(2, 3).bool(), r(3, 2).bool()) | t.bmm(r(2, 3, 3).bool(), r(2, 3, 3).bool())
-f.linear(r(2, 3), r(4, 5)) | f.linear(r(()), r(4, 3)) | f.linear(r(2, 3), r(4, 3), r(5)) | f.linear(r(2, 3), r(4, 3).double())
-f.linear(r(2, 3), r(4, 3), r(4).double()) | t.einsum('ij,jk', r(2, 3)) | t.einsum('ij->k', r(2, 3)) | t.einsum('ii', r(2, 3))
-t.einsum('ij,ij->i', r(2, 3), r(2, 4)) | t.einsum('i1', r(2, 3)) | t.einsum('i.j', r(2, 3)) | t.einsum('ij->ii', r(2, 3))
-t.einsum('i...j->', r(2)) | t.einsum('...i,...i->', r(2, 3), r(4, 3)) | t.tensordot(r(2, 3), r(4, 5), 1)
-t.tensordot(r(2, 3), r(3, 5), dims=3) | t.cross(r(2, 4), r(2, 4)) | t.cross(r(3), r(3, 3)) | t.cdist(r(2, 3), r(2, 4))
-t.cdist(r(3), r(2, 3)) | t.cdist(r(2, 3), r(2, 3), p=-1) | t.cosine_similarity(r(2, 3).long(), r(2, 3).long())
-f.layer_norm(r(2, 3), [4]) | f.layer_norm(r(2, 3), [3], r(4)) | f.layer_norm(r(2, 3), []) | f.layer_norm(r(2, 3), [3], r(3).double())
-f.rms_norm(r(2, 3), [4]) | f.group_norm(r(2, 6), 4) | f.group_norm(r(1, 3), 3) | f.group_norm(r(2, 6), 3, r(5))
-f.batch_norm(r(2, 3), None, None) | f.batch_norm(r(2, 3), r(4), r(3)) | f.batch_norm(r(1, 3), None, None, training=True)
-f.batch_norm(r(3), None, None, training=True) | f.instance_norm(r(2, 3)) | f.instance_norm(r(2, 3, 4), use_input_stats=False)
+t.matmul(r(()), r(2)) | t.matmul(r(3), r(4)) | t.matmul(r(2, 3), r(4, 5))
+t.matmul(r(2, 3), r(4)) | t.matmul(r(4), r(3, 2))
+t.matmul(r(2, 3, 4), r(5, 2)) | t.matmul(r(2, 3, 4), r(2, 5, 2))
+t.matmul(r(2, 3, 4), r(3, 4, 5)) | t.matmul(r(2, 3, 4), r(5))
+t.matmul(r(2, 3), r(3, 4).double()) | t.matmul(r(3), r(3).double()) | t.mm(r(2), r(2, 3))
+t.bmm(r(2, 3, 4), r(3, 4, 5))
+t.mv(r(2), r(4)) | t.dot(r(2, 3), r(3)) | t.outer(r(2, 3), r(3)) | t.inner(r(2, 3), r(4))
+t.addmm(r(3, 3), r(2, 3), r(3, 2))
+t.addmv(r(5), r(2, 3), r(3)) | t.addbmm(r(2, 2), r(2, 3, 4), r(3, 4, 5))
+t.baddbmm(r(2, 3, 6), r(2, 3, 4), r(2, 4, 5))
+t.addr(r(2, 2), r(3), r(2)) | t.mm(r(2, 3).bool(), r(3, 2).bool())
+t.bmm(r(2, 3, 3).bool(), r(2, 3, 3).bool())
+f.linear(r(2, 3), r(4, 5)) | f.linear(r(()), r(4, 3)) | f.linear(r(2, 3), r(4, 3), r(5))
+f.linear(r(2, 3), r(4, 3).double())
+f.linear(r(2, 3), r(4, 3), r(4).double()) | t.einsum('ij,jk', r(2, 3))
+t.einsum('ij->k', r(2, 3)) | t.einsum('ii', r(2, 3))
+t.einsum('ij,ij->i', r(2, 3), r(2, 4)) | t.einsum('i1', r(2, 3)) | t.einsum('i.j', r(2, 3))
+t.einsum('ij->ii', r(2, 3))
+t.einsum('i...j->', r(2)) | t.einsum('...i,...i->', r(2, 3), r(4, 3))
+t.tensordot(r(2, 3), r(4, 5), 1)
+t.tensordot(r(2, 3), r(3, 5), dims=3) | t.cross(r(2, 4), r(2, 4)) | t.cross(r(3), r(3, 3))
+t.cdist(r(2, 3), r(2, 4))
+t.cdist(r(3), r(2, 3)) | t.cdist(r(2, 3), r(2, 3), p=-1)
+t.cosine_similarity(r(2, 3).long(), r(2, 3).long())
+f.layer_norm(r(2, 3), [4]) | f.layer_norm(r(2, 3), [3], r(4)) | f.layer_norm(r(2, 3), [])
+f.layer_norm(r(2, 3), [3], r(3).double())
+f.rms_norm(r(2, 3), [4]) | f.group_norm(r(2, 6), 4) | f.group_norm(r(1, 3), 3)
+f.group_norm(r(2, 6), 3, r(5))
+f.batch_norm(r(2, 3), None, None) | f.batch_norm(r(2, 3), r(4), r(3))
+f.batch_norm(r(1, 3), None, None, training=True)
+f.batch_norm(r(3), None, None, training=True) | f.instance_norm(r(2, 3))
+f.instance_norm(r(2, 3, 4), use_input_stats=False)
 f.local_response_norm(r(2, 3), 2) | f.scaled_dot_product_attention(r(3), r(4, 3), r(4, 3))
 f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 5, 3))
-f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).bool(), is_causal=True)
-f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).long()) | f.cross_entropy(r(2, 3), t.tensor([0, 3]))
-f.scaled_dot_product_attention(r(2, 4, 2, 3), r(2, 3, 4, 3), r(2, 3, 4, 3), enable_gqa=True) | f.cross_entropy(r(2, 3), t.tensor([0]))
+f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).bool(), \
+is_causal=True)
+f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).long())
+f.cross_entropy(r(2, 3), t.tensor([0, 3]))
+f.scaled_dot_product_attention(r(2, 4, 2, 3), r(2, 3, 4, 3), r(2, 3, 4, 3), enable_gqa=True)
+f.cross_entropy(r(2, 3), t.tensor([0]))
 f.cross_entropy(r(2, 3), r(2, 4)) | f.cross_entropy(r(2, 3), t.tensor([0, 1]), r(4))
-f.cross_entropy(r(2, 3), t.tensor([0, 1]), reduction='x') | f.cross_entropy(r(2, 3), t.tensor([0, 1]).int())
+f.cross_entropy(r(2, 3), t.tensor([0, 1]), reduction='x')
+f.cross_entropy(r(2, 3), t.tensor([0, 1]).int())
 f.cross_entropy(r(2, 3, 4), t.tensor([0, 1])) | f.cross_entropy(r(2, 3).long(), t.tensor([0, 1]))
 f.cross_entropy(r(2, 3), r(2, 3), ignore_index=1) | f.nll_loss(r(2, 3), t.tensor([0, 3]))
-f.nll_loss(r(2, 3, 4, 5), t.zeros(2, 5).long()) | f.embedding(t.tensor([0, 5]), r(3, 2)) | f.embedding(t.tensor([0.0]), r(3, 2))
-f.embedding(t.tensor([0]), r(3)) | f.mse_loss(r(2, 3), r(2, 4)) | f.embedding(t.tensor([0]), r(3, 2), padding_idx=3)
-f.binary_cross_entropy(r(2, 3) + 9, r(2, 3)) | f.binary_cross_entropy(r(2, 3), r(2, 4)) | f.multi_margin_loss(r(2, 3), t.tensor([0, 5]))
+f.nll_loss(r(2, 3, 4, 5), t.zeros(2, 5).long()) | f.embedding(t.tensor([0, 5]), r(3, 2))
+f.embedding(t.tensor([0.0]), r(3, 2))
+f.embedding(t.tensor([0]), r(3)) | f.mse_loss(r(2, 3), r(2, 4))
+f.embedding(t.tensor([0]), r(3, 2), padding_idx=3)
+f.binary_cross_entropy(r(2, 3) + 9, r(2, 3)) | f.binary_cross_entropy(r(2, 3), r(2, 4))
+f.multi_margin_loss(r(2, 3), t.tensor([0, 5]))
 f.multilabel_margin_loss(r(2, 3), t.tensor([0, 1])) | f.smooth_l1_loss(r(2), r(2), beta=-1)
 f.gaussian_nll_loss(r(2, 3), r(2, 3), -t.ones(2, 3)) | f.margin_ranking_loss(r(2, 3), r(2, 3), r(2))
-f.triplet_margin_loss(r(2), r(2), r(2), -1) | f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 6), (3, 2))
-f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 4)) | f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 2), blank=4)
-f.cosine_embedding_loss(r(2, 3), r(2, 3), t.tensor(1)) | t.linalg.inv(r(2, 3)) | t.linalg.inv(r(3)) | t.linalg.inv(r(3, 3).long())
-t.linalg.inv(t.zeros(3, 3)) | t.linalg.inv(t.zeros(2, 3, 3)) | t.linalg.solve(t.zeros(3, 3), r(3)) | t.linalg.solve(r(3, 3), r(4, 2))
-t.linalg.cholesky(t.diag(t.tensor([1.0, 1.0, -1.0]))) | t.linalg.cholesky(-t.eye(3).expand(2, 3, 3)) | t.linalg.qr(r(3, 3), mode='x')
+f.triplet_margin_loss(r(2), r(2), r(2), -1)
+f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 6), (3, 2))
+f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 4))
+f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 2), blank=4)
+f.cosine_embedding_loss(r(2, 3), r(2, 3), t.tensor(1)) | t.linalg.inv(r(2, 3))
+t.linalg.inv(r(3)) | t.linalg.inv(r(3, 3).long())
+t.linalg.inv(t.zeros(3, 3)) | t.linalg.inv(t.zeros(2, 3, 3)) | t.linalg.solve(t.zeros(3, 3), r(3))
+t.linalg.solve(r(3, 3), r(4, 2))
+t.linalg.cholesky(t.diag(t.tensor([1.0, 1.0, -1.0])))
+t.linalg.cholesky(-t.eye(3).expand(2, 3, 3)) | t.linalg.qr(r(3, 3), mode='x')
 t.linalg.svd(t.full((3, 3), float('nan'))) | t.linalg.svd(r(3)) | t.linalg.eigh(r(3, 3), UPLO='x')
-t.linalg.eig(t.full((3, 3), float('nan'))) | t.linalg.lstsq(r(3, 2), r(4)) | t.linalg.pinv(r(3)) | t.linalg.matrix_norm(r(3, 3), 3)
-t.linalg.norm(r(3, 3, 3), 2) | t.linalg.cond(r(2, 3), 1) | t.linalg.lu_factor(t.zeros(3, 3)) | t.linalg.lu_factor(r(3, 3), pivot=False)
-t.linalg.solve_triangular(r(3, 3), r(4, 1), upper=True) | t.linalg.matrix_power(t.zeros(3, 3), -1) | t.linalg.tensorinv(r(2, 3, 4), 1)
+t.linalg.eig(t.full((3, 3), float('nan'))) | t.linalg.lstsq(r(3, 2), r(4)) | t.linalg.pinv(r(3))
+t.linalg.matrix_norm(r(3, 3), 3)
+t.linalg.norm(r(3, 3, 3), 2) | t.linalg.cond(r(2, 3), 1) | t.linalg.lu_factor(t.zeros(3, 3))
+t.linalg.lu_factor(r(3, 3), pivot=False)
+t.linalg.solve_triangular(r(3, 3), r(4, 1), upper=True) | t.linalg.matrix_power(t.zeros(3, 3), -1)
+t.linalg.tensorinv(r(2, 3, 4), 1)
 t.matrix_exp(r(3, 3).long()) | t.linalg.multi_dot([r(2, 3), r(4, 5)]) | t.linalg.multi_dot([r(2)])
 """
 
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-10, 1e-12)}
-#: Calls whose float32 rounding is amplified: inverses of badly conditioned matrices, differences of large numbers.
-LOOSE = ("linalg.cond", "linalg.inv", "linalg.solve", "matrix_power", "cholesky", "linalg.pinv", "lstsq", "eigh", "eigvals", "svd", "qr",
-         "logdet", "lu_solve", "slogdet", "cdist", "linalg.det", "lu(", "triangular", "tensorsolve", "householder",
-         "matrix_exp")  # fmt: skip
+#: Calls whose float32 rounding is amplified: inverses of badly conditioned matrices, differences of
+#: large numbers.
+LOOSE = ("linalg.cond", "linalg.inv", "linalg.solve", "matrix_power", "cholesky", "linalg.pinv",
+         "lstsq", "eigh", "eigvals", "svd", "qr",
+         "logdet", "lu_solve", "slogdet", "cdist", "linalg.det", "lu(", "triangular", "tensorsolve",
+         "householder", "matrix_exp")  # fmt: skip
 
 
 def _parsed() -> list[tuple[str, list[str]]]:
@@ -251,10 +287,15 @@ def _input(spec: str, dtype: str, r: np.random.RandomState) -> np.ndarray:
     return np.asarray(r.rand(*shape) * 0.9 + 0.05 if kind else r.randn(*shape), dtype)
 
 
-def _run(library: Any, call: str, specs: list[str], inputs: list[np.ndarray]) -> tuple[Any, list[Any]]:
+def _run(
+    library: Any, call: str, specs: list[str], inputs: list[np.ndarray]
+) -> tuple[Any, list[Any]]:
     """The value and the gradients of a fixed linear function of it."""
     space = {"t": library, "f": library.nn.functional}
-    wanted = [x.dtype.kind == "f" and spec[:2] not in ("w:", "s:") for x, spec in zip(inputs, specs, strict=True)]
+    wanted = [
+        x.dtype.kind == "f" and spec[:2] not in ("w:", "s:")
+        for x, spec in zip(inputs, specs, strict=True)
+    ]
     tensors = [library.tensor(x, requires_grad=w) for x, w in zip(inputs, wanted, strict=True)]
     value = eval(call, space, dict(zip("abcde", tensors, strict=False)))
     if value.requires_grad:
@@ -265,7 +306,9 @@ def _run(library: Any, call: str, specs: list[str], inputs: list[np.ndarray]) ->
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("call", "specs"), _parsed(), ids=[" ; ".join([call, *specs]) for call, specs in _parsed()])
+@pytest.mark.parametrize(
+    ("call", "specs"), _parsed(), ids=[" ; ".join([call, *specs]) for call, specs in _parsed()]
+)
 def test_values_and_gradients(call: str, specs: list[str], dtype: str) -> None:
     r = np.random.RandomState(sum(map(ord, call)))
     inputs = [_input(spec, dtype, r) for spec in specs]
@@ -282,7 +325,13 @@ def test_values_and_gradients(call: str, specs: list[str], dtype: str) -> None:
     for name, g, e in zip("abcde", found_grads, grads, strict=False):
         assert (g is None) == (e is None), name
         if e is not None:
-            np.testing.assert_allclose(g, e, rtol, atol * max(1.0, float(np.max(np.abs(e), initial=0))), err_msg=f"gradient of {name}")
+            np.testing.assert_allclose(
+                g,
+                e,
+                rtol,
+                atol * max(1.0, float(np.max(np.abs(e), initial=0))),
+                err_msg=f"gradient of {name}",
+            )
 
 
 def _errors() -> list[str]:
@@ -296,13 +345,16 @@ def test_errors(call: str) -> None:
         rs = np.random.RandomState(0)
 
         def random(*shape: Any, library: Any = library, rs: np.random.RandomState = rs) -> Any:
-            return library.tensor(np.asarray(rs.randn(*(() if shape == ((),) else shape)), np.float32))
+            return library.tensor(
+                np.asarray(rs.randn(*(() if shape == ((),) else shape)), np.float32)
+            )
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 made = eval(call, {"t": library, "f": library.nn.functional, "r": random})
-                (made[0] if isinstance(made, tuple) else made).tolist()  # what depends on values is raised when they are needed
+                # what depends on values is raised when they are needed
+                (made[0] if isinstance(made, tuple) else made).tolist()
             except Exception as error:
                 found.append((type(error), str(error).split("\n")[0].split(" (in ")[0]))
             else:

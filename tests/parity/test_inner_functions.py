@@ -42,7 +42,10 @@ def plain(x: Any) -> Any:
 def calls(t: Any) -> list[Any]:
     """The same calls of either package."""
     F = t.nn.functional
-    checkpoint, cuda = (importlib.import_module(f"{t.__name__}.{name}") for name in ("utils.checkpoint", "cuda._utils"))
+    checkpoint, cuda = (
+        importlib.import_module(f"{t.__name__}.{name}")
+        for name in ("utils.checkpoint", "cuda._utils")
+    )
     ddp = importlib.import_module(f"{t.__name__}.nn.parallel.distributed")
     w = t.arange(27.0).view(9, 3)
     q, k = t.ones(2, 1, 3), t.arange(6.0).view(2, 1, 3)
@@ -52,17 +55,31 @@ def calls(t: Any) -> list[Any]:
         found += (F._verify_batch_size, size), (F._verify_spatial_size, size)
     found += [(F._get_softmax_dim, "softmax", n, 2) for n in range(5)]
     found += [(F._list_with_default, a, b) for a, b in (([None, 3], [1, 2]), ([1, 2, 3], [3, 2]))]
-    found += [(F._in_projection_packed, a, b, c, w, bias) for a, b, c, bias in ((q, q, q, None), (q, k, k, w[:, 0]), (q, k, q, None))]
-    found += [(F._in_projection, q, k, q, w[:3], w[3:6], w[6:], t.ones(3)), (F._in_projection, q, k, q, w[:3], w[3:5], w[6:])]
+    found += [
+        (F._in_projection_packed, a, b, c, w, bias)
+        for a, b, c, bias in ((q, q, q, None), (q, k, k, w[:, 0]), (q, k, q, None))
+    ]
+    found += [
+        (F._in_projection, q, k, q, w[:3], w[3:6], w[6:], t.ones(3)),
+        (F._in_projection, q, k, q, w[:3], w[3:5], w[6:]),
+    ]
     found.append((F._in_projection, q, k, q, w[:3], w[3:6], w[6:], None, t.ones(2)))
     for shapes in (((2, 3),) * 3, ((2, 1, 3), (2, 3), (2, 1, 3)), ((3,),) * 3):
         found.append((F._mha_shape_check, *map(zeros, shapes), None, None, 2))
     found.append((F._mha_shape_check, *map(zeros, ((2, 3),) * 3), None, zeros(3, 2, 2), 2))
-    found += [(F._unpool_output_size, t.ones(1, 1, 3, 3), [2, 2], [2, 2], [0, 0], size) for size in (None, [7, 7], [9])]
+    found += [
+        (F._unpool_output_size, t.ones(1, 1, 3, 3), [2, 2], [2, 2], [0, 0], size)
+        for size in (None, [7, 7], [9])
+    ]
     found.append((F._Reduction.get_enum, "sum"))
     table = t.full((3, 2), 3.0, requires_grad=True)
-    found.append((lambda: (F._no_grad_embedding_renorm_(table, t.tensor([1]), 1.0, 2.0), table.detach())[1],))
-    found += [(checkpoint._infer_device_type, t.ones(2), {"a": t.ones(1)}), (checkpoint._get_autocast_kwargs, "cpu")]
+    found.append(
+        (lambda: (F._no_grad_embedding_renorm_(table, t.tensor([1]), 1.0, 2.0), table.detach())[1],)
+    )
+    found += [
+        (checkpoint._infer_device_type, t.ones(2), {"a": t.ones(1)}),
+        (checkpoint._get_autocast_kwargs, "cpu"),
+    ]
     found += [(cuda._get_device_index, d) for d in ("cuda:1", 2, "cpu", "cuda", None)]
     found += [(cuda._get_device_index, "cpu", False, True), (t.cuda._lazy_init,)]
     found.append((lambda: list(ddp._find_tensors({"a": [t.ones(1), (t.zeros(2),)], "b": 3})),))
@@ -128,7 +145,9 @@ def test_modules_are_wrapped_from_the_inside() -> None:
                 inner._wrap_overrides = {"tag": 2}
                 net = lib.nn.Sequential(inner, lib.nn.Linear(3, 4))
                 policy = functools.partial(wrap.size_based_auto_wrap_policy, min_num_params=least)
-                made, count = wrap._recursive_wrap(net, policy, Wrapper, set(), set(), children, tag=1)
+                made, count = wrap._recursive_wrap(
+                    net, policy, Wrapper, set(), set(), children, tag=1
+                )
                 found.append(f"{made} {count}")
         return found
 
@@ -140,19 +159,39 @@ def test_reasons_of_breaks_have_parts() -> None:
         return x + 1 if x.sum() > 0 else x
 
     for lib in (torch, jtorch):
-        (reason,) = importlib.import_module(f"{lib.__name__}._dynamo").explain(f)(lib.ones(2)).break_reasons
-        assert isinstance(reason.reason, str) and reason.graph_break and isinstance(reason.user_stack, list)
+        (reason,) = (
+            importlib.import_module(f"{lib.__name__}._dynamo").explain(f)(lib.ones(2)).break_reasons
+        )
+        assert (
+            isinstance(reason.reason, str)
+            and reason.graph_break
+            and isinstance(reason.user_stack, list)
+        )
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the operating system does not tell")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the operating system does not tell"
+)
 def test_what_the_processor_has() -> None:
     asked = [name for name in dir(torch.cpu) if name.startswith(("_is_", "_init_"))]
-    assert {name: getattr(jtorch.cpu, name)() for name in asked} == {name: getattr(torch.cpu, name)() for name in asked}
+    assert {name: getattr(jtorch.cpu, name)() for name in asked} == {
+        name: getattr(torch.cpu, name)() for name in asked
+    }
 
 
 def test_settings_of_the_compiler_can_be_read() -> None:
-    theirs, mine = (importlib.import_module(f"{lib.__name__}._inductor.config") for lib in (torch, jtorch))
+    theirs, mine = (
+        importlib.import_module(f"{lib.__name__}._inductor.config") for lib in (torch, jtorch)
+    )
     found = theirs.get_config_copy().items()
-    plain = [name for name, value in found if isinstance(value, (bool, int, float, type(None))) and name.islower() and "." not in name]
-    lacking = [name for name in plain if not name.startswith("_") and name != "is_nightly_or_source" and not hasattr(mine, name)]
+    plain = [
+        name
+        for name, value in found
+        if isinstance(value, (bool, int, float, type(None))) and name.islower() and "." not in name
+    ]
+    lacking = [
+        name
+        for name in plain
+        if not name.startswith("_") and name != "is_nightly_or_source" and not hasattr(mine, name)
+    ]
     assert len(plain) > 150 and not lacking

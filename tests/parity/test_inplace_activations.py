@@ -1,4 +1,5 @@
-"""Activation functions that write into their operand: nodes, and derivatives that cannot be taken from the result."""
+"""Activation functions that write into their operand: nodes, and derivatives that cannot be taken
+from the result."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "rrelu": lambda t, x: t.rrelu(x),
     "rrelu_": lambda t, x: t.rrelu_(x, 0.1, 0.3),
     "rrelu_ negative": lambda t, x: t.nn.functional.rrelu_(x, -0.3, -0.1),
-    "rrelu inplace negative, of one slope": lambda t, x: t.nn.functional.rrelu(x, -0.1, -0.1, True, True),
+    "rrelu inplace negative, of one slope": lambda t, x: t.nn.functional.rrelu(
+        x, -0.1, -0.1, True, True
+    ),
     "threshold_": lambda t, x: t.threshold_(x, 0.1, 3.0),
     "threshold inplace": lambda t, x: t.nn.functional.threshold(x, 0.1, 3.0, True),
     "hardtanh_": lambda t, x: t.nn.functional.hardtanh_(x, -0.5, 0.5),
@@ -68,7 +71,9 @@ def ways(t: Any, form: Callable[[Any, Any], Any]) -> list[Any]:
 
     def dual() -> Any:
         with t.autograd.forward_ad.dual_level():
-            return t.autograd.forward_ad.unpack_dual(made(t.autograd.forward_ad.make_dual(x.clone(), t.ones(5)))).tangent.tolist()
+            return t.autograd.forward_ad.unpack_dual(
+                made(t.autograd.forward_ad.make_dual(x.clone(), t.ones(5)))
+            ).tangent.tolist()
 
     def forward() -> Any:
         return t.func.jvp(made, (x,), (t.ones(5),))[1].tolist()
@@ -91,7 +96,9 @@ def test_derivatives_in_place(name: str) -> None:
     theirs, ours = ways(real, FORMS[name]), ways(jtorch, FORMS[name])
     for i, (a, b) in enumerate(zip(theirs, ours, strict=True)):
         if isinstance(a, list):
-            real.testing.assert_close(real.tensor(b), real.tensor(a), equal_nan=True, msg=lambda m, i=i: f"way {i}: {m}")
+            real.testing.assert_close(
+                real.tensor(b), real.tensor(a), equal_nan=True, msg=lambda m, i=i: f"way {i}: {m}"
+            )
             assert i or str(real.tensor(b).sign().tolist()) == str(real.tensor(a).sign().tolist())
         else:
             assert b == a, i

@@ -1,4 +1,5 @@
-"""Masked tensors under PyTorch's names for their parts, and through operators, compared with PyTorch."""
+"""Masked tensors under PyTorch's names for their parts, and through operators, compared with
+PyTorch."""
 
 import warnings
 from importlib import import_module
@@ -22,7 +23,10 @@ def test_lists_of_operators(module):
         if name == "UNARY_NAMES_UNSUPPORTED":
             continue
         listed, found = getattr(theirs, name), getattr(ours, name)
-        names = [sorted(x if isinstance(x, str) else x.__name__ for x in both) for both in (listed, found)]
+        names = [
+            sorted(x if isinstance(x, str) else x.__name__ for x in both)
+            for both in (listed, found)
+        ]
         assert names[0] == names[1], name
 
 
@@ -43,7 +47,15 @@ def test_operators_ask_handlers_of_functions():
 
         x, ops = torch.ones(2).as_subclass(Told), torch.ops.aten
         del told[:]
-        kinds = [type(y).__name__ for y in (ops.add(x, x), ops.add.Tensor(x, 1), ops.add_(x, x, alpha=2), ops.mul(torch.ones(1), 2))]
+        kinds = [
+            type(y).__name__
+            for y in (
+                ops.add(x, x),
+                ops.add.Tensor(x, 1),
+                ops.add_(x, x, alpha=2),
+                ops.mul(torch.ones(1), 2),
+            )
+        ]
         plain = torch.ones(1)
         with Mode():
             ops.sub(plain, 1)
@@ -62,14 +74,32 @@ def test_operators_on_masked_tensors_keep_the_mask():
         x = torch.masked.masked_tensor(torch.tensor([[1.0, 2.0], [-3.0, 4.0]]), mask)
         y = torch.masked.masked_tensor(torch.ones(2, 2), ~mask)
         ops, core = torch.ops.aten, part(torch, "core")
-        found = [ops.abs(x), ops.add(x, x), ops.add.Tensor(x, 1), ops.sum(x), ops.sum(x, 1), ops.clamp(x, min=0.0), ops.add_(x, x)]
+        found = [
+            ops.abs(x),
+            ops.add(x, x),
+            ops.add.Tensor(x, 1),
+            ops.sum(x),
+            ops.sum(x, 1),
+            ops.clamp(x, min=0.0),
+            ops.add_(x, x),
+        ]
         said = []
-        for call in (lambda: ops.add(x, y), lambda: ops.add_(x, y), lambda: core._tensors_match(x, mask)):
+        for call in (
+            lambda: ops.add(x, y),
+            lambda: ops.add_(x, y),
+            lambda: core._tensors_match(x, mask),
+        ):
             with pytest.raises(ValueError) as e:
                 call()
             said.append(str(e.value))
-        said.append([core._masks_match(a, b) for a, b in ((x, y), (x, x), (x, mask))] + [core._get_data(3), core._maybe_get_mask(3)])
-        return [(t.get_data().masked_fill(~t.get_mask(), 0).tolist(), t.get_mask().tolist()) for t in found], said
+        said.append(
+            [core._masks_match(a, b) for a, b in ((x, y), (x, x), (x, mask))]
+            + [core._get_data(3), core._maybe_get_mask(3)]
+        )
+        return [
+            (t.get_data().masked_fill(~t.get_mask(), 0).tolist(), t.get_mask().tolist())
+            for t in found
+        ], said
 
     assert program(jtorch) == program(oracle)
 
@@ -82,8 +112,14 @@ def test_data_and_masks_that_do_not_fit():
         crow, other, col = torch.tensor([0, 2, 3]), torch.tensor([0, 1, 3]), torch.tensor([0, 1, 2])
         dense = torch.ones(2, 2)
         for data, mask in (
-            (torch.sparse_coo_tensor(rows, numbers, (2, 4)), torch.sparse_coo_tensor(columns, here, (2, 4))),
-            (torch.sparse_csr_tensor(crow, col, numbers, (2, 4)), torch.sparse_csr_tensor(other, col, here, (2, 4))),
+            (
+                torch.sparse_coo_tensor(rows, numbers, (2, 4)),
+                torch.sparse_coo_tensor(columns, here, (2, 4)),
+            ),
+            (
+                torch.sparse_csr_tensor(crow, col, numbers, (2, 4)),
+                torch.sparse_csr_tensor(other, col, here, (2, 4)),
+            ),
             (dense.to_sparse_csc(), (dense > 0).to_sparse_csc()),
             (torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.bool)),
         ):

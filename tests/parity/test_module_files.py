@@ -1,4 +1,5 @@
-"""Files with modules, for every module of the ModuleInfo database: saved by PyTorch and loaded here, and the reverse."""
+"""Files with modules, for every module of the ModuleInfo database: saved by PyTorch and loaded
+here, and the reverse."""
 
 from __future__ import annotations
 
@@ -29,10 +30,15 @@ def through_a_file(obj: Any, source: Any, target: Any, **options: Any) -> Any:
     return target.load(file, **options)
 
 
-@pytest.mark.parametrize("info", [pytest.param(info, id=info.module_cls.__name__) for info in module_db])
+@pytest.mark.parametrize(
+    "info", [pytest.param(info, id=info.module_cls.__name__) for info in module_db]
+)
 def test_files_of_modules(info: Any) -> None:
-    """A state dict and the whole module: parameters, buffers, settings and repr arrive, whichever library wrote the file."""
-    sample = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=True)[0]
+    """A state dict and the whole module: parameters, buffers, settings and repr arrive, whichever
+    library wrote the file."""
+    sample = info.module_inputs_func(
+        info, device="cpu", dtype=torch.float32, requires_grad=False, training=True
+    )[0]
     made, given = sample.constructor_input, sample.forward_input
     converted = to_jtorch(made.args), to_jtorch(made.kwargs)
     theirs = info.module_cls(*copy.deepcopy(made.args), **copy.deepcopy(made.kwargs))
@@ -42,10 +48,18 @@ def test_files_of_modules(info: Any) -> None:
         outcome(ours, to_jtorch(given.args), to_jtorch(given.kwargs), jtorch)
 
     expected = copy.deepcopy(theirs)
-    assert str(ours.load_state_dict(through_a_file(theirs.state_dict(), torch, jtorch))) == "<All keys matched successfully>"
+    assert (
+        str(ours.load_state_dict(through_a_file(theirs.state_dict(), torch, jtorch)))
+        == "<All keys matched successfully>"
+    )
     assert_same_module(ours, expected, "a state dict of PyTorch's")
-    assert_same_module(through_a_file(theirs, torch, jtorch, weights_only=False), expected, "a module of PyTorch's")
-    assert str(theirs.load_state_dict(through_a_file(ours.state_dict(), jtorch, torch))) == "<All keys matched successfully>"
+    assert_same_module(
+        through_a_file(theirs, torch, jtorch, weights_only=False), expected, "a module of PyTorch's"
+    )
+    assert (
+        str(theirs.load_state_dict(through_a_file(ours.state_dict(), jtorch, torch)))
+        == "<All keys matched successfully>"
+    )
     assert_same_module(ours, theirs, "a state dict of ours")
     back = through_a_file(ours, jtorch, torch, weights_only=False)
     assert type(back) is type(theirs)

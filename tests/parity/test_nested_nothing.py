@@ -1,4 +1,5 @@
-"""Nested tensors without items, or whose items have no elements: what they give, and what they refuse in PyTorch's words."""
+"""Nested tensors without items, or whose items have no elements: what they give, and what they
+refuse in PyTorch's words."""
 
 import pytest
 import torch as oracle
@@ -27,7 +28,8 @@ torch.nested.to_padded_tensor(rows, 0.0, (3, 4, 5))
 torch.nested.to_padded_tensor(N([torch.zeros(2, 0), torch.zeros(1, 0)]), 0.0)
 torch.nested.to_padded_tensor(N([torch.zeros(0)]), 0.0)
 torch.nested.to_padded_tensor(some, 7.0), some.to_padded_tensor(1.0, (2, 3, 4))
-torch.nested.to_padded_tensor(torch.nested.as_nested_tensor([torch.zeros(0, 3, requires_grad=True)]), 0.0)
+torch.nested.to_padded_tensor(torch.nested.as_nested_tensor([torch.zeros(0, 3, \
+requires_grad=True)]), 0.0)
 torch.nested.to_padded_tensor(J([torch.zeros(0, 3)]), 0.0)
 torch.matmul(rows, N([torch.zeros(3, 0)] * 2))
 torch.matmul(rows, N([torch.ones(3, 2)] * 2))

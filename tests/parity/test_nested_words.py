@@ -42,10 +42,13 @@ torch._nested_tensor_from_mask(data, gaps, mask_check=False)
 torch._nested_tensor_from_mask(data, mask.float())
 torch._nested_tensor_from_mask(data, mask[:1])
 torch._nested_tensor_from_mask(data[0], mask)
-torch._nested_tensor_from_mask_left_aligned(data, mask), torch._nested_tensor_from_mask_left_aligned(data, gaps)
+torch._nested_tensor_from_mask_left_aligned(data, mask), \
+torch._nested_tensor_from_mask_left_aligned(data, gaps)
 torch._nested_from_padded(data, torch.tensor([[1, 2], [3, 2]]))
-torch._nested_from_padded(torch.arange(16.0).reshape(2, 2, 2, 2), torch.tensor([[1, 4], [2, 4]]), fuse_transform_0213=True)
-torch._nested_from_padded(torch.arange(16.0).reshape(2, 2, 2, 2), torch.tensor([[1, 1, 2], [2, 2, 2]]))
+torch._nested_from_padded(torch.arange(16.0).reshape(2, 2, 2, 2), torch.tensor([[1, 4], [2, 4]]), \
+fuse_transform_0213=True)
+torch._nested_from_padded(torch.arange(16.0).reshape(2, 2, 2, 2), torch.tensor([[1, 1, 2], [2, 2, \
+2]]))
 torch._nested_from_padded(data, torch.tensor([[1, 2], [4, 2]]))
 torch._nested_from_padded(torch.ones(2, 1, 2), torch.tensor([[1, 2], [4, 2]]))
 torch._nested_from_padded_and_nested_example(torch.nested.to_padded_tensor(a, 0), a)
@@ -54,8 +57,10 @@ torch._nested_compute_contiguous_strides_offsets(torch.tensor([[2, 0, 4], [4, 5,
 torch._nested_compute_contiguous_strides_offsets(torch.zeros(2, 0, dtype=torch.int64))[0]
 torch._nested_compute_contiguous_strides_offsets(torch.tensor([2, 3]))
 torch._nested_compute_contiguous_strides_offsets(torch.ones(2, 2))
-torch._nested_view_from_buffer(torch.arange(9), torch.tensor([[1, 2], [3, 2]]), torch.tensor([[2, 1], [1, 3]]), torch.tensor([7, 0]))
-torch._nested_view_from_buffer(torch.arange(9), torch.ones(2, 2), torch.ones(2, 2), torch.tensor([7, 0]))
+torch._nested_view_from_buffer(torch.arange(9), torch.tensor([[1, 2], [3, 2]]), torch.tensor([[2, \
+1], [1, 3]]), torch.tensor([7, 0]))
+torch._nested_view_from_buffer(torch.arange(9), torch.ones(2, 2), torch.ones(2, 2), \
+torch.tensor([7, 0]))
 torch._C._nn.gelu_(N([torch.tensor([-1.0, 0, 1])]))
 torch._C._nn.gelu_(torch.tensor([-1.0, 0, 1]), approximate="tanh")
 torch.functional.F is torch.nn.functional
@@ -65,7 +70,8 @@ torch.functional.F is torch.nn.functional
 def result(torch, expression):
     N = torch.nested.nested_tensor
     names = {
-        "torch": torch, "N": N, "F": torch.nn.functional, "data": torch.arange(12.0).reshape(2, 3, 2),
+        "torch": torch, "N": N, "F": torch.nn.functional,
+        "data": torch.arange(12.0).reshape(2, 3, 2),
         "a": N([torch.arange(6.0).reshape(2, 3), torch.arange(9.0).reshape(3, 3)]),
         "mask": torch.tensor([[True, True, False], [True, False, False]]),
         "gaps": torch.tensor([[True, False, True], [True, False, False]]),

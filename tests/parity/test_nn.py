@@ -1,4 +1,5 @@
-"""Modules against PyTorch's: behaviour of ``Module`` that both must show. ``test_modules.py`` sweeps the ModuleInfo database."""
+"""Modules against PyTorch's: behaviour of ``Module`` that both must show. ``test_modules.py``
+sweeps the ModuleInfo database."""
 
 from __future__ import annotations
 
@@ -17,13 +18,15 @@ from jtorch import nn
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
 
-#: Expressions on which both libraries must agree: the repr of the value, or the type and text of the exception.
+#: Expressions on which both libraries must agree: the repr of the value, or the type and text of
+#: the exception.
 EXPRESSIONS = """
 nn.Conv2d(3, 4, 3, groups=2)
 nn.Conv2d(2, 3, 3, groups=2)
 nn.Conv2d(2, 2, 3, groups=0)
 nn.Conv2d(2, 2, 3, padding='same', stride=2)
-nn.Conv2d(2, 2, (3, 5), padding='same', padding_mode='reflect', dilation=2)._reversed_padding_repeated_twice
+nn.Conv2d(2, 2, (3, 5), padding='same', padding_mode='reflect', \
+dilation=2)._reversed_padding_repeated_twice
 nn.ConvTranspose2d(1, 1, 1, padding_mode='reflect')
 nn.ConvTranspose2d(1, 1, 3, stride=2)(torch.ones(1, 1, 4, 4), output_size=[20, 20])
 nn.ConvTranspose2d(1, 1, 3, stride=2)(torch.ones(1, 1, 4, 4), output_size=[20])
@@ -78,7 +81,8 @@ nn.BatchNorm2d(2)(torch.ones(2, 2))
 nn.InstanceNorm1d(2, affine=True)(torch.ones(1, 3, 4))
 nn.CircularPad1d(1)(torch.ones(1))
 nn.SyncBatchNorm(2)(torch.ones(2))
-nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(2), nn.Sequential(nn.BatchNorm1d(3))))
+nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(2), \
+nn.Sequential(nn.BatchNorm1d(3))))
 nn.Transformer(4, 2)(torch.ones(2, 3, 4), torch.ones(2, 2, 4))
 nn.TransformerEncoderLayer(4, 2, activation='x')
 nn.LazyLinear(3)
@@ -119,8 +123,10 @@ nn.factory_kwargs({'x': 1})
 nn.utils.rnn.pack_sequence([torch.arange(6.).reshape(3, 2), torch.ones(2, 2)])
 nn.utils.rnn.pack_sequence([torch.ones(1, 2), torch.ones(2, 2)])
 nn.utils.rnn.pack_sequence([torch.ones(1, 2), torch.arange(6.).reshape(3, 2)], enforce_sorted=False)
-nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_sequence([torch.ones(1, 2), torch.arange(6.).reshape(3, 2)], False), True, -1, 4)
-nn.utils.rnn.pad_sequence([torch.ones(1, 2), torch.zeros(3, 2)], padding_side='left', padding_value=9.)
+nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_sequence([torch.ones(1, 2), \
+torch.arange(6.).reshape(3, 2)], False), True, -1, 4)
+nn.utils.rnn.pad_sequence([torch.ones(1, 2), torch.zeros(3, 2)], padding_side='left', \
+padding_value=9.)
 nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2), [3, 0])
 nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2), [3])
 nn.utils.parametrizations.orthogonal(nn.Linear(3, 2)).weight
@@ -178,17 +184,32 @@ def test_expression(expression: str) -> None:
 
 def recurrent_cases() -> Iterator[Any]:
     """Networks with their settings, and the lengths of a packed batch or None."""
-    for kind, more in (("LSTM", {}), ("LSTM", {"proj_size": 2}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"})):
-        shapes = ((1, False, True, None), (2, True, False, None), (2, True, True, [5, 3, 2]), (1, True, True, [2, 5, 3]))
+    for kind, more in (
+        ("LSTM", {}),
+        ("LSTM", {"proj_size": 2}),
+        ("GRU", {}),
+        ("RNN", {}),
+        ("RNN", {"nonlinearity": "relu"}),
+    ):
+        shapes = (
+            (1, False, True, None),
+            (2, True, False, None),
+            (2, True, True, [5, 3, 2]),
+            (1, True, True, [2, 5, 3]),
+        )
         for layers, both, bias, packed in shapes:
             settings = {"num_layers": layers, "bidirectional": both, "bias": bias, **more}
-            yield pytest.param(kind, settings, packed, id=f"{kind}-{layers}-{both}-{bias}-{more}-{packed}")
+            yield pytest.param(
+                kind, settings, packed, id=f"{kind}-{layers}-{both}-{bias}-{more}-{packed}"
+            )
 
 
-@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")  # PyTorch's, on some machines
+# PyTorch's, on some machines
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 @pytest.mark.parametrize(("kind", "settings", "packed"), [*recurrent_cases()])
 def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[int] | None) -> None:
-    """Outputs, final states and all gradients of recurrent networks, on padded and packed batches."""
+    """Outputs, final states and all gradients of recurrent networks, on padded and packed
+    batches."""
     values = np.random.default_rng(0).normal(size=(5, 3, 3)).astype(np.float32)
     results = []
     for library in (torch, jtorch):
@@ -196,14 +217,23 @@ def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[i
         module = getattr(library.nn, kind)(3, 4, **settings)
         x = library.tensor(values, requires_grad=True)
         pack = library.nn.utils.rnn
-        given = x if packed is None else pack.pack_padded_sequence(x, packed, enforce_sorted=packed[0] == 5)
+        given = (
+            x
+            if packed is None
+            else pack.pack_padded_sequence(x, packed, enforce_sorted=packed[0] == 5)
+        )
         output, hidden = module(given)
         if packed is not None:
             output = pack.pad_packed_sequence(output)[0]
         hidden = hidden if isinstance(hidden, tuple) else (hidden,)
         ((output * output).sum() + sum(h.sin().sum() for h in hidden)).backward()
         grads = {name: p.grad for name, p in module.named_parameters()}
-        found = {"output": output, "x.grad": x.grad, **{f"hidden{i}": h for i, h in enumerate(hidden)}, **grads}
+        found = {
+            "output": output,
+            "x.grad": x.grad,
+            **{f"hidden{i}": h for i, h in enumerate(hidden)},
+            **grads,
+        }
         results.append({name: t.detach().numpy() for name, t in found.items()})
     want, got = results
     assert got.keys() == want.keys()
@@ -214,10 +244,18 @@ def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[i
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("lengths", [[5, 3], [3, 5]])
 def test_padded_batches_are_laid_out_alike(lengths: list[int], batch_first: bool) -> None:
-    """Batches that were packed in order come back as views; what had to be sorted is laid out anew."""
+    """Batches that were packed in order come back as views; what had to be sorted is laid out
+    anew."""
     strides = []
     for library in (torch, jtorch):
         pack = library.nn.utils.rnn
-        packed = pack.pack_padded_sequence(library.ones(5, 2, 3), lengths, enforce_sorted=lengths[0] == 5)
-        strides.append([pack.pad_packed_sequence(packed, batch_first, total_length=n)[0].stride() for n in (None, 7)])
+        packed = pack.pack_padded_sequence(
+            library.ones(5, 2, 3), lengths, enforce_sorted=lengths[0] == 5
+        )
+        strides.append(
+            [
+                pack.pad_packed_sequence(packed, batch_first, total_length=n)[0].stride()
+                for n in (None, 7)
+            ]
+        )
     assert strides[1] == strides[0]

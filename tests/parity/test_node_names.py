@@ -1,4 +1,5 @@
-"""What ``grad_fn`` is called after every operation in PyTorch's database of samples, compared with PyTorch."""
+"""What ``grad_fn`` is called after every operation in PyTorch's database of samples, compared with
+PyTorch."""
 
 from __future__ import annotations
 
@@ -13,17 +14,28 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import jtorch as torch
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]  # samples, and torch's own functions, warn of old names
+# samples, and torch's own functions, warn of old names
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 
 #: Names that differ, and why.
 DIFFERENT = {
-    **dict.fromkeys(("positive", "conj", "conj_physical", "cartesian_prod"), "PyTorch gives the operand itself, here it is a result"),
+    **dict.fromkeys(
+        ("positive", "conj", "conj_physical", "cartesian_prod"),
+        "PyTorch gives the operand itself, here it is a result",
+    ),
     **dict.fromkeys(("__rsub__", "sort", "round"), "two overloads are one operation here"),
     "svd": "PyTorch transposes one of the results afterwards, here all are results of one node",
     "to_sparse": "a sparse tensor's history is that of its values",
     "nn.functional.linear_cross_entropy": "PyTorch may compute it in chunks, with a node for that",
     **dict.fromkeys(
-        ("matmul", "__rmatmul__", "nn.functional.unfold", "nn.functional.local_response_norm", "diff"), "samples without elements"
+        (
+            "matmul",
+            "__rmatmul__",
+            "nn.functional.unfold",
+            "nn.functional.local_response_norm",
+            "diff",
+        ),
+        "samples without elements",
     ),
 }
 
@@ -31,7 +43,11 @@ DIFFERENT = {
 def operations() -> Iterator[Any]:
     """The entries of the database to compare, with an identifier."""
     for op in op_db:
-        if op.supports_autograd and op.supports_dtype(oracle.float64, "cpu") and op.name not in DIFFERENT:
+        if (
+            op.supports_autograd
+            and op.supports_dtype(oracle.float64, "cpu")
+            and op.name not in DIFFERENT
+        ):
             yield pytest.param(op, id=f"{op.name}.{op.variant_test_name}".rstrip("."))
 
 
@@ -80,7 +96,20 @@ def test_node_names(op: Any) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("change", ["copy_", "zero_", "fill_", "t_", "squeeze_", "unsqueeze_", "normal_", "bernoulli_", "exponential_"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "copy_",
+        "zero_",
+        "fill_",
+        "t_",
+        "squeeze_",
+        "unsqueeze_",
+        "normal_",
+        "bernoulli_",
+        "exponential_",
+    ],
+)
 def test_names_of_changes_in_place(change: str) -> None:
     made = []
     for library in (oracle, torch):
@@ -97,7 +126,12 @@ def test_names_of_views_after_a_change() -> None:
         row, flat = x[0], x.view(-1)
         x.mul_(2)
         row.mul_(2)
-        made.append([type(t.grad_fn).__name__ for t in (x, row, flat, 1 - x, 2 / x, x[x > 0], x.t().reshape(-1))])
+        made.append(
+            [
+                type(t.grad_fn).__name__
+                for t in (x, row, flat, 1 - x, 2 / x, x[x > 0], x.t().reshape(-1))
+            ]
+        )
     assert made[0] == made[1]
 
 

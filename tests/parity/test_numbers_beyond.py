@@ -1,4 +1,5 @@
-"""Numbers that the dtype of a call cannot hold: PyTorch's values, or its type of error and words."""
+"""Numbers that the dtype of a call cannot hold: PyTorch's values, or its type of error and
+words."""
 
 from __future__ import annotations
 
@@ -22,10 +23,16 @@ CALLS = {
     "addcmul_": lambda T, x, v: x.clone().addcmul_(x, x, value=v),
     "addcmul small": lambda T, x, v: T.addcmul(x, x, x * 0, value=v),
     "addcdiv": lambda T, x, v: T.addcdiv(x, x, x, value=v),
-    "addmm alpha": lambda T, x, v: T.addmm(_matrices(T, x.dtype), _matrices(T, x.dtype), _matrices(T, x.dtype), alpha=v),
-    "addmm beta": lambda T, x, v: T.addmm(_matrices(T, x.dtype), _matrices(T, x.dtype), _matrices(T, x.dtype), beta=v),
+    "addmm alpha": lambda T, x, v: T.addmm(
+        _matrices(T, x.dtype), _matrices(T, x.dtype), _matrices(T, x.dtype), alpha=v
+    ),
+    "addmm beta": lambda T, x, v: T.addmm(
+        _matrices(T, x.dtype), _matrices(T, x.dtype), _matrices(T, x.dtype), beta=v
+    ),
     "addmv alpha": lambda T, x, v: T.addmv(x, _matrices(T, x.dtype), x, alpha=v),
-    "addbmm": lambda T, x, v: T.addbmm(_matrices(T, x.dtype), _matrices(T, x.dtype)[None], _matrices(T, x.dtype)[None], alpha=v),
+    "addbmm": lambda T, x, v: T.addbmm(
+        _matrices(T, x.dtype), _matrices(T, x.dtype)[None], _matrices(T, x.dtype)[None], alpha=v
+    ),
     "baddbmm": lambda T, x, v: T.baddbmm(*[_matrices(T, x.dtype)[None]] * 3, beta=v),
     "index_add": lambda T, x, v: T.index_add(x, 0, T.tensor([1]), x[:1], alpha=v),
     "lerp": lambda T, x, v: T.lerp(x, x * 2, v),
@@ -46,14 +53,25 @@ CALLS = {
     "histc": lambda T, x, v: T.histc(x, 4, 0, v),
     "histc of both": lambda T, x, v: T.histc(x, 4, -v, v),
 }
-#: Which of several errors comes first, and places where rounding of halves differs in the last place.
-OTHERWISE = {("renorm", "nan"), ("rrelu", "nan"), ("smooth_l1_loss", "1e+30"), ("smooth_l1_loss", "-1.0")}
+#: Which of several errors comes first, and places where rounding of halves differs in the last
+#: place.
+OTHERWISE = {
+    ("renorm", "nan"),
+    ("rrelu", "nan"),
+    ("smooth_l1_loss", "1e+30"),
+    ("smooth_l1_loss", "-1.0"),
+}
 
 
 def outcome(T, call, dtype, number):
     try:
         with T.no_grad():
-            return call(T, T.tensor([1, 2], dtype=getattr(T, dtype)), number).to(T.float64).flatten().tolist()
+            return (
+                call(T, T.tensor([1, 2], dtype=getattr(T, dtype)), number)
+                .to(T.float64)
+                .flatten()
+                .tolist()
+            )
     except (RuntimeError, TypeError, ValueError, OverflowError, NotImplementedError) as error:
         return type(error).__name__, str(error).split("\n")[0]
 
@@ -66,7 +84,11 @@ def test_numbers_beyond_a_dtype(name: str, dtype: str) -> None:
         if (name, str(number)) in OTHERWISE:
             assert isinstance(theirs, tuple) == isinstance(mine, tuple)
         else:
-            assert mine == pytest.approx(theirs, rel=1e-6, nan_ok=True) if isinstance(theirs, list) else mine == theirs, number
+            assert (
+                mine == pytest.approx(theirs, rel=1e-6, nan_ok=True)
+                if isinstance(theirs, list)
+                else mine == theirs
+            ), number
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float32", "bool"])

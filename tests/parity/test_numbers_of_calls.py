@@ -1,4 +1,5 @@
-"""Numbers and lists of dimensions that a call refuses, or takes, as PyTorch's: nothing of them is dropped in silence."""
+"""Numbers and lists of dimensions that a call refuses, or takes, as PyTorch's: nothing of them is
+dropped in silence."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ COMPLEX = [
     "F.softplus(t.ones(2), 1j)",
     "F.hardtanh(t.ones(2), 1j, 2)",
 ]
-UNSIGNED = [f"t.tensor({v}, dtype=t.{d})" for v in ("-1.5", "[-0.5]", "-1", "1.5", "[True]") for d in ("uint8", "uint16", "uint64", "int8")]
+UNSIGNED = [
+    f"t.tensor({v}, dtype=t.{d})"
+    for v in ("-1.5", "[-0.5]", "-1", "1.5", "[True]")
+    for d in ("uint8", "uint16", "uint64", "int8")
+]
 UNSIGNED += [f"t.full((2,), -1.5, dtype=t.{d})" for d in ("uint8", "uint16", "uint32", "uint64")]
 #: What a second operand that is a number makes of the dtype, ``alpha`` must fit.
 ALPHA = [
@@ -56,7 +61,10 @@ NAMES_OF_TYPES = [
 OTHERS = [
     "t.linalg.norm(t.ones(3), None, ())",
     "t.linalg.norm(t.ones(2, 2, 2), None, (0, 1, 2))",
-    "F.hinge_embedding_loss(t.tensor([1], dtype=t.uint8), t.tensor([1], dtype=t.uint8), reduction='sum')",
+    (
+        "F.hinge_embedding_loss(t.tensor([1], dtype=t.uint8), t.tensor([1], dtype=t.uint8), "
+        "reduction='sum')"
+    ),
     "F.l1_loss(t.tensor([1], dtype=t.uint8), t.tensor([3], dtype=t.uint8), reduction='sum')",
 ]
 

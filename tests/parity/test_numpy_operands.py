@@ -1,4 +1,5 @@
-"""NumPy's arrays and other objects beside tensors: what Python's operators and NumPy's functions give."""
+"""NumPy's arrays and other objects beside tensors: what Python's operators and NumPy's functions
+give."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ pytestmark = pytest.mark.parity
 
 OPERATORS = "== != < / * + - // % ** & @".split()
 OTHERS: dict[str, Any] = {
-    "array": np.ones(3), "short": np.ones(2), "letters": np.ones(3).astype("S1"), "objects": np.ones(3).astype(object),
-    "one": np.array(1.0), "none": np.array([]), "complex": np.array([1 + 1j, 2, 3]), "large": np.array([2**63], dtype=np.uint64),
-    "square": np.ones((2, 2)), "truth": np.array([True, False, True]), "number": np.float32(1), "list": [1, 2, 3], "None": None,
-    "text": "a", "masked": np.ma.array([1, 2, 3]), "back": np.arange(3.0)[::2],
+    "array": np.ones(3), "short": np.ones(2), "letters": np.ones(3).astype("S1"),
+    "objects": np.ones(3).astype(object), "one": np.array(1.0), "none": np.array([]),
+    "complex": np.array([1 + 1j, 2, 3]), "large": np.array([2**63], dtype=np.uint64),
+    "square": np.ones((2, 2)), "truth": np.array([True, False, True]), "number": np.float32(1),
+    "list": [1, 2, 3], "None": None, "text": "a", "masked": np.ma.array([1, 2, 3]),
+    "back": np.arange(3.0)[::2],
 }  # fmt: skip
 
 
@@ -44,16 +47,26 @@ def _outcome(n: Any, text: str, names: dict[str, Any]) -> tuple[str, str]:
 def test_operators(name: str, dtype: str) -> None:
     for sign in OPERATORS:
         for text in (f"a {sign} b", f"b {sign} a"):
-            theirs, mine = (_outcome(n, text, {"a": n.arange(3).to(getattr(n, dtype)), "b": OTHERS[name]}) for n in (torch, jtorch))
+            theirs, mine = (
+                _outcome(n, text, {"a": n.arange(3).to(getattr(n, dtype)), "b": OTHERS[name]})
+                for n in (torch, jtorch)
+            )
             assert mine == theirs, text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["np.greater_equal(a, 2)", "np.isfinite(a)", "np.equal(a, b)", "np.logical_not(a)", "np.sin(a)", "np.add(a, b)", "np.divmod(a, 2)",
-     "np.add.reduce(a)", "a.__eq__(b)", "a.__ne__(b)", "a.__rtruediv__(b)", "a.__rdiv__(b)", "a.__rdiv__(None)", "a.__rtruediv__(k)",
-     "k / a", "1 + n.Size([3])", "n.Size([3]) + [1]", "(1,) + n.Size([3])", "n.Size([3]).__radd__(1)"],
+    ["np.greater_equal(a, 2)", "np.isfinite(a)", "np.equal(a, b)", "np.logical_not(a)", "np.sin(a)",
+     "np.add(a, b)", "np.divmod(a, 2)",
+     "np.add.reduce(a)", "a.__eq__(b)", "a.__ne__(b)", "a.__rtruediv__(b)", "a.__rdiv__(b)",
+     "a.__rdiv__(None)", "a.__rtruediv__(k)", "k / a", "1 + n.Size([3])", "n.Size([3]) + [1]",
+     "(1,) + n.Size([3])", "n.Size([3]).__radd__(1)"],
 )  # fmt: skip
 def test_functions(text: str) -> None:
-    theirs, mine = (_outcome(n, text, {"a": n.arange(3.0), "b": np.ones(3), "k": Knowing()}) for n in (torch, jtorch))
-    assert tuple(x.replace("torch.Size", "Size") for x in theirs) == tuple(x.replace("torch.Size", "Size") for x in mine)
+    theirs, mine = (
+        _outcome(n, text, {"a": n.arange(3.0), "b": np.ones(3), "k": Knowing()})
+        for n in (torch, jtorch)
+    )
+    assert tuple(x.replace("torch.Size", "Size") for x in theirs) == tuple(
+        x.replace("torch.Size", "Size") for x in mine
+    )

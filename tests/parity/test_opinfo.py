@@ -1,6 +1,8 @@
-"""Every operator of PyTorch's OpInfo database: values, dtypes, shapes and structure of the results, as functions, methods and in place.
+"""Every operator of PyTorch's OpInfo database: values, dtypes, shapes and structure of the results,
+as functions, methods and in place.
 
-Each runs in float32 and in one more of its dtypes, which its name chooses, so that a run is short and the same every time.
+Each runs in float32 and in one more of its dtypes, which its name chooses, so that a run is short
+and the same every time.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ pytestmark = pytest.mark.parity
 from opinfo_running import check, counterpart, first_samples  # noqa: E402  (imports PyTorch)
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
-#: Operators whose results are right in many ways, or not determined: only shapes and dtypes are compared.
+#: Operators whose results are right in many ways, or not determined: only shapes and dtypes are
+#: compared.
 SHAPES_ONLY = {
-    "empty": "memory as it comes", "empty_like": "memory as it comes", "new_empty": "memory as it comes",
-    "empty_strided": "memory as it comes", "new_empty_strided": "memory as it comes", "empty_permuted": "memory as it comes",
-    "linalg.eig": "eigenvectors have any phase", "linalg.svd": "singular vectors have any sign", "svd": "singular vectors have any sign",
-    "linalg.eigh": "eigenvectors have any sign", "svd_lowrank": "singular vectors have any sign",
+    "empty": "memory as it comes", "empty_like": "memory as it comes",
+    "new_empty": "memory as it comes", "empty_strided": "memory as it comes",
+    "new_empty_strided": "memory as it comes", "empty_permuted": "memory as it comes",
+    "linalg.eig": "eigenvectors have any phase", "linalg.svd": "singular vectors have any sign",
+    "svd": "singular vectors have any sign", "linalg.eigh": "eigenvectors have any sign",
+    "svd_lowrank": "singular vectors have any sign",
     "pca_lowrank": "singular vectors have any sign",
 }  # fmt: skip
 #: Operators that fail, each with its reason; strict.
@@ -31,7 +36,9 @@ FAILING = {
 }
 #: Those that fail in their second dtype only; strict.
 FAILING_IN_ANOTHER_DTYPE = {
-    "special.bessel_y0": "PyTorch is off by 1e-8 in float64, where SciPy and jtorch agree to the last digits",
+    "special.bessel_y0": (
+        "PyTorch is off by 1e-8 in float64, where SciPy and jtorch agree to the last digits"
+    ),
     "matrix_exp": "PyTorch gives NaN in bfloat16, where its steps overflow",
 }
 #: Operators whose order of equal elements is not determined: only in float32 are values compared.
@@ -40,8 +47,11 @@ _OTHERS = (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex
 
 
 def _is_public(op: Any) -> bool:
-    """Not PyTorch's own internals: private functions, operators of ``torch.ops``, and CUDA's own kernels."""
-    return op.name.startswith("__r") or not (op.name.startswith(("_", "jiterator", "ops.", "torch.")) or op.name in _INTERNAL)
+    """Not PyTorch's own internals: private functions, operators of ``torch.ops``, and CUDA's own
+    kernels."""
+    return op.name.startswith("__r") or not (
+        op.name.startswith(("_", "jiterator", "ops.", "torch.")) or op.name in _INTERNAL
+    )
 
 
 #: Operators of the database that have no public Python entrance.
@@ -59,7 +69,11 @@ def _marked(ops: list[Any], failing: dict[str, str]) -> list[Any]:
 def _another_dtype(op: Any) -> Any:
     """One more dtype that the operator knows, chosen by its name."""
     known = [d for d in _OTHERS if d in op.supported_dtypes("cpu")]
-    return known[int(hashlib.md5(op.full_name.encode()).hexdigest(), 16) % len(known)] if known else None
+    return (
+        known[int(hashlib.md5(op.full_name.encode()).hexdigest(), 16) % len(known)]
+        if known
+        else None
+    )
 
 
 def _run(op: Any, function: Any, dtype: Any, count: int) -> None:
@@ -88,7 +102,13 @@ def test_another_dtype(op: Any) -> None:
     _run(op, op.op, dtype, 2)
 
 
-METHODS = [op for op in OPS if op.method_variant is not None and torch.float32 in op.supported_dtypes("cpu") and op.full_name != "chalf"]
+METHODS = [
+    op
+    for op in OPS
+    if op.method_variant is not None
+    and torch.float32 in op.supported_dtypes("cpu")
+    and op.full_name != "chalf"
+]
 
 
 @pytest.mark.parametrize("op", METHODS, ids=[op.full_name for op in METHODS])
@@ -96,7 +116,11 @@ def test_method(op: Any) -> None:
     _run(op, op.method_variant, torch.float32, 1)
 
 
-INPLACE = [op for op in OPS if op.inplace_variant is not None and torch.float32 in op.supported_dtypes("cpu")]
+INPLACE = [
+    op
+    for op in OPS
+    if op.inplace_variant is not None and torch.float32 in op.supported_dtypes("cpu")
+]
 
 
 @pytest.mark.parametrize("op", INPLACE, ids=[op.full_name for op in INPLACE])

@@ -65,7 +65,9 @@ def square(x: Any) -> Any:
     return (x * x.conj()).real
 
 
-def run(lib: Any, name: str, options: dict[str, Any], kind: str = "float32", steps: int = 7) -> tuple[list[Any], Any]:
+def run(
+    lib: Any, name: str, options: dict[str, Any], kind: str = "float32", steps: int = 7
+) -> tuple[list[Any], Any]:
     params = parameters(lib, name, kind)
     opt = getattr(lib.optim, name)(params, **options)
     for s in range(steps):
@@ -100,11 +102,14 @@ LOOSE = {"Muon": 1e-3, "LBFGS": 1e-4}
 
 
 @pytest.mark.parametrize("kind", ["float32", "complex64"])
-@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("name", "options"), CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)]
+)
 def test_numbers_and_state(name: str, options: dict[str, Any], kind: str) -> None:
     if kind == "complex64" and (name in ("Muon", "Adafactor", "LBFGS") or options.get("fused")):
         pytest.skip("real parameters only")
-    # RAdam: the sixth step is the first that is rectified. LBFGS: near the minimum, rounding decides when to stop.
+    # RAdam: the sixth step is the first that is rectified. LBFGS: near the minimum, rounding
+    # decides when to stop.
     steps = {"RAdam": 12, "LBFGS": 2}.get(name, 7)
     ours, our_opt = run(jtorch, name, options, kind, steps)
     theirs, their_opt = run(torch, name, options, kind, steps)
@@ -115,7 +120,8 @@ def test_numbers_and_state(name: str, options: dict[str, Any], kind: str) -> Non
     mine, its = our_opt.state_dict(), their_opt.state_dict()
     assert mine["param_groups"] == its["param_groups"]
     if name == "LBFGS":
-        # Where the search stops near the minimum hangs on the last bit: one evaluation more or less is the same search.
+        # Where the search stops near the minimum hangs on the last bit: one evaluation more or less
+        # is the same search.
         assert abs(mine["state"][0]["n_iter"] - its["state"][0]["n_iter"]) <= 1
         return
     assert mine["state"].keys() == its["state"].keys()
@@ -147,7 +153,10 @@ def test_state_travels_both_ways(name: str) -> None:
         assert opt.param_groups[0]["lr"] == 0.1
         return params
 
-    ours, theirs = run(jtorch, name, options)[1].state_dict(), run(torch, name, options)[1].state_dict()
+    ours, theirs = (
+        run(jtorch, name, options)[1].state_dict(),
+        run(torch, name, options)[1].state_dict(),
+    )
     # from copies: an optimiser goes on with the tensors it is given
     states = [(lib, convert(state, lib)) for lib in (jtorch, torch) for state in (ours, theirs)]
     results = [resume(lib, state) for lib, state in states]
@@ -157,7 +166,9 @@ def test_state_travels_both_ways(name: str) -> None:
 
 
 # Adamax is left out: in PyTorch it overwrites what its own derivative needs.
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "NAdam", "ASGD"])
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "NAdam", "ASGD"]
+)
 def test_differentiable(name: str) -> None:
     options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {}
 
@@ -176,7 +187,10 @@ def test_differentiable(name: str) -> None:
 
 SCHEDULES: list[tuple[str, Any]] = [
     ("LambdaLR", lambda S, o: S.LambdaLR(o, lambda e: 0.9**e)),
-    ("MultiplicativeLR", lambda S, o: S.MultiplicativeLR(o, [lambda e: 0.95, lambda e: 0.5 + e / 100])),
+    (
+        "MultiplicativeLR",
+        lambda S, o: S.MultiplicativeLR(o, [lambda e: 0.95, lambda e: 0.5 + e / 100]),
+    ),
     ("StepLR", lambda S, o: S.StepLR(o, 3, 0.5)),
     ("MultiStepLR", lambda S, o: S.MultiStepLR(o, [2, 5, 5, 9], 0.5)),
     ("ConstantLR", lambda S, o: S.ConstantLR(o, 0.25, 4)),
@@ -187,12 +201,33 @@ SCHEDULES: list[tuple[str, Any]] = [
     ("CosineAnnealingWarmRestarts", lambda S, o: S.CosineAnnealingWarmRestarts(o, 3, 2, 0.01)),
     ("CyclicLR", lambda S, o: S.CyclicLR(o, 0.01, [0.1, 0.2], 3, 4)),
     ("CyclicLR-triangular2", lambda S, o: S.CyclicLR(o, 0.01, 0.1, 3, mode="triangular2")),
-    ("CyclicLR-exp_range", lambda S, o: S.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.9, cycle_momentum=False)),
+    (
+        "CyclicLR-exp_range",
+        lambda S, o: S.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.9, cycle_momentum=False),
+    ),
     ("OneCycleLR", lambda S, o: S.OneCycleLR(o, [0.1, 0.3], total_steps=14)),
-    ("OneCycleLR-three", lambda S, o: S.OneCycleLR(o, 0.1, epochs=7, steps_per_epoch=2, three_phase=True, anneal_strategy="linear")),
-    ("SequentialLR", lambda S, o: S.SequentialLR(o, [S.LinearLR(o, 0.1, total_iters=4), S.PolynomialLR(o, 8, 0.9)], [4])),
-    ("ChainedScheduler", lambda S, o: S.ChainedScheduler([S.ConstantLR(o, 0.5, 3), S.ExponentialLR(o, 0.9)])),
-    ("SWALR", lambda S, o: __import__(S.__name__.split(".")[0] + ".optim.swa_utils", fromlist=["x"]).SWALR(o, 0.02, 5)),
+    (
+        "OneCycleLR-three",
+        lambda S, o: S.OneCycleLR(
+            o, 0.1, epochs=7, steps_per_epoch=2, three_phase=True, anneal_strategy="linear"
+        ),
+    ),
+    (
+        "SequentialLR",
+        lambda S, o: S.SequentialLR(
+            o, [S.LinearLR(o, 0.1, total_iters=4), S.PolynomialLR(o, 8, 0.9)], [4]
+        ),
+    ),
+    (
+        "ChainedScheduler",
+        lambda S, o: S.ChainedScheduler([S.ConstantLR(o, 0.5, 3), S.ExponentialLR(o, 0.9)]),
+    ),
+    (
+        "SWALR",
+        lambda S, o: __import__(
+            S.__name__.split(".")[0] + ".optim.swa_utils", fromlist=["x"]
+        ).SWALR(o, 0.02, 5),
+    ),
 ]
 
 
@@ -208,7 +243,9 @@ def schedule_trace(lib: Any, make: Any, steps: int = 13) -> tuple[list[Any], Any
     for _ in range(steps):
         opt.step()
         schedule.step()
-        rows.append([x for g in opt.param_groups for x in (g["lr"], g["momentum"])] + schedule.get_last_lr())
+        rows.append(
+            [x for g in opt.param_groups for x in (g["lr"], g["momentum"])] + schedule.get_last_lr()
+        )
     return rows, schedule
 
 
@@ -221,7 +258,11 @@ def test_schedules(name: str, make: Any) -> None:
     assert mine.keys() == its.keys()
     for key, value in its.items():
         if isinstance(value, int | float | str | bool | list) and key != "_schedulers":
-            assert mine[key] == pytest.approx(value) if not isinstance(value, list) or not value or not isinstance(value[0], dict) else True
+            assert (
+                mine[key] == pytest.approx(value)
+                if not isinstance(value, list) or not value or not isinstance(value[0], dict)
+                else True
+            )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again = make(jtorch.optim.lr_scheduler, two_groups(jtorch))
@@ -238,10 +279,16 @@ def test_reduce_on_plateau() -> None:
         rows = []
         for m in metrics:
             schedule.step(m)
-            rows.append([schedule.num_bad_epochs, schedule.cooldown_counter, *schedule.get_last_lr()])
+            rows.append(
+                [schedule.num_bad_epochs, schedule.cooldown_counter, *schedule.get_last_lr()]
+            )
         return rows
 
-    for options in ({}, {"mode": "max", "threshold_mode": "abs", "cooldown": 2}, {"min_lr": [0.05, 0.01], "factor": 0.3}):
+    for options in (
+        {},
+        {"mode": "max", "threshold_mode": "abs", "cooldown": 2},
+        {"min_lr": [0.05, 0.01], "factor": 0.3},
+    ):
         assert trace(jtorch, **options) == trace(torch, **options)
 
 
@@ -278,11 +325,14 @@ MISTAKES = {
     "non-leaf": lambda lib: lib.optim.SGD([lib.zeros(2, requires_grad=True) * 2]),
     "set": lambda lib: lib.optim.SGD([{"params": {lib.zeros(1)}}]),
     "not-tensor": lambda lib: lib.optim.SGD([3]),
-    "twice": lambda lib: (lambda t: lib.optim.SGD([{"params": [t]}, {"params": [t]}]))(lib.zeros(1)),
+    "twice": lambda lib: (lambda t: lib.optim.SGD([{"params": [t]},
+                                                   {"params": [t]}]))(lib.zeros(1)),
     "duplicate": lambda lib: (lambda t: lib.optim.SGD([t, t]))(lib.zeros(1)),
     "names": lambda lib: lib.optim.SGD([("a", lib.zeros(1)), lib.zeros(1)]),
-    "groups": lambda lib: lib.optim.SGD([lib.zeros(1)]).load_state_dict({"state": {}, "param_groups": []}),
-    "sizes": lambda lib: lib.optim.SGD([lib.zeros(1)]).load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}),
+    "groups": lambda lib: lib.optim.SGD([lib.zeros(1)]).load_state_dict({"state": {},
+        "param_groups": []}),
+    "sizes": lambda lib: lib.optim.SGD([lib.zeros(1)]).load_state_dict({"state": {},
+        "param_groups": [{"params": [0, 1]}]}),
     "muon": lambda lib: lib.optim.Muon([lib.zeros(2)]),
     "lbfgs": lambda lib: lib.optim.LBFGS([{"params": [lib.zeros(1)]}, {"params": [lib.zeros(1)]}]),
     "scheduler": lambda lib: lib.optim.lr_scheduler.StepLR(3, 1),
@@ -292,7 +342,9 @@ MISTAKES = {
     "one-cycle": lambda lib: lib.optim.lr_scheduler.OneCycleLR(two_groups(lib), 0.1),
     "lambdas": lambda lib: lib.optim.lr_scheduler.LambdaLR(two_groups(lib), [lambda e: 1]),
     "restarts": lambda lib: lib.optim.lr_scheduler.CosineAnnealingWarmRestarts(two_groups(lib), 0),
-    "milestones": lambda lib: (lambda o, S: S.SequentialLR(o, [S.StepLR(o, 1)], [1]))(two_groups(lib), lib.optim.lr_scheduler),
+    "milestones": lambda lib: (lambda o,
+                               S: S.SequentialLR(o, [S.StepLR(o, 1)], [1]))(two_groups(lib),
+                                   lib.optim.lr_scheduler),
 }  # fmt: skip
 
 
@@ -318,9 +370,17 @@ def test_averages_of_weights() -> None:
                     p.copy_(lib.tensor(rng.standard_normal(tuple(p.shape)).tolist()))
             model(lib.tensor(rng.standard_normal((8, 3)).astype(np.float32).tolist()))
             mean.update_parameters(model)
-        swa.update_bn([lib.tensor(rng.standard_normal((8, 3)).astype(np.float32).tolist()) for _ in range(3)], mean)
+        swa.update_bn(
+            [lib.tensor(rng.standard_normal((8, 3)).astype(np.float32).tolist()) for _ in range(3)],
+            mean,
+        )
         return [array(t) for t in (*mean.parameters(), *mean.buffers())]
 
-    for options in ({}, {"avg_fn": "get_ema_avg_fn"}, {"multi_avg_fn": "get_ema_multi_avg_fn"}, {"use_buffers": True}):
+    for options in (
+        {},
+        {"avg_fn": "get_ema_avg_fn"},
+        {"multi_avg_fn": "get_ema_multi_avg_fn"},
+        {"use_buffers": True},
+    ):
         for a, b in zip(averaged(jtorch, **options), averaged(torch, **options), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,5 @@
-"""The OptimizerInfo database: every configuration of every optimiser moves parameters, keeps state and complains as PyTorch's does."""
+"""The OptimizerInfo database: every configuration of every optimiser moves parameters, keeps state
+and complains as PyTorch's does."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ LOOSE = {"Muon": 8e-3, "LBFGS": 1e-4}
 
 
 def implementations(info: Any) -> list[dict[str, Any]]:
-    """The flags that choose among PyTorch's implementations and that this optimiser has on the CPU."""
+    """The flags that choose among PyTorch's implementations and that this optimiser has on the
+    CPU."""
     found: list[dict[str, Any]] = [{}]
     if "foreach" in info.supported_impls:
         found.append({"foreach": True})
@@ -40,7 +42,9 @@ def cases() -> list[Any]:
             for flags in implementations(info):
                 if flags.get("foreach") and isinstance(config.kwargs.get("lr"), torch.Tensor):
                     continue  # refused: see ``test_errors``
-                name = f"{info.optim_cls.__name__}-{k}-{config.desc}-{next(iter(flags), 'plain')}".replace(" ", "_")
+                name = f"{info.optim_cls.__name__}-{k}-{config.desc}-{next(iter(flags), 'plain')}".replace(  # noqa: E501
+                    " ", "_"
+                )
                 found.append(pytest.param(info, {**config.kwargs, **flags}, id=name))
     return found
 
@@ -68,10 +72,17 @@ def to_torch(x: Any) -> Any:
 def start(library: Any, info: Any, dtype: str) -> list[Any]:
     rng = np.random.default_rng(0)
     shapes = [(4, 3), (3, 2)] if info.optim_cls.__name__ == "Muon" else [(4, 3), (5,), ()]
-    return [library.nn.Parameter(library.tensor(np.asarray(rng.standard_normal(s)), dtype=getattr(library, dtype))) for s in shapes]
+    return [
+        library.nn.Parameter(
+            library.tensor(np.asarray(rng.standard_normal(s)), dtype=getattr(library, dtype))
+        )
+        for s in shapes
+    ]
 
 
-def train(library: Any, info: Any, optimizer: Any, params: list[Any], first: int, steps: int) -> None:
+def train(
+    library: Any, info: Any, optimizer: Any, params: list[Any], first: int, steps: int
+) -> None:
     """Steps on a loss whose last parameter takes no part in every third one."""
 
     def closure() -> Any:
@@ -97,7 +108,13 @@ def assert_same(got: Any, want: Any, tolerance: float, what: str) -> None:
     if isinstance(want, torch.Tensor):
         assert isinstance(got, jtorch.Tensor), what
         assert (str(got.dtype), tuple(got.shape)) == (str(want.dtype), tuple(want.shape)), what
-        np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=tolerance, atol=tolerance, err_msg=what)
+        np.testing.assert_allclose(
+            got.detach().numpy(),
+            want.detach().numpy(),
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=what,
+        )
     elif isinstance(want, dict):
         assert list(got) == list(want), what
         for key in want:
@@ -137,13 +154,18 @@ def test_steps_and_state(info: Any, options: dict[str, Any]) -> None:
     jtorch.save(got, file)
     file.seek(0)
     in_torch = torch.load(file)  # what is written here is read there
-    continued = [clone(torch, theirs, info, options, in_torch), clone(jtorch, ours, info, to_jtorch(options), to_jtorch(want))]
+    continued = [
+        clone(torch, theirs, info, options, in_torch),
+        clone(jtorch, ours, info, to_jtorch(options), to_jtorch(want)),
+    ]
     train(torch, info, continued[0][1], continued[0][0], steps, steps)
     train(jtorch, info, continued[1][1], continued[1][0], steps, steps)
     assert_same(continued[1][0], continued[0][0], 10 * tolerance, "parameters after the exchange")
 
 
-def clone(library: Any, params: list[Any], info: Any, options: dict[str, Any], state: Any) -> tuple[list[Any], Any]:
+def clone(
+    library: Any, params: list[Any], info: Any, options: dict[str, Any], state: Any
+) -> tuple[list[Any], Any]:
     """An optimiser on copies of ``params`` that was given ``state``."""
     params = [library.nn.Parameter(p.detach().clone()) for p in params]
     optimizer = getattr(library.optim, info.optim_cls.__name__)(params, **copy.deepcopy(options))
@@ -154,14 +176,18 @@ def clone(library: Any, params: list[Any], info: Any, options: dict[str, Any], s
 @pytest.mark.parametrize("info", optim_db, ids=lambda info: info.optim_cls.__name__)
 def test_double_and_complex(info: Any) -> None:
     name = info.optim_cls.__name__
-    for dtype in ("float64", "complex64") if info.supports_complex and name != "LBFGS" else ("float64",):
+    for dtype in (
+        ("float64", "complex64") if info.supports_complex and name != "LBFGS" else ("float64",)
+    ):
         results = []
         for library in (torch, jtorch):
             params = start(library, info, dtype)
             optimizer = getattr(library.optim, name)(params)
             train(library, info, optimizer, params, 0, 2 if name == "LBFGS" else STEPS)
             results.append(params)
-        loose = LOOSE.get(name, 2e-5 if dtype == "complex64" else 1e-7 if name == "Adafactor" else 1e-10)
+        loose = LOOSE.get(
+            name, 2e-5 if dtype == "complex64" else 1e-7 if name == "Adafactor" else 1e-10
+        )
         assert_same(results[1], results[0], loose, f"{name} {dtype}")
 
 
@@ -185,7 +211,11 @@ def test_groups_and_copies(info: Any) -> None:
     assert_same(results[1], results[0], LOOSE.get(name, 2e-5), name)
 
 
-@pytest.mark.parametrize("info", [i for i in optim_db if i.optim_error_inputs_func], ids=lambda info: info.optim_cls.__name__)
+@pytest.mark.parametrize(
+    "info",
+    [i for i in optim_db if i.optim_error_inputs_func],
+    ids=lambda info: info.optim_cls.__name__,
+)
 def test_errors(info: Any) -> None:
     """The database's wrong configurations, word for word."""
     for case in info.optim_error_inputs_func(device="cpu", dtype=torch.float32):
@@ -197,7 +227,11 @@ def test_errors(info: Any) -> None:
 
 def complaint(library: Any, info: Any, case: Any, given: Any) -> tuple[str, str] | None:
     convert: Callable[[Any], Any] = (lambda x: x) if library is torch else _convert_params
-    params = [library.nn.Parameter(library.ones(1, 1))] if given.params is None else convert(given.params)
+    params = (
+        [library.nn.Parameter(library.ones(1, 1))]
+        if given.params is None
+        else convert(given.params)
+    )
     options = copy.deepcopy(given.kwargs) if library is torch else to_jtorch(given.kwargs)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -221,7 +255,9 @@ def _convert_params(x: Any) -> Any:
                     known[id(x)] = jtorch.zeros(tuple(x.shape)).to_sparse()
                 else:
                     made = to_jtorch(x)
-                    known[id(x)] = jtorch.nn.Parameter(made) if isinstance(x, torch.nn.Parameter) else made
+                    known[id(x)] = (
+                        jtorch.nn.Parameter(made) if isinstance(x, torch.nn.Parameter) else made
+                    )
                     if x.grad is not None:
                         known[id(x)].grad = to_jtorch(x.grad)
             return known[id(x)]

@@ -1,4 +1,5 @@
-"""Programs that write part after part into tensors, beside PyTorch: who else looks at the memory, and who only did before."""
+"""Programs that write part after part into tensors, beside PyTorch: who else looks at the memory,
+and who only did before."""
 
 from __future__ import annotations
 
@@ -14,7 +15,21 @@ import jtorch
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:Tensor.mT is deprecated")]
 torch = pytest.importorskip("torch")
 
-OTHERS = ["view", "look", "keep", "own", "item", "list", "detach", "data", "numpy", "add", "swap", "flat", "parts"]
+OTHERS = [
+    "view",
+    "look",
+    "keep",
+    "own",
+    "item",
+    "list",
+    "detach",
+    "data",
+    "numpy",
+    "add",
+    "swap",
+    "flat",
+    "parts",
+]
 DTYPES = ("float32", "float64", "int64", "uint8", "bool")
 
 
@@ -23,7 +38,11 @@ def _index(draw: random.Random, shape: tuple[int, ...]) -> Any:
         kind = draw.randrange(4)
         if kind < 2 and n:
             return draw.randrange(-n, n)
-        return slice(draw.choice([None, 0, 1, -2]), draw.choice([None, 2, n, n + 3]), draw.choice([None, 1, 2]))
+        return slice(
+            draw.choice([None, 0, 1, -2]),
+            draw.choice([None, 2, n, n + 3]),
+            draw.choice([None, 1, 2]),
+        )
 
     if shape and draw.random() < 0.3:
         return one(shape[0])
@@ -41,7 +60,10 @@ def _program(seed: int) -> list[tuple[Any, ...]]:
 
 
 def _run(lib: Any, steps: list[tuple[Any, ...]], dtype: str) -> list[Any]:
-    pool: list[Any] = [lib.arange(24).reshape(4, 6).to(getattr(lib, dtype)).clone(), lib.zeros(5, 3, dtype=getattr(lib, dtype))]
+    pool: list[Any] = [
+        lib.arange(24).reshape(4, 6).to(getattr(lib, dtype)).clone(),
+        lib.zeros(5, 3, dtype=getattr(lib, dtype)),
+    ]
     seen: list[Any] = []
     kept: list[Any] = []
     for kind, seed, chance in steps:
@@ -65,7 +87,13 @@ def _run(lib: Any, steps: list[tuple[Any, ...]], dtype: str) -> list[Any]:
                 else:
                     t[index].copy_(value).add_(1)
             elif kind == "parts":
-                pool += t.chunk(2) if chance < 0.4 else t.split(1, -1)[:2] if chance < 0.7 else t.unbind()[-2:]
+                pool += (
+                    t.chunk(2)
+                    if chance < 0.4
+                    else t.split(1, -1)[:2]
+                    if chance < 0.7
+                    else t.unbind()[-2:]
+                )
             elif kind == "view":
                 pool.append(t[_index(draw, t.shape)])
             elif kind == "look":
@@ -85,7 +113,11 @@ def _run(lib: Any, steps: list[tuple[Any, ...]], dtype: str) -> list[Any]:
             elif kind == "data":
                 pool.append(t.data)
             elif kind == "numpy":
-                kept.append(lib.from_numpy(t.numpy()) if chance < 0.3 else lib.from_numpy(np.array(t.numpy())))
+                kept.append(
+                    lib.from_numpy(t.numpy())
+                    if chance < 0.3
+                    else lib.from_numpy(np.array(t.numpy()))
+                )
             elif kind == "add":
                 t[_index(draw, t.shape)] += 1
             else:
@@ -154,7 +186,8 @@ def test_windows_that_overlap_are_written() -> None:
 
 def test_places_that_coincide_without_data_and_in_transformations() -> None:
     def run(lib: Any) -> list[Any]:
-        huge = lib.empty_strided((1 << 20, 1 << 20), (1, 1), device="meta").mul_(2)  # 2^40 places are not to be looked at
+        # 2^40 places are not to be looked at
+        huge = lib.empty_strided((1 << 20, 1 << 20), (1, 1), device="meta").mul_(2)
         with importlib.import_module(f"{lib.__name__}._subclasses.fake_tensor").FakeTensorMode():
             fake = lib.empty_strided((1 << 15, 1 << 15), (1, 1)).mul_(2)
 
@@ -163,7 +196,9 @@ def test_places_that_coincide_without_data_and_in_transformations() -> None:
             y.unfold(0, 3, 2).copy_(x[:3].expand(3, 3) * x[0])
             return (y * lib.arange(7.0)).sum()
 
-        mapped = lib.func.vmap(lambda x: x.clone().unfold(0, 3, 2).copy_(lib.arange(9.0).reshape(3, 3)))(lib.ones(2, 7))
+        mapped = lib.func.vmap(
+            lambda x: x.clone().unfold(0, 3, 2).copy_(lib.arange(9.0).reshape(3, 3))
+        )(lib.ones(2, 7))
         return [
             tuple(huge.shape),
             tuple(fake.shape),

@@ -13,10 +13,20 @@ from jtorch._src.tensor import printing  # noqa: E402
 pytestmark = pytest.mark.parity
 
 SHAPES = [
-    (), (0,), (1,), (3,), (7,), (30,), (2, 3), (0, 3), (2, 0), (3, 1, 4), (2, 2, 2, 2), (5, 40), (1001,),
+    (), (0,), (1,), (3,), (7,), (30,), (2, 3), (0, 3), (2, 0), (3, 1, 4), (2, 2, 2, 2), (5, 40),
+    (1001,),
     (40, 30), (8, 9, 20), (1, 1, 1500),
 ]  # fmt: skip
-FLOATS = ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"]
+FLOATS = [
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+]
 INTS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
 DTYPES = [*FLOATS, *INTS, "bool", "complex64", "complex128"]
 STYLES = ["whole", "normal", "wide", "tiny", "huge", "special"]
@@ -45,10 +55,17 @@ def make(rng, shape, name, style):
     if name == "bool":
         return torch.from_numpy(np.asarray(x > 0))
     if t.is_complex:
-        return torch.complex(*(torch.from_numpy(np.asarray(part)) for part in (x, sample(rng, shape, rng.choice(STYLES))))).to(t)
+        return torch.complex(
+            *(
+                torch.from_numpy(np.asarray(part))
+                for part in (x, sample(rng, shape, rng.choice(STYLES)))
+            )
+        ).to(t)
     if not t.is_floating_point:
         with np.errstate(all="ignore"):
-            return torch.from_numpy(np.asarray(np.nan_to_num(x * 100.0, posinf=7, neginf=7), np.int64)).to(t)
+            return torch.from_numpy(
+                np.asarray(np.nan_to_num(x * 100.0, posinf=7, neginf=7), np.int64)
+            ).to(t)
     return torch.from_numpy(np.asarray(x)).to(t)
 
 
@@ -77,10 +94,12 @@ def test_dtypes_shapes_and_styles(name):
 @pytest.mark.parametrize(
     "options",
     [
-        {"precision": 2}, {"precision": 8}, {"precision": 0}, {"threshold": 5}, {"threshold": 5, "edgeitems": 1},
-        {"edgeitems": 2, "linewidth": 30}, {"threshold": 3, "edgeitems": 0},
+        {"precision": 2}, {"precision": 8}, {"precision": 0}, {"threshold": 5},
+        {"threshold": 5, "edgeitems": 1}, {"edgeitems": 2, "linewidth": 30},
+        {"threshold": 3, "edgeitems": 0},
         {"edgeitems": 0}, {"linewidth": 10}, {"linewidth": 200}, {"profile": "short"},
-        {"profile": "full"}, {"sci_mode": True}, {"sci_mode": False}, {"profile": "short", "precision": 6, "sci_mode": True},
+        {"profile": "full"}, {"sci_mode": True}, {"sci_mode": False},
+        {"profile": "short", "precision": 6, "sci_mode": True},
     ],
 )  # fmt: skip
 def test_options(options):
@@ -119,10 +138,16 @@ def test_suffixes_and_breaking_of_lines(columns):
 
 
 def test_meta():
-    for shape, options in (((2, 3), {}), ((0,), {"dtype": torch.int64}), ((), {"requires_grad": True})):
+    for shape, options in (
+        ((2, 3), {}),
+        ((0,), {"dtype": torch.int64}),
+        ((), {"requires_grad": True}),
+    ):
         t = torch.empty(shape, device="meta", **options)
         d = dtypes.BY_NAME[str(t.dtype).removeprefix("torch.")]
-        assert printing.describe(None, t.shape, d, device="meta", requires_grad=t.requires_grad) == repr(t)
+        assert printing.describe(
+            None, t.shape, d, device="meta", requires_grad=t.requires_grad
+        ) == repr(t)
 
 
 def test_subclass_and_contents():

@@ -1,4 +1,5 @@
-"""Random programs behave here as on PyTorch, step by step. ``python -m tools.campaigns.programs`` runs as many as one likes."""
+"""Random programs behave here as on PyTorch, step by step. ``python -m tools.campaigns.programs``
+runs as many as one likes."""
 
 from __future__ import annotations
 
@@ -46,23 +47,45 @@ def _run(seeds: range, layout: bool, times: int, **options) -> None:
 def test_programs_of_views_writes_and_gradients(part: int) -> None:
     """Their values, and how they lie in memory."""
     seeds = range(part * 1000, part * 1000 + EXAMPLES // PARTS)
-    _run(seeds, layout=True, times=1, families=("views", "writes", "values", "gradients"), dtypes=("float32",))
+    _run(
+        seeds,
+        layout=True,
+        times=1,
+        families=("views", "writes", "values", "gradients"),
+        dtypes=("float32",),
+    )
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_programs_of_everything(part: int) -> None:
-    _run(range(10_000 + part * 1000, 10_000 + part * 1000 + EXAMPLES // PARTS // 2), layout=False, times=2, families=EVERYTHING)
+    _run(
+        range(10_000 + part * 1000, 10_000 + part * 1000 + EXAMPLES // PARTS // 2),
+        layout=False,
+        times=2,
+        families=EVERYTHING,
+    )
 
 
 def test_programs_of_kernels() -> None:
     """Those that take shapes of their own, with what they are made from."""
-    _run(range(30_000, 30_000 + EXAMPLES // 10), layout=False, times=2, families=("views", "writes", *KERNELS))
+    _run(
+        range(30_000, 30_000 + EXAMPLES // 10),
+        layout=False,
+        times=2,
+        families=("views", "writes", *KERNELS),
+    )
 
 
 def test_a_wrong_result_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch) -> None:
     right = programs.jtorch.Tensor.neg
     monkeypatch.setattr(programs.jtorch.Tensor, "neg", lambda t: right(t) + (t.dim() == 2))
-    lines = ["t0 = torch.tensor([[1.0, 2.0]], dtype=torch.float64)", "t1 = t0 * 2", "t2 = t1[0]", "t3 = t0.neg()", "t4 = t2 + 1"]
+    lines = [
+        "t0 = torch.tensor([[1.0, 2.0]], dtype=torch.float64)",
+        "t1 = t0 * 2",
+        "t2 = t1[0]",
+        "t3 = t0.neg()",
+        "t4 = t2 + 1",
+    ]
     steps = [(line, False) for line in lines]
     found = programs.difference(steps, [MODE], False)
     assert found is not None and found.kind == "values"
@@ -73,7 +96,11 @@ def test_a_wrong_result_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_roundings_that_a_program_magnifies_are_no_difference() -> None:
-    lines = ["t0 = torch.tensor([0.3, 0.7], dtype=torch.float64)", "t1 = t0.sin().exp().tanh()", "t2 = (t1 - t1.float().double()) * 1e9"]
+    lines = [
+        "t0 = torch.tensor([0.3, 0.7], dtype=torch.float64)",
+        "t1 = t0.sin().exp().tanh()",
+        "t2 = (t1 - t1.float().double()) * 1e9",
+    ]
     steps = [(line, False) for line in lines]
     theirs = programs.run(torch, steps, False)
     at = programs.Difference(MODE, 2, "values", "t2 ")
@@ -82,8 +109,14 @@ def test_roundings_that_a_program_magnifies_are_no_difference() -> None:
     assert programs._well_determined(exact, at, False, programs.run(torch, exact, False))
 
 
-def test_a_shape_that_follows_from_our_own_numbers_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ["t0 = torch.tensor([0.5, 0.5], dtype=torch.float64)", "t1 = t0.cos()", "t2 = t1.unique()"]
+def test_a_shape_that_follows_from_our_own_numbers_is_no_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [
+        "t0 = torch.tensor([0.5, 0.5], dtype=torch.float64)",
+        "t1 = t0.cos()",
+        "t2 = t1.unique()",
+    ]
     right = programs.jtorch.Tensor.cos
     apart = programs.jtorch.tensor([1.0, 1 + 1e-15], dtype=programs.jtorch.float64)
     monkeypatch.setattr(programs.jtorch.Tensor, "cos", lambda t: right(t) * apart)
@@ -94,7 +127,11 @@ def test_a_shape_that_follows_from_our_own_numbers_is_no_difference(monkeypatch:
 
 
 def test_what_torch_reaches_by_its_own_rounding_is_no_difference() -> None:
-    lines = ["t0 = torch.tensor([0.3, 0.5], dtype=torch.float32)", "t1 = t0.sin()", "t2 = (t1 - t1.clone().double().float()) + t1 * 1e4"]
+    lines = [
+        "t0 = torch.tensor([0.3, 0.5], dtype=torch.float32)",
+        "t1 = t0.sin()",
+        "t2 = (t1 - t1.clone().double().float()) + t1 * 1e4",
+    ]
     steps = [(line, True) for line in lines]
     ours, theirs = programs.run(torch, steps, False), programs.run(torch, steps, False)
     at = programs.Difference(MODE, 2, "values", "t2 ")
@@ -105,7 +142,11 @@ def test_what_torch_reaches_by_its_own_rounding_is_no_difference() -> None:
 
 
 def test_exact_numbers_are_not_shaken() -> None:
-    env = {"t0": torch.tensor([0.75, 0.1, -3.0, float("inf")]), "t1": torch.tensor([1, 2]), "t2": torch.tensor([0.5 + 0.1j])}
+    env = {
+        "t0": torch.tensor([0.75, 0.1, -3.0, float("inf")]),
+        "t1": torch.tensor([1, 2]),
+        "t2": torch.tensor([0.5 + 0.1j]),
+    }
     before = {name: t.clone() for name, t in env.items()}
     programs._shake(env, programs.np.random.default_rng(1))
     moved = {name: (t != before[name]).tolist() for name, t in env.items()}
@@ -113,7 +154,11 @@ def test_exact_numbers_are_not_shaken() -> None:
 
 
 def test_what_follows_from_our_own_numbers_is_no_difference() -> None:
-    lines = ["t0 = torch.tensor([0.0, 0.5], dtype=torch.float32)", "t1 = t0.cos()", "t2 = t1.view(torch.int32).clone()"]
+    lines = [
+        "t0 = torch.tensor([0.0, 0.5], dtype=torch.float32)",
+        "t1 = t0.cos()",
+        "t2 = t1.view(torch.int32).clone()",
+    ]
     steps = [(line, True) for line in lines]
     ours = programs.run(torch, steps, False)
     ours.seen[1]["t1"].values[0] -= 6e-8
@@ -149,8 +194,24 @@ def _running(templates: set[str], rng: random.Random) -> set[str]:
         if template in found:
             continue
         try:
-            exec(template.format_map(Fields(rng, {k: v for k, v in env.items() if k[0] == "t" and k[1:].isdigit()}, "t")), env)
-        except (Unfilled, RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError, NameError):
+            exec(
+                template.format_map(
+                    Fields(
+                        rng, {k: v for k, v in env.items() if k[0] == "t" and k[1:].isdigit()}, "t"
+                    )
+                ),
+                env,
+            )
+        except (
+            Unfilled,
+            RuntimeError,
+            IndexError,
+            TypeError,
+            ValueError,
+            NotImplementedError,
+            AttributeError,
+            NameError,
+        ):
             continue
         found.add(template)
     return found

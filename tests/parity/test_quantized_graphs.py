@@ -39,7 +39,10 @@ def model(t: Any) -> Any:
             x += x
             x /= 2
             x = 1 - x
-            return {"y": t.cat([self.linear(x)]) * scale, "z": (t.nn.functional.linear(x, self.linear.weight),)}
+            return {
+                "y": t.cat([self.linear(x)]) * scale,
+                "z": (t.nn.functional.linear(x, self.linear.weight),),
+            }
 
     return Model().eval()
 
@@ -61,17 +64,42 @@ def test_nodes_know_what_they_come_from(strict: bool) -> None:
         program = exported(t, strict)
         module = program.module()
         nodes = [
-            (n.op, n.name, [named(s) for _, s in n.meta.get("source_fn_stack", [])], n.meta["torch_fn"][0] if "torch_fn" in n.meta else "",
+            (n.op, n.name, [named(s) for _, s in n.meta.get("source_fn_stack", [])],
+             n.meta["torch_fn"][0] if "torch_fn" in n.meta else "",
              [(s.name, s.pass_name, s._get_action_string()) for s in n.meta.get("from_node", [])])
             for n in module.graph.nodes
         ]  # fmt: skip
-        wanted = [t.nn.Conv2d, t.nn.BatchNorm2d, t.nn.Linear, operator.iadd, t.cat, "mean", "linear", t.nn.functional.linear]
-        parts = part(t, "fx.passes.utils.source_matcher_utils").get_source_partitions(module.graph, wanted)
+        wanted = [
+            t.nn.Conv2d,
+            t.nn.BatchNorm2d,
+            t.nn.Linear,
+            operator.iadd,
+            t.cat,
+            "mean",
+            "linear",
+            t.nn.functional.linear,
+        ]
+        parts = part(t, "fx.passes.utils.source_matcher_utils").get_source_partitions(
+            module.graph, wanted
+        )
         found = {
-            named(source): [[sorted(map(str, some)) for some in (p.nodes, p.input_nodes, p.output_nodes, p.params)] for p in each]
+            named(source): [
+                [
+                    sorted(map(str, some))
+                    for some in (p.nodes, p.input_nodes, p.output_nodes, p.params)
+                ]
+                for p in each
+            ]
             for source, each in parts.items()
         }
-        seen.append((sorted(map(repr, nodes)), found, sorted(dict(module.named_parameters())), sorted(dict(module.named_buffers()))))
+        seen.append(
+            (
+                sorted(map(repr, nodes)),
+                found,
+                sorted(dict(module.named_parameters())),
+                sorted(dict(module.named_buffers())),
+            )
+        )
     assert seen[0] == seen[1]
 
 
@@ -79,18 +107,22 @@ def test_modules_of_programs_are_called_by_their_signature() -> None:
     seen = []
     for t in BOTH:
         module = exported(t, True).module()
-        again = t.fx.GraphModule(module, module.graph)  # which knows how arguments are nested, and checks them
+        # which knows how arguments are nested, and checks them
+        again = t.fx.GraphModule(module, module.graph)
         with pytest.raises(AssertionError, match="Guard failed"):
             again(t.ones(3, 3, 6, 6), scale=t.ones(1))
         result = again(t.ones(2, 3, 6, 6), scale=t.ones(1))
-        seen.append((module.code.split("\n")[3:6], list(result), result["z"][0].shape, str(again._in_spec)))
+        seen.append(
+            (module.code.split("\n")[3:6], list(result), result["z"][0].shape, str(again._in_spec))
+        )
         copied = copy.deepcopy(module) if t is jtorch else module
         assert copied(t.ones(2, 3, 6, 6), scale=t.ones(1))["y"].shape == (2, 2)
     assert seen[0] == seen[1]
 
 
 def pattern_and_target(t: Any) -> tuple[Any, Any]:
-    """A pattern that gives names to its nodes, and a program with it in two places, and a third where a node is used from outside."""
+    """A pattern that gives names to its nodes, and a program with it in two places, and a third
+    where a node is used from outside."""
 
     class Pattern(t.nn.Module):
         def forward(self, x: Any, weight: Any) -> Any:
@@ -113,10 +145,16 @@ def test_patterns_with_names_are_found() -> None:
     seen = []
     for t in BOTH:
         inputs = (t.ones(1, 3, 3, 3), t.ones(3, 3, 1, 1))
-        pattern, target = [t.export.export(m, inputs, strict=True).module(check_guards=False) for m in pattern_and_target(t)]
-        matcher = part(t, "fx.passes.utils.matcher_with_name_node_map_utils").SubgraphMatcherWithNameNodeMap(pattern)
+        pattern, target = [
+            t.export.export(m, inputs, strict=True).module(check_guards=False)
+            for m in pattern_and_target(t)
+        ]
+        matcher = part(
+            t, "fx.passes.utils.matcher_with_name_node_map_utils"
+        ).SubgraphMatcherWithNameNodeMap(pattern)
         seen.append([
-            (str(m.anchors), sorted(map(str, m.nodes_map.items())), str(m.placeholder_nodes), str(m.returning_nodes), str(m.name_node_map))
+            (str(m.anchors), sorted(map(str, m.nodes_map.items())), str(m.placeholder_nodes),
+             str(m.returning_nodes), str(m.name_node_map))
             for m in matcher.match(target.graph)
         ])  # fmt: skip
     assert seen[0] == seen[1] and len(seen[0]) == 2
@@ -127,15 +165,28 @@ def test_patterns_with_names_are_found() -> None:
 @pytest.mark.parametrize(("low", "high"), [(0, 255), (-128, 127), (-127, 127)])
 def test_observed_grids(rows: bool, symmetric: bool, low: int, high: int) -> None:
     values = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
-    for factor, watching, rounding in ((1.0, 1, 1), (1e-7, 1, 1), (0.0, 1, 1), (1.0, 0, 1), (1.0, 1, 0)):
+    for factor, watching, rounding in (
+        (1.0, 1, 1),
+        (1e-7, 1, 1),
+        (0.0, 1, 1),
+        (1.0, 0, 1),
+        (1.0, 1, 0),
+    ):
         seen = []
         for t in BOTH:
             x = t.tensor(values * factor, requires_grad=True)
             size = (4,) if rows else ()
-            state = [t.full(size, float("inf")), t.full(size, float("-inf")), t.ones(size or 1), t.zeros(size or 1, dtype=t.int32)]
+            state = [
+                t.full(size, float("inf")),
+                t.full(size, float("-inf")),
+                t.ones(size or 1),
+                t.zeros(size or 1, dtype=t.int32),
+            ]
             on = [t.tensor([watching]), t.tensor([rounding])]
             for i in (1, 2):
-                y = t.fused_moving_avg_obs_fake_quant(x * i, *on, *state, 0.01, low, high, 0, rows, symmetric)
+                y = t.fused_moving_avg_obs_fake_quant(
+                    x * i, *on, *state, 0.01, low, high, 0, rows, symmetric
+                )
             y.sum().backward()
             seen.append([v.detach().numpy().tolist() for v in (y, x.grad, *state)])
         assert seen[0] == seen[1], (factor, watching, rounding)
@@ -145,12 +196,22 @@ def test_observed_grids(rows: bool, symmetric: bool, low: int, high: int) -> Non
 @pytest.mark.parametrize("zero", [0.0, 3.3, 7.5])
 def test_learned_grids(channels: bool, zero: float) -> None:
     rng = np.random.default_rng(0)
-    values, scales = (rng.normal(size=(4, 3, 5)) * 3).astype(np.float32), (rng.random(3) * 0.05 + 0.02).astype(np.float32)
+    values, scales = (
+        (rng.normal(size=(4, 3, 5)) * 3).astype(np.float32),
+        (rng.random(3) * 0.05 + 0.02).astype(np.float32),
+    )
     seen = []
     for t in BOTH:
-        x, scale = t.tensor(values, requires_grad=True), t.tensor(scales if channels else scales[:1], requires_grad=True)
+        x, scale = (
+            t.tensor(values, requires_grad=True),
+            t.tensor(scales if channels else scales[:1], requires_grad=True),
+        )
         at = t.full(scale.shape, zero, requires_grad=True)
-        f = t._fake_quantize_learnable_per_channel_affine if channels else t._fake_quantize_learnable_per_tensor_affine
+        f = (
+            t._fake_quantize_learnable_per_channel_affine
+            if channels
+            else t._fake_quantize_learnable_per_tensor_affine
+        )
         y = f(x, scale, at, *((1,) if channels else ()), -100, 20, 0.3)
         (y * t.arange(60.0).view(4, 3, 5)).sum().backward()
         seen.append([v.detach().numpy() for v in (y, x.grad, scale.grad, at.grad)])
@@ -172,17 +233,30 @@ def test_small_parts() -> None:
         with pytest.raises(AssertionError) as error:
             unflatten._assign_attr(3, m, "a.c", unflatten._AttrKind.BUFFER)
         found += [list(m.state_dict()), [n for n, _ in m.named_buffers()], str(error.value)]
-        found.append(float(part(t, "ao.ns.fx.utils").compute_sqnr(t.tensor([1.0, 2.0]), t.tensor([1.0, 2.5]))))
+        found.append(
+            float(
+                part(t, "ao.ns.fx.utils").compute_sqnr(t.tensor([1.0, 2.0]), t.tensor([1.0, 2.5]))
+            )
+        )
         graph = t.fx.Graph()
         x = graph.placeholder("x")
         node = graph.call_function(t.ops.aten.add.Tensor, (x, 1))
         graph.output(node)
         owner = t.fx.GraphModule(t.nn.Module(), graph)
-        found += [str(node.normalized_arguments(owner, normalize_to_only_use_kwargs=only)) for only in (False, True)]
+        found += [
+            str(node.normalized_arguments(owner, normalize_to_only_use_kwargs=only))
+            for only in (False, True)
+        ]
         source = part(t, "fx.traceback")
-        note = source.NodeSource(x, "pass", [source.NodeSourceAction.CREATE, source.NodeSourceAction.REPLACE])
+        note = source.NodeSource(
+            x, "pass", [source.NodeSourceAction.CREATE, source.NodeSourceAction.REPLACE]
+        )
         again = source.NodeSource._from_dict(note.to_dict())
-        found += [again == note, hash(again) == hash(note), {k: v for k, v in note.to_dict().items() if k != "graph_id"}]
+        found += [
+            again == note,
+            hash(again) == hash(note),
+            {k: v for k, v in note.to_dict().items() if k != "graph_id"},
+        ]
         seen.append(found)
     assert seen[0] == seen[1]
 
@@ -192,10 +266,17 @@ def test_observers_are_put_into_graphs() -> None:
         module = t.fx.symbolic_trace(t.nn.Sequential(t.nn.Linear(2, 2)))
         node = list(module.graph.nodes)[1]
         prepare = part(t, "ao.quantization.fx.prepare")
-        made = [prepare._insert_obs_or_fq(node, t.nn.Identity(), module, {}, module.graph) for _ in range(2)]
-        assert [(n.name, n.target, str(n.args)) for n in made] == [(f"activation_post_process_{i}",) * 2 + ("(_0,)",) for i in (0, 1)]
+        made = [
+            prepare._insert_obs_or_fq(node, t.nn.Identity(), module, {}, module.graph)
+            for _ in range(2)
+        ]
+        assert [(n.name, n.target, str(n.args)) for n in made] == [
+            (f"activation_post_process_{i}",) * 2 + ("(_0,)",) for i in (0, 1)
+        ]
         config = part(t, "ao.quantization.fx.custom_config").PrepareCustomConfig()
-        prepare._save_state(module, {}, {}, config, {}, t.ao.quantization.QConfigMapping(), False, set())
+        prepare._save_state(
+            module, {}, {}, config, {}, t.ao.quantization.QConfigMapping(), False, set()
+        )
         assert part(t, "ao.quantization.fx.graph_module")._is_observed_module(module)
 
 
@@ -205,7 +286,10 @@ def test_types_that_exist_by_name_only_have_no_common_type_with_others() -> None
             found = []
             for t in BOTH:
                 try:
-                    found.append(str(t.promote_types(getattr(t, name), getattr(t, other))).rpartition(".")[2])
+                    found.append(
+                        str(t.promote_types(getattr(t, name), getattr(t, other))).rpartition(".")[2]
+                    )
                 except RuntimeError as error:
-                    found.append("refused" if name == "int4" else str(error))  # (an internal error of PyTorch's)
+                    # (an internal error of PyTorch's)
+                    found.append("refused" if name == "int4" else str(error))
             assert found[0] == found[1], (name, other)

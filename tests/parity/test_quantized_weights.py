@@ -30,16 +30,25 @@ def operands(dtype, rows=5, n=48, k=64):
 def test_numbers(dtype):
     x, eight, scales, four, groups = operands(dtype)
     pairs = [
-        (oracle._weight_int8pack_mm(x, eight, scales), torch._weight_int8pack_mm(ours(x), ours(eight), ours(scales))),
         (
-            oracle._weight_int4pack_mm_for_cpu(x, oracle._convert_weight_to_int4pack_for_cpu(four, 2), 32, groups),
-            torch._weight_int4pack_mm_for_cpu(ours(x), torch._convert_weight_to_int4pack_for_cpu(ours(four), 2), 32, ours(groups)),
+            oracle._weight_int8pack_mm(x, eight, scales),
+            torch._weight_int8pack_mm(ours(x), ours(eight), ours(scales)),
+        ),
+        (
+            oracle._weight_int4pack_mm_for_cpu(
+                x, oracle._convert_weight_to_int4pack_for_cpu(four, 2), 32, groups
+            ),
+            torch._weight_int4pack_mm_for_cpu(
+                ours(x), torch._convert_weight_to_int4pack_for_cpu(ours(four), 2), 32, ours(groups)
+            ),
         ),
     ]
     for expected, found in pairs:
         assert str(found.dtype) == str(expected.dtype)
         step = 4e-6 if dtype is oracle.float32 else oracle.finfo(dtype).eps
-        torch.testing.assert_close(found.float(), ours(expected.float()), rtol=0, atol=step * expected.abs().max().item())
+        torch.testing.assert_close(
+            found.float(), ours(expected.float()), rtol=0, atol=step * expected.abs().max().item()
+        )
 
 
 def words(call):
@@ -63,11 +72,19 @@ def words(call):
         lambda t, x, w, s, q, g: t._convert_weight_to_int4pack_for_cpu(q[:, :31], 2),
         lambda t, x, w, s, q, g: t._convert_weight_to_int4pack_for_cpu(q[:15], 2),
         lambda t, x, w, s, q, g: t._convert_weight_to_int4pack_for_cpu(q[0], 2),
-        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(x, t._convert_weight_to_int4pack_for_cpu(q, 2), 16, g),
-        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(x, t._convert_weight_to_int4pack_for_cpu(q, 2), 128, g),
-        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(x.double(), t._convert_weight_to_int4pack_for_cpu(q, 2), 32, g),
+        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(
+            x, t._convert_weight_to_int4pack_for_cpu(q, 2), 16, g
+        ),
+        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(
+            x, t._convert_weight_to_int4pack_for_cpu(q, 2), 128, g
+        ),
+        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(
+            x.double(), t._convert_weight_to_int4pack_for_cpu(q, 2), 32, g
+        ),
         lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(x, q, 32, g),
-        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(x, t._convert_weight_to_int4pack_for_cpu(q, 2), 32, g[:, :3]),
+        lambda t, x, w, s, q, g: t._weight_int4pack_mm_for_cpu(
+            x, t._convert_weight_to_int4pack_for_cpu(q, 2), 32, g[:, :3]
+        ),
     ],
 )
 def test_errors(change):

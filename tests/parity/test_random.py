@@ -1,4 +1,5 @@
-"""The same calls draw the same numbers in PyTorch and here, and leave the generator in the same state."""
+"""The same calls draw the same numbers in PyTorch and here, and leave the generator in the same
+state."""
 
 from __future__ import annotations
 
@@ -125,7 +126,8 @@ t.empty(500, dtype=t.float64).exponential_()
 F.alpha_dropout(X, 0.3, True)
 F.feature_alpha_dropout(X, 0.3, True)
 F.gumbel_softmax(X)
-t._C._rrelu_slopes(X, 0.125, 1 / 3) if t.__name__ == "jtorch" else t.where(X > 0, 1.0, F.rrelu(X, training=True) / X)
+t._C._rrelu_slopes(X, 0.125, 1 / 3) if t.__name__ == "jtorch" else t.where(X > 0, 1.0, F.rrelu(X, \
+training=True) / X)
 """.strip().splitlines()
 
 
@@ -186,9 +188,14 @@ def test_states_cross() -> None:
 
 def test_generators_of_no_device_are_the_cpus() -> None:
     for given in ({"device": None}, {"device": "cpu"}, {}):
-        drawn = [lib.rand(3, generator=lib.Generator(**given).manual_seed(5)).numpy() for lib in (torch, jtorch)]
+        drawn = [
+            lib.rand(3, generator=lib.Generator(**given).manual_seed(5)).numpy()
+            for lib in (torch, jtorch)
+        ]
         np.testing.assert_array_equal(*drawn)
     for lib in (torch, jtorch):
         assert lib.Generator(None).device == lib.device("cpu")
-        with pytest.raises(TypeError, match=r"^Generator\(\): argument 'device' must be torch.device, not float"):
+        with pytest.raises(
+            TypeError, match=r"^Generator\(\): argument 'device' must be torch.device, not float"
+        ):
             lib.Generator(device=1.5)

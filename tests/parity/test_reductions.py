@@ -1,4 +1,5 @@
-"""Reductions, scans, sorts and counts give PyTorch's values, dtypes, shapes, gradients and errors."""
+"""Reductions, scans, sorts and counts give PyTorch's values, dtypes, shapes, gradients and
+errors."""
 
 from __future__ import annotations
 
@@ -185,13 +186,17 @@ def _compare(ours: Any, theirs: Any, rtol: float, atol: float) -> None:
             _compare(a, b, rtol, atol)
         return
     assert str(ours.dtype) == str(theirs.dtype)
-    a, b = (v.detach().float() if "16" in str(v.dtype) and v.dtype.is_floating_point else v.detach() for v in (ours, theirs))
+    a, b = (
+        v.detach().float() if "16" in str(v.dtype) and v.dtype.is_floating_point else v.detach()
+        for v in (ours, theirs)
+    )
     np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=rtol, atol=atol)
 
 
 INPUTS = {
-    "float32": (_X, "float32"), "float64": (_X, "float64"), "ties": (_T, "float32"), "nan": (_N, "float32"), "bfloat16": (_T, "bfloat16"),
-    "int64": (_I, "int64"), "uint8": (_U, "uint8"),
+    "float32": (_X, "float32"), "float64": (_X, "float64"), "ties": (_T, "float32"),
+    "nan": (_N, "float32"), "bfloat16": (_T, "bfloat16"), "int64": (_I, "int64"),
+    "uint8": (_U, "uint8"),
 }  # fmt: skip
 
 

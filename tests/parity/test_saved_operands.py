@@ -1,4 +1,5 @@
-"""In-place changes between a call and its backward pass are refused for operands that PyTorch's formula keeps, and only for them."""
+"""In-place changes between a call and its backward pass are refused for operands that PyTorch's
+formula keeps, and only for them."""
 
 from __future__ import annotations
 
@@ -30,13 +31,28 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[bool, bool]]] = {
     "msort": (lambda T, x, y: x.msort() + y, (False, False)),
     "l1_loss": (lambda T, x, y: T.nn.functional.l1_loss(x, y), (False, False)),
     "mse_loss": (lambda T, x, y: T.nn.functional.mse_loss(x, y), (True, True)),
-    "gaussian_nll_loss": (lambda T, x, y: T.nn.functional.gaussian_nll_loss(x, x + 1, y), (False, False)),
-    "cross_entropy": (lambda T, x, y: T.nn.functional.cross_entropy(x, T.tensor([0, 2, 1])) + y, (False, False)),
-    "hinge_embedding_loss": (lambda T, x, y: T.nn.functional.hinge_embedding_loss(x, T.ones(3, 3, dtype=x.dtype)) + y, (False, False)),
-    "margin_ranking_loss": (lambda T, x, y: T.nn.functional.margin_ranking_loss(x, y, T.ones(3, 3, dtype=x.dtype)), (False, False)),
+    "gaussian_nll_loss": (
+        lambda T, x, y: T.nn.functional.gaussian_nll_loss(x, x + 1, y),
+        (False, False),
+    ),
+    "cross_entropy": (
+        lambda T, x, y: T.nn.functional.cross_entropy(x, T.tensor([0, 2, 1])) + y,
+        (False, False),
+    ),
+    "hinge_embedding_loss": (
+        lambda T, x, y: T.nn.functional.hinge_embedding_loss(x, T.ones(3, 3, dtype=x.dtype)) + y,
+        (False, False),
+    ),
+    "margin_ranking_loss": (
+        lambda T, x, y: T.nn.functional.margin_ranking_loss(x, y, T.ones(3, 3, dtype=x.dtype)),
+        (False, False),
+    ),
     "tanhshrink": (lambda T, x, y: T.nn.functional.tanhshrink(x) + y, (False, False)),
     "solve": (lambda T, x, y: T.linalg.solve(x, y), (True, False)),
-    "solve_triangular": (lambda T, x, y: T.linalg.solve_triangular(x, y, upper=True), (True, False)),
+    "solve_triangular": (
+        lambda T, x, y: T.linalg.solve_triangular(x, y, upper=True),
+        (True, False),
+    ),
     "matmul": (lambda T, x, y: x @ y, (True, True)),
     "qr": (lambda T, x, y: T.linalg.qr(x).R + y, (False, False)),
     "lu_factor": (lambda T, x, y: T.linalg.lu_factor(x).LU + y, (False, False)),
@@ -49,8 +65,12 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[bool, bool]]] = {
 
 def _gradients(T: Any, f: Callable[..., Any], changed: int | None) -> Any:
     leaves = [
-        T.tensor([[1.3, 0.2, 0.4], [0.5, 2.3, 0.1], [0.4, 0.7, 1.8]], dtype=T.float32, requires_grad=True),
-        T.tensor([[0.3, 1.2, 0.9], [1.5, 0.6, 0.8], [0.2, 1.1, 1.4]], dtype=T.float32, requires_grad=True),
+        T.tensor(
+            [[1.3, 0.2, 0.4], [0.5, 2.3, 0.1], [0.4, 0.7, 1.8]], dtype=T.float32, requires_grad=True
+        ),
+        T.tensor(
+            [[0.3, 1.2, 0.9], [1.5, 0.6, 0.8], [0.2, 1.1, 1.4]], dtype=T.float32, requires_grad=True
+        ),
     ]
     operands = [leaf * 1 for leaf in leaves]
     loss = f(T, *operands).sum()
@@ -71,4 +91,6 @@ def test_changes_of_kept_operands_alone_are_refused(name: str) -> None:
                     _gradients(T, f, i)
             else:
                 for mine, expected in zip(_gradients(T, f, i), undisturbed, strict=True):
-                    assert_close(jtorch.from_numpy(mine.numpy()), jtorch.from_numpy(expected.numpy()))
+                    assert_close(
+                        jtorch.from_numpy(mine.numpy()), jtorch.from_numpy(expected.numpy())
+                    )

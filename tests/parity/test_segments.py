@@ -1,4 +1,5 @@
-"""Gradients of segment_reduce where elements tie, are zero or no numbers, and with an initial value."""
+"""Gradients of segment_reduce where elements tie, are zero or no numbers, and with an initial
+value."""
 
 import pytest
 import torch
@@ -28,7 +29,9 @@ def test_gradients(reduce, initial, mode):
 def test_gradients_of_rows(reduce):
     def run(t):
         x = t.arange(24.0).reshape(2, 4, 3).requires_grad_()
-        t.segment_reduce(x, reduce, lengths=t.tensor([[2, 0, 2], [1, 3, 0]]), axis=1, initial=1.0).sum().backward()
+        t.segment_reduce(
+            x, reduce, lengths=t.tensor([[2, 0, 2], [1, 3, 0]]), axis=1, initial=1.0
+        ).sum().backward()
         return x.grad.tolist()
 
     assert run(jtorch) == run(torch)
@@ -43,4 +46,7 @@ def test_elements_in_no_segment_get_none():
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean", "prod"])
 def test_gradients_are_those_of_differences(reduce):
     y = jtorch.tensor([0.3, 0.9, 0.1, 0.5, 0.2, 0.7], dtype=jtorch.float64, requires_grad=True)
-    assert jtorch.autograd.gradcheck(lambda x: jtorch.segment_reduce(x, reduce, lengths=jtorch.tensor([2, 0, 4]), initial=0.25), y)
+    assert jtorch.autograd.gradcheck(
+        lambda x: jtorch.segment_reduce(x, reduce, lengths=jtorch.tensor([2, 0, 4]), initial=0.25),
+        y,
+    )

@@ -1,4 +1,5 @@
-"""Checkpoints that keep what a policy wants: gradients, what the policy is asked, what is refused; and checkpoints below dispatch modes."""
+"""Checkpoints that keep what a policy wants: gradients, what the policy is asked, what is refused;
+and checkpoints below dispatch modes."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def _module(t: Any, name: str) -> Any:
 
 
 def _data(t: Any) -> tuple[Any, Any]:
-    return t.arange(6.0).reshape(2, 3).requires_grad_(), (t.arange(9.0).reshape(3, 3) / 9).requires_grad_()
+    return t.arange(6.0).reshape(2, 3).requires_grad_(), (
+        t.arange(9.0).reshape(3, 3) / 9
+    ).requires_grad_()
 
 
 def _usual(t, x, w):
@@ -48,7 +51,11 @@ def _two_results(t, x, w):
 
 
 def _within(t, x, w, **options):
-    return _module(t, "utils.checkpoint").checkpoint(functools.partial(_usual, t), x * 2, w, use_reentrant=False, **options).tanh()
+    return (
+        _module(t, "utils.checkpoint")
+        .checkpoint(functools.partial(_usual, t), x * 2, w, use_reentrant=False, **options)
+        .tanh()
+    )
 
 
 def _within_selectively(t, x, w):
@@ -57,9 +64,10 @@ def _within_selectively(t, x, w):
 
 
 FUNCTIONS = {
-    "usual": _usual, "written": _written, "in place": _in_place, "two results": _two_results, "within": _within,
-    "within selectively": _within_selectively, "views": lambda t, x, w: (x @ w).t().reshape(-1).sin() * 2,
-    "a number": lambda t, x, w: (x @ w) * float((x @ w).sum().detach()),
+    "usual": _usual, "written": _written, "in place": _in_place, "two results": _two_results,
+    "within": _within, "within selectively": _within_selectively, "views": lambda t, x,
+    w: (x @ w).t().reshape(-1).sin() * 2, "a number": lambda t, x,
+    w: (x @ w) * float((x @ w).sum().detach()),
 }  # fmt: skip
 CASES = {
     "list": ("[A.mm.default]", "usual", {}),
@@ -67,13 +75,20 @@ CASES = {
     "tuple": ("(A.mm.default,)", "usual", {}),
     "name": ("['mm']", "usual", {}),
     "number": ("3", "usual", {}),
-    **{f"all {p}": (f"lambda c, op, *a, **k: P.{p}", "usual", {}) for p in jtorch.utils.checkpoint.CheckpointPolicy.__members__},
+    **{
+        f"all {p}": (f"lambda c, op, *a, **k: P.{p}", "usual", {})
+        for p in jtorch.utils.checkpoint.CheckpointPolicy.__members__
+    },
     "truth": ("lambda c, op, *a, **k: op == A.mm.default", "usual", {}),
     "text": ("lambda c, op, *a, **k: 'x'", "usual", {}),
     "whole": ("[A.mm.default]", "usual", {"early_stop": False}),
     "twice": ("[A.mm.default]", "usual", {"twice": True}),
     "twice nothing": ("[]", "usual", {"twice": True}),
-    "changes": ("lambda c, op, *a, **k: P.MUST_SAVE if c.is_recompute else P.MUST_RECOMPUTE", "usual", {}),
+    "changes": (
+        "lambda c, op, *a, **k: P.MUST_SAVE if c.is_recompute else P.MUST_RECOMPUTE",
+        "usual",
+        {},
+    ),
     "counts": ("counting", "a number", {}),
     "written": ("[A.mm.default]", "written", {}),
     "written, allowed": ("[A.mm.default]", "written", {"allow_cache_entry_mutation": True}),
@@ -101,10 +116,16 @@ def _told(t: Any, case: str) -> Any:
     stop, twice = options.pop("early_stop", True), options.pop("twice", False)
     x, w = _data(t)
     try:
-        policy = eval(text, {"A": t.ops.aten, "P": checkpoint.CheckpointPolicy, "counting": counting})
-        contexts = functools.partial(checkpoint.create_selective_checkpoint_contexts, policy, **options)
+        policy = eval(
+            text, {"A": t.ops.aten, "P": checkpoint.CheckpointPolicy, "counting": counting}
+        )
+        contexts = functools.partial(
+            checkpoint.create_selective_checkpoint_contexts, policy, **options
+        )
         run = functools.partial(FUNCTIONS[function], t)
-        y = checkpoint.checkpoint(run, x, w, use_reentrant=False, early_stop=stop, context_fn=contexts)
+        y = checkpoint.checkpoint(
+            run, x, w, use_reentrant=False, early_stop=stop, context_fn=contexts
+        )
         y.sum().backward(retain_graph=twice)
         if twice:
             y.sum().backward()
@@ -126,10 +147,16 @@ def test_policies_are_asked_once():
 
         def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
             found.append((context.is_recompute, str(op), len(args), sorted(kwargs)))
-            return checkpoint.CheckpointPolicy.MUST_SAVE if op == t.ops.aten.mm.default else checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+            return (
+                checkpoint.CheckpointPolicy.MUST_SAVE
+                if op == t.ops.aten.mm.default
+                else checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+            )
 
         contexts = functools.partial(checkpoint.create_selective_checkpoint_contexts, policy)
-        y = checkpoint.checkpoint(functools.partial(_usual, t), *_data(t), use_reentrant=False, context_fn=contexts)
+        y = checkpoint.checkpoint(
+            functools.partial(_usual, t), *_data(t), use_reentrant=False, context_fn=contexts
+        )
         y.sum().backward()
         return found
 
@@ -137,7 +164,11 @@ def test_policies_are_asked_once():
 
 
 def test_packets_are_no_operators():
-    with pytest.raises(ValueError, match=r"Expected op in `op_list` to be an OpOverload but got: aten\.mm of type .*mm\.default`\."):
+    with pytest.raises(
+        ValueError,
+        match=r"Expected op in `op_list` to be an OpOverload but got: aten\.mm of type "
+        r".*mm\.default`\.",
+    ):
         jtorch.utils.checkpoint.create_selective_checkpoint_contexts([jtorch.ops.aten.mm])
 
 
@@ -153,7 +184,9 @@ def test_both_computations_save_alike_whatever_modes_are_on(first, second):
         x.requires_grad_()
         w.requires_grad_()
         with Passing() if forward else contextlib.nullcontext():
-            y = jtorch.utils.checkpoint.checkpoint(lambda x, w: jtorch.mm(x.sin(), w).cos(), x, w, use_reentrant=False)
+            y = jtorch.utils.checkpoint.checkpoint(
+                lambda x, w: jtorch.mm(x.sin(), w).cos(), x, w, use_reentrant=False
+            )
         with Passing() if backward else contextlib.nullcontext():
             y.sum().backward()
         return [x.grad, w.grad]

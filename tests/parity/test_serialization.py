@@ -1,4 +1,5 @@
-"""Files go both ways between jtorch and PyTorch, and both refuse the same ones in the same words."""
+"""Files go both ways between jtorch and PyTorch, and both refuse the same ones in the same
+words."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.parity
 
 
 def content(lib: Any) -> dict[str, Any]:
-    """One of everything that state dicts are made of; ``v``, ``t`` and ``w`` share memory with ``a``."""
+    """One of everything that state dicts are made of; ``v``, ``t`` and ``w`` share memory with
+    ``a``."""
     a = lib.tensor(np.arange(6, dtype=np.float32).reshape(2, 3).tolist())
     state = collections.OrderedDict(x=a + 1)
     state._metadata = collections.OrderedDict(x={"version": 2})
@@ -38,16 +40,45 @@ def content(lib: Any) -> dict[str, Any]:
         "last": lib.zeros(1, 2, 2, 2).to(memory_format=lib.channels_last),
         "dtypes": [
             lib.tensor([1, 0, 3]).to(getattr(lib, d))
-            for d in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float64", "complex64", "complex128")
+            for d in (
+                "bool",
+                "uint8",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "float16",
+                "bfloat16",
+                "float64",
+                "complex64",
+                "complex128",
+            )
         ],
-        "newer": [lib.tensor([1, 2]).to(getattr(lib, d)) for d in ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")],
+        "newer": [
+            lib.tensor([1, 2]).to(getattr(lib, d))
+            for d in ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+        ],
         "meta": lib.empty(2, 3, device="meta"),
         "dtype": lib.float16,
-        "named": [lib.int4, lib.uint1, lib.bits8, lib.quint8, lib.complex32, lib.float4_e2m1fn_x2],  # no array can have them here
+        # no array can have them here
+        "named": [lib.int4, lib.uint1, lib.bits8, lib.quint8, lib.complex32, lib.float4_e2m1fn_x2],
         "device": lib.device("cpu"),
         "layout": lib.strided,
         "size": lib.Size([1, 2]),
-        "plain": [1, 2.5, -(2**70), "text ä", None, True, (1, (2,)), {3: "x"}, {4, 5}, 1j, b"bytes", bytearray(b"b")],
+        "plain": [
+            1,
+            2.5,
+            -(2**70),
+            "text ä",
+            None,
+            True,
+            (1, (2,)),
+            {3: "x"},
+            {4, 5},
+            1j,
+            b"bytes",
+            bytearray(b"b"),
+        ],
         "counter": collections.Counter("abca"),
         "state": state,
     }
@@ -64,7 +95,10 @@ def assert_same(ours: Any, theirs: Any, place: str = "") -> None:
         assert ours.storage_offset() == theirs.storage_offset(), place
         if theirs.device.type != "meta":
             wide = "complex128" if theirs.dtype.is_complex else "float64"
-            assert ours.detach().to(getattr(jtorch, wide)).tolist() == theirs.detach().to(getattr(torch, wide)).tolist(), place
+            assert (
+                ours.detach().to(getattr(jtorch, wide)).tolist()
+                == theirs.detach().to(getattr(torch, wide)).tolist()
+            ), place
     elif isinstance(theirs, dict):
         assert type(ours) is type(theirs), place
         assert list(ours) == list(theirs), place
@@ -75,7 +109,9 @@ def assert_same(ours: Any, theirs: Any, place: str = "") -> None:
         assert type(ours) is type(theirs), place
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             assert_same(a, b, f"{place}[{i}]")
-    elif type(theirs).__module__.split(".")[0] in ("torch", "builtins") and type(theirs).__name__ in ("dtype", "device", "layout", "Size"):
+    elif type(theirs).__module__.split(".")[0] in ("torch", "builtins") and type(
+        theirs
+    ).__name__ in ("dtype", "device", "layout", "Size"):
         assert str(ours) == str(theirs), place
     else:
         assert ours == theirs, place
@@ -98,9 +134,15 @@ def test_both_ways(zipped: bool, weights_only: bool) -> None:
     drop = () if zipped else ("newer",)
     ours, theirs = without(content(jtorch), *drop), without(content(torch), *drop)
     options = {"_use_new_zipfile_serialization": zipped}
-    assert_same(ours, torch.load(io.BytesIO(saved(jtorch, ours, **options)), weights_only=weights_only))
-    assert_same(jtorch.load(io.BytesIO(saved(torch, theirs, **options)), weights_only=weights_only), theirs)
-    assert_same(jtorch.load(io.BytesIO(saved(jtorch, ours, **options)), weights_only=weights_only), theirs)
+    assert_same(
+        ours, torch.load(io.BytesIO(saved(jtorch, ours, **options)), weights_only=weights_only)
+    )
+    assert_same(
+        jtorch.load(io.BytesIO(saved(torch, theirs, **options)), weights_only=weights_only), theirs
+    )
+    assert_same(
+        jtorch.load(io.BytesIO(saved(jtorch, ours, **options)), weights_only=weights_only), theirs
+    )
 
 
 @pytest.mark.parametrize("source", [jtorch, torch], ids=["jtorch", "torch"])
@@ -108,7 +150,11 @@ def test_both_ways(zipped: bool, weights_only: bool) -> None:
 def test_memory_is_shared_after_loading(source: Any, target: Any) -> None:
     found = target.load(io.BytesIO(saved(source, without(content(source), "dtypes", "newer"))))
     found["a"][1, 0] = 99.0
-    assert [found["v"][0, 0].item(), found["t"][0, 1].item(), found["w"][1].item()] == [99.0, 99.0, 99.0]
+    assert [found["v"][0, 0].item(), found["t"][0, 1].item(), found["w"][1].item()] == [
+        99.0,
+        99.0,
+        99.0,
+    ]
     found["w"][0] = -1.0
     assert found["a"][0, 1].item() == -1.0
     assert found["parameter"][1, 0].item() == 6.0
@@ -118,7 +164,15 @@ def test_memory_is_shared_after_loading(source: Any, target: Any) -> None:
 @pytest.mark.parametrize("target", [jtorch, torch], ids=["jtorch", "torch"])
 def test_mapped_into_memory(source: Any, target: Any, tmp_path: Path) -> None:
     path = tmp_path / "some.weights.pt"
-    source.save([source.arange(1000.0), source.arange(3), source.zeros(0), source.arange(70.0).view(7, 10).t()], path)
+    source.save(
+        [
+            source.arange(1000.0),
+            source.arange(3),
+            source.zeros(0),
+            source.arange(70.0).view(7, 10).t(),
+        ],
+        path,
+    )
     found = target.load(path, mmap=True)
     assert [t.sum().item() for t in found] == [499500.0, 3, 0.0, 2415.0]
     with zipfile.ZipFile(path) as archive:
@@ -136,12 +190,17 @@ def test_modules_and_optimisers() -> None:
     for source, target in ((jtorch, torch), (torch, jtorch)):
         model, opt = trained(source)
         other, other_opt = trained(target)
-        state = target.load(io.BytesIO(saved(source, {"model": model.state_dict(), "opt": opt.state_dict()})))
+        state = target.load(
+            io.BytesIO(saved(source, {"model": model.state_dict(), "opt": opt.state_dict()}))
+        )
         other.load_state_dict(state["model"])
         other_opt.load_state_dict(state["opt"])
         for a, b in zip(model.state_dict().values(), other.state_dict().values(), strict=True):
             assert a.tolist() == b.tolist()
-        assert opt.state_dict()["state"][0]["exp_avg"].tolist() == other_opt.state_dict()["state"][0]["exp_avg"].tolist()
+        assert (
+            opt.state_dict()["state"][0]["exp_avg"].tolist()
+            == other_opt.state_dict()["state"][0]["exp_avg"].tolist()
+        )
 
 
 class Unsafe:
@@ -196,7 +255,11 @@ def test_what_weights_only_refuses(name: str) -> None:
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
-@pytest.mark.parametrize("data", [b"", b"garbage garbage", b"PK\x03\x04 but no more than that"], ids=["empty", "garbage", "zip"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"garbage garbage", b"PK\x03\x04 but no more than that"],
+    ids=["empty", "garbage", "zip"],
+)
 def test_what_is_no_checkpoint(data: bytes, weights_only: bool) -> None:
     ours, theirs = (refusal(lib, data, weights_only=weights_only) for lib in (jtorch, torch))
     assert ours[0] == theirs[0]
@@ -215,7 +278,9 @@ def test_damaged_files() -> None:
 def test_pickle_of_a_tensor_class_is_named_as_in_torch() -> None:
     for lib in (jtorch, torch):
         with zipfile.ZipFile(io.BytesIO(saved(lib, lib.nn.Linear(1, 1)))) as archive:
-            names = {line for line in archive.read("archive/data.pkl").split(b"\n") if b"torch" in line}
+            names = {
+                line for line in archive.read("archive/data.pkl").split(b"\n") if b"torch" in line
+            }
         assert any(b"torch.nn.modules.linear" in n for n in names)
         assert not any(b"jtorch" in n for n in names)
 
@@ -223,13 +288,20 @@ def test_pickle_of_a_tensor_class_is_named_as_in_torch() -> None:
 def test_conflicting_dtypes_of_one_storage() -> None:
     for lib in (jtorch, torch):
         a = lib.zeros(4)
-        with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"):
+        with pytest.raises(
+            RuntimeError,
+            match="Cannot save multiple tensors or storages that view the same data as different "
+            "types",
+        ):
             saved(lib, [a, a.view(lib.int32)])
 
 
 def test_plain_pickle_goes_through_save_too() -> None:
     data = saved(jtorch, {"x": jtorch.ones(2)}, pickle_protocol=4)
-    with pytest.warns(UserWarning, match="Detected pickle protocol 4"), pytest.raises(pickle.UnpicklingError):
+    with (
+        pytest.warns(UserWarning, match="Detected pickle protocol 4"),
+        pytest.raises(pickle.UnpicklingError),
+    ):
         jtorch.load(io.BytesIO(data))
     assert jtorch.load(io.BytesIO(data), weights_only=False)["x"].tolist() == [1.0, 1.0]
     assert torch.load(io.BytesIO(data), weights_only=False)["x"].tolist() == [1.0, 1.0]
@@ -239,13 +311,26 @@ def crossed(source: Any, target: Any, obj: Any) -> Any:
     return target.load(io.BytesIO(saved(source, obj)), weights_only=False)
 
 
-WAYS = pytest.mark.parametrize(("source", "target"), [(jtorch, torch), (torch, jtorch), (jtorch, jtorch)], ids=["out", "in", "own"])
+WAYS = pytest.mark.parametrize(
+    ("source", "target"),
+    [(jtorch, torch), (torch, jtorch), (jtorch, jtorch)],
+    ids=["out", "in", "own"],
+)
 
 
 @WAYS
 def test_functions_are_named_by_place(source: Any, target: Any) -> None:
-    """Programs keep functions as attributes of their modules; those that are compiled in PyTorch have odd places in its files."""
-    for path in ("tanh", "add", "einsum", "nn.functional.relu", "nn.functional.gelu", "nn.functional.linear", "nn.functional.softplus"):
+    """Programs keep functions as attributes of their modules; those that are compiled in PyTorch
+    have odd places in its files."""
+    for path in (
+        "tanh",
+        "add",
+        "einsum",
+        "nn.functional.relu",
+        "nn.functional.gelu",
+        "nn.functional.linear",
+        "nn.functional.softplus",
+    ):
         theirs, ours = source, target
         for part in path.split("."):
             theirs, ours = getattr(theirs, part), getattr(ours, part)
@@ -253,7 +338,11 @@ def test_functions_are_named_by_place(source: Any, target: Any) -> None:
 
 
 @WAYS
-@pytest.mark.parametrize("make", [lambda lib: lib.zeros(2), lambda lib: lib.nn.Parameter(lib.zeros(2))], ids=["tensor", "parameter"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda lib: lib.zeros(2), lambda lib: lib.nn.Parameter(lib.zeros(2))],
+    ids=["tensor", "parameter"],
+)
 def test_attributes_of_tensors(source: Any, target: Any, make: Any) -> None:
     """All that a program has set, also under names that begin with an underscore."""
     tensor = make(source)
@@ -269,8 +358,14 @@ def test_storages_and_their_tensors(source: Any, target: Any) -> None:
     tensor = source.arange(3.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # typed storages are deprecated
-        found, storage, untyped = crossed(source, target, [tensor, tensor.storage(), source.arange(2).untyped_storage()])
-        assert [list(storage), storage.dtype, untyped.nbytes()] == [[0.0, 1.0, 2.0], target.float32, 16]
+        found, storage, untyped = crossed(
+            source, target, [tensor, tensor.storage(), source.arange(2).untyped_storage()]
+        )
+        assert [list(storage), storage.dtype, untyped.nbytes()] == [
+            [0.0, 1.0, 2.0],
+            target.float32,
+            16,
+        ]
         assert storage.data_ptr() == found.untyped_storage().data_ptr()
         found[1] = 5
         assert storage.tolist() == [0.0, 5.0, 2.0]
@@ -295,7 +390,8 @@ def test_generators_and_results(source: Any, target: Any) -> None:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_memory_without_elements_has_each_dtype(zipped: bool) -> None:
-    """Tensors without elements that look at the same memory keep their dtypes; PyTorch reads them so."""
+    """Tensors without elements that look at the same memory keep their dtypes; PyTorch reads them
+    so."""
     a = jtorch.tensor([], dtype=jtorch.float32)
     file = io.BytesIO()
     jtorch.save([a, a.view(jtorch.int32)], file, _use_new_zipfile_serialization=zipped)

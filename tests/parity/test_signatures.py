@@ -1,4 +1,5 @@
-"""Every function, method and property of PyTorch exists here under its name, takes the same arguments, and can be overridden."""
+"""Every function, method and property of PyTorch exists here under its name, takes the same
+arguments, and can be overridden."""
 
 from __future__ import annotations
 
@@ -29,8 +30,14 @@ ABSENT = {
     "torch.functional.has_torch_function_unary": "a helper that the file imports",
     "torch.functional.has_torch_function_variadic": "a helper that the file imports",
 }
-_RNN = "the overloads for packed and padded batches call their parameters otherwise; modules give them by position"
-_REDUCTION = "PyTorch's parser reads the default of the stub as 0: called without a reduction, it does not reduce"
+_RNN = (
+    "the overloads for packed and padded batches call their parameters otherwise; modules give "
+    "them by position"
+)
+_REDUCTION = (
+    "PyTorch's parser reads the default of the stub as 0: called without a reduction, it does not "
+    "reduce"
+)
 #: Signatures that differ, each with the reason.
 DIFFERENT = {
     **{
@@ -44,27 +51,39 @@ DIFFERENT = {
             "triplet_margin_loss",
         )
     },
-    **dict.fromkeys(("torch.Tensor.cpu", "torch.Tensor.cuda"), "the memory format is taken by name only, as by PyTorch's own code"),
+    **dict.fromkeys(
+        ("torch.Tensor.cpu", "torch.Tensor.cuda"),
+        "the memory format is taken by name only, as by PyTorch's own code",
+    ),
     "torch.dequantize": "several tensors at once are only for quantised ones",
     "torch.quantize_per_tensor": "several tensors at once are only for quantised ones",
-    "torch.isin": "the names of the overloads for numbers are accepted as aliases, which the signature does not show",
+    "torch.isin": (
+        "the names of the overloads for numbers are accepted as aliases, which the signature "
+        "does not show"
+    ),
     "torch.gru": _RNN,
     "torch.lstm": _RNN,
     "torch.rnn_relu": _RNN,
     "torch.rnn_tanh": _RNN,
-    "torch.Tensor._make_subclass": "the stub has an argument that PyTorch refuses, and lacks two that it takes",
+    "torch.Tensor._make_subclass": (
+        "the stub has an argument that PyTorch refuses, and lacks two that it takes"
+    ),
     "torch.is_autocast_enabled": "the stub of PyTorch lacks the argument that it takes",
     "torch.linspace": "the stub gives steps a default that PyTorch refuses",
     "torch.logspace": "the stub gives steps a default that PyTorch refuses",
     "torch.range": "the stub of PyTorch lacks layout, which it takes",
     "torch.tensor": "the stub has parameters by position that PyTorch takes by keyword only",
-    "torch.Tensor.new_tensor": "the stub has parameters by position that PyTorch takes by keyword only",
+    "torch.Tensor.new_tensor": (
+        "the stub has parameters by position that PyTorch takes by keyword only"
+    ),
     "torch.Tensor.requires_grad_": "the stub calls the parameter otherwise than PyTorch does",
     "torch.Tensor.subtract_": "alpha by position is for numbers only, and deprecated",
     "torch.Tensor.__array__": "NumPy gives a third argument since its second version",
     "torch.Tensor.__array_wrap__": "NumPy gives more arguments since its second version",
     "torch.wait": "the parameter is called as in torch.jit.wait",
-    "torch.nn.functional.gelu": "the stub has a parameter by position that PyTorch takes by keyword only",
+    "torch.nn.functional.gelu": (
+        "the stub has a parameter by position that PyTorch takes by keyword only"
+    ),
     "torch.nn.functional.one_hot": "the stub calls the parameter otherwise than PyTorch does",
     "torch.nn.functional.has_torch_function": "PyTorch's own shows no parameters",
 }
@@ -102,7 +121,9 @@ def test_signatures_agree() -> None:
         signatures = [] if path in ABSENT or _is_slot(path) else oracle.overloads(path, value)
         mine = _ours(path) if signatures else None
         if callable(mine):
-            found = list(oracle.disagreements(signatures, inspect.signature(mine), path.rpartition(".")[0]))
+            found = list(
+                oracle.disagreements(signatures, inspect.signature(mine), path.rpartition(".")[0])
+            )
             if found:
                 different[path] = found
     unknown = {path: found for path, found in different.items() if path not in DIFFERENT}
@@ -113,7 +134,10 @@ def test_signatures_agree() -> None:
 def test_what_is_left_out_is_there_and_refuses() -> None:
     for path, (parameters, reason) in _not_offered.entries().items():
         function = _ours(f"torch.{path}")
-        count = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values())
+        count = sum(
+            p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+            for p in inspect.signature(function).parameters.values()
+        )
         given: list[Any] = [jtorch.zeros(1)] + [None] * (count - 1) if count else []
         with pytest.raises(NotImplementedError, match="is not offered by jtorch") as caught:
             function(*given)
@@ -132,7 +156,9 @@ def test_what_is_left_out_exists_in_pytorch() -> None:
 
 
 def test_tensor_has_no_methods_that_pytorch_lacks() -> None:
-    extra = {n for n in dir(jtorch.Tensor) if not n.startswith("_") and not hasattr(torch.Tensor, n)}
+    extra = {
+        n for n in dir(jtorch.Tensor) if not n.startswith("_") and not hasattr(torch.Tensor, n)
+    }
     assert extra == {"jax"}
 
 
@@ -146,13 +172,27 @@ NOT_OVERRIDABLE = {
 
 def test_what_pytorch_lets_be_overridden_can_be() -> None:
     def listed(overrides: Any) -> set[str]:
-        return {overrides.resolve_name(f) for functions in overrides.get_overridable_functions().values() for f in functions} - {None}
+        return {
+            overrides.resolve_name(f)
+            for functions in overrides.get_overridable_functions().values()
+            for f in functions
+        } - {None}
 
     mine = listed(jtorch.overrides)
-    # Functions of torch.functional and of torch are one and the same: each library names them by one of the two.
+    # Functions of torch.functional and of torch are one and the same: each library names them by
+    # one of the two.
     mine |= {name.replace("torch.", "torch.functional.", 1) for name in mine}
-    missing = {n for n in listed(torch.overrides) if n not in mine and not n.rpartition(".")[0].rpartition(".")[2].startswith("_")}
-    assert missing - set(NOT_OVERRIDABLE) - {"torch.nn.functional._sym_int", "torch.Tensor.__cuda_array_interface__.__get__"} == set()
+    missing = {
+        n
+        for n in listed(torch.overrides)
+        if n not in mine and not n.rpartition(".")[0].rpartition(".")[2].startswith("_")
+    }
+    assert (
+        missing
+        - set(NOT_OVERRIDABLE)
+        - {"torch.nn.functional._sym_int", "torch.Tensor.__cuda_array_interface__.__get__"}
+        == set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +227,8 @@ def test_spellings(call: Any) -> None:
 ASKING = """
 import inspect, json, torch
 refusing = []
-for path in ("torch", "torch.Tensor", "torch.nn.functional", "torch.fft", "torch.linalg", "torch.special", "torch.sparse"):
+for path in ("torch", "torch.Tensor", "torch.nn.functional", "torch.fft", "torch.linalg",
+             "torch.special", "torch.sparse"):
     space = eval(path)
     for name in dir(space):
         asked = getattr(space, name, None)
@@ -200,21 +241,33 @@ print(json.dumps(refusing))
 """
 #: What is written in Python in one of the two only, and told as PyTorch's parser tells it.
 TOLD_HERE = set(
-    """torch.detach_ torch.fill_ torch.from_file torch.from_numpy torch.frombuffer torch.get_default_dtype torch.get_num_interop_threads
-    torch.get_num_threads torch.histogramdd torch.index_put_ torch.init_num_threads torch.is_anomaly_check_nan_enabled
-    torch.is_anomaly_enabled torch.is_grad_enabled torch.is_inference_mode_enabled torch.is_vulkan_available torch.set_anomaly_enabled
-    torch.set_flush_denormal torch.set_num_interop_threads torch.set_num_threads torch.to_dlpack torch.Tensor.as_subclass torch.Tensor.new
-    torch.Tensor.type torch.nn.functional.has_torch_function torch.nn.functional.has_torch_function_unary
-    torch.nn.functional.has_torch_function_variadic torch.sparse.spsolve torch.fork torch.wait""".split()
+    """torch.detach_ torch.fill_ torch.from_file torch.from_numpy torch.frombuffer
+    torch.get_default_dtype torch.get_num_interop_threads torch.get_num_threads torch.histogramdd
+    torch.index_put_ torch.init_num_threads torch.is_anomaly_check_nan_enabled
+    torch.is_anomaly_enabled torch.is_grad_enabled torch.is_inference_mode_enabled
+    torch.is_vulkan_available torch.set_anomaly_enabled torch.set_flush_denormal
+    torch.set_num_interop_threads torch.set_num_threads torch.to_dlpack torch.Tensor.as_subclass
+    torch.Tensor.new torch.Tensor.type torch.nn.functional.has_torch_function
+    torch.nn.functional.has_torch_function_unary torch.nn.functional.has_torch_function_variadic
+    torch.sparse.spsolve torch.fork torch.wait""".split()
 )
-TOLD_THERE = {"torch.quantized_gru", "torch.quantized_lstm", "torch.Tensor.index", "torch.Tensor.unflatten"}
+TOLD_THERE = {
+    "torch.quantized_gru",
+    "torch.quantized_lstm",
+    "torch.Tensor.index",
+    "torch.Tensor.unflatten",
+}
 
 
 def test_who_refuses_to_tell_its_signature() -> None:
     run = [["-c", ASKING], ["-m", "jtorch", "-c", ASKING]]
-    theirs, ours = (set(json.loads(subprocess.check_output([sys.executable, *how], text=True))) for how in run)
+    theirs, ours = (
+        set(json.loads(subprocess.check_output([sys.executable, *how], text=True))) for how in run
+    )
     assert len(theirs) > 1000
-    assert {name for name in theirs - ours if inspect.isroutine(_found(name)) and "autocast" not in name} == TOLD_HERE
+    assert {
+        name for name in theirs - ours if inspect.isroutine(_found(name)) and "autocast" not in name
+    } == TOLD_HERE
     assert ours - theirs == TOLD_THERE
 
 

@@ -1,4 +1,5 @@
-"""Strides of results over PyTorch's OpInfo database, of operands in several memory orders: what ``stride()`` and ``is_contiguous`` show."""
+"""Strides of results over PyTorch's OpInfo database, of operands in several memory orders: what
+``stride()`` and ``is_contiguous`` show."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ DIFFERING: dict[str, str] = {
     "unsafe_split": "the parts are copies of their own, and so begin their storages",
     "stft": "PyTorch lets the order of a batch of signals show in the result",
     "kron": "PyTorch lets the order of transposed factors show in the result",
-    "nn.functional.conv_transpose3d": "PyTorch chooses the order together with an algorithm, by the sizes",
+    "nn.functional.conv_transpose3d": (
+        "PyTorch chooses the order together with an algorithm, by the sizes"
+    ),
     "chalf": "there are no complex numbers of half precision",
 }
 
 
-# ---- operands in other memory orders -----------------------------------------------------------------------------------------------
+# ---- operands in other memory orders -------------------------------------------------------------
 
 
 def _columns(t: Any) -> Any:
@@ -46,7 +49,12 @@ def _channels_last(t: Any) -> Any:
     return t.contiguous(memory_format=formats[t.dim()]) if t.dim() in formats else t
 
 
-ORDERS: dict[str, Callable[[Any], Any]] = {"rows": lambda t: t, "columns": _columns, "reversed": _reversed, "channels last": _channels_last}
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda t: t,
+    "columns": _columns,
+    "reversed": _reversed,
+    "channels last": _channels_last,
+}
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
@@ -55,7 +63,11 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
         return function(value) if value.layout is torch.strided else value
     if isinstance(value, dict):
         return {k: _mapped(function, v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and not isinstance(value, torch.Size):
+    if (
+        isinstance(value, (list, tuple))
+        and not hasattr(value, "_fields")
+        and not isinstance(value, torch.Size)
+    ):
         return type(value)([_mapped(function, v) for v in value])
     return value
 
@@ -76,15 +88,21 @@ def _converted(value: Any) -> Any:
         if t.stride() == torch.empty(t.shape).stride() and not t.storage_offset():
             return ours(t)
         elements = t.untyped_storage().nbytes() // t.element_size()
-        return jtorch.as_strided(ours(t.as_strided((elements,), (1,), 0)), tuple(t.shape), t.stride(), t.storage_offset())
+        return jtorch.as_strided(
+            ours(t.as_strided((elements,), (1,), 0)), tuple(t.shape), t.stride(), t.storage_offset()
+        )
     if isinstance(value, dict):
         return {k: _converted(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and not isinstance(value, torch.Size):
+    if (
+        isinstance(value, (list, tuple))
+        and not hasattr(value, "_fields")
+        and not isinstance(value, torch.Size)
+    ):
         return type(value)([_converted(v) for v in value])
     return ours(value)
 
 
-# ---- comparing ---------------------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 
 def _seen(result: Any) -> Any:
@@ -93,7 +111,10 @@ def _seen(result: Any) -> Any:
         if str(result.layout) != "torch.strided":
             return None
         library = torch if isinstance(result, torch.Tensor) else jtorch
-        formats = [result.is_contiguous(), result.is_contiguous(memory_format=library.channels_last)]
+        formats = [
+            result.is_contiguous(),
+            result.is_contiguous(memory_format=library.channels_last),
+        ]
         return tuple(result.shape), tuple(result.stride()), result.storage_offset(), *formats
     if isinstance(result, (list, tuple)) and not isinstance(result, (torch.Size, jtorch.Size)):
         return [_seen(r) for r in result]
@@ -152,9 +173,13 @@ def check(op: Any) -> None:
 
 
 def _is_chosen(op: Any) -> bool:
-    """A part that names choose, so that a run is short: half, and a fifth of the functions of single elements, which follow one rule."""
+    """A part that names choose, so that a run is short: half, and a fifth of the functions of
+    single elements, which follow one rule."""
     one_in = 5 if isinstance(op, (BinaryUfuncInfo, UnaryUfuncInfo)) else 2
-    return torch.float32 in op.dtypes and hashlib.sha256(op.full_name.encode()).digest()[0] % one_in == 0
+    return (
+        torch.float32 in op.dtypes
+        and hashlib.sha256(op.full_name.encode()).digest()[0] % one_in == 0
+    )
 
 
 def _cases() -> list[Any]:
@@ -162,7 +187,13 @@ def _cases() -> list[Any]:
     for op in OPS:
         if _is_chosen(op) or op.full_name in DIFFERING:
             reason = DIFFERING.get(op.full_name)
-            found.append(pytest.param(op, id=op.full_name, marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else []))
+            found.append(
+                pytest.param(
+                    op,
+                    id=op.full_name,
+                    marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else [],
+                )
+            )
     return found
 
 
@@ -196,16 +227,34 @@ EQUATIONS = [
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EQUATIONS])
-def test_strides_of_sums_of_products(equation: str, shapes: list[tuple[int, ...]], turned: bool) -> None:
+def test_strides_of_sums_of_products(
+    equation: str, shapes: list[tuple[int, ...]], turned: bool
+) -> None:
     def strides(library: Any) -> Any:
-        operands = [library.ones(s[::-1]).permute(*range(len(s))[::-1]) if turned else library.ones(s) for s in shapes]
+        operands = [
+            library.ones(s[::-1]).permute(*range(len(s))[::-1]) if turned else library.ones(s)
+            for s in shapes
+        ]
         return library.einsum(equation, *operands).stride()
 
     assert strides(jtorch) == strides(torch)
 
 
 @pytest.mark.parametrize(
-    "shape", [(), (4,), (0,), (4, 4), (1, 4), (4, 4, 1), (2, 3, 4), (2, 0, 3), (1, 2, 3, 4), (2, 3, 4, 5), (2, 3, 1, 4)]
+    "shape",
+    [
+        (),
+        (4,),
+        (0,),
+        (4, 4),
+        (1, 4),
+        (4, 4, 1),
+        (2, 3, 4),
+        (2, 0, 3),
+        (1, 2, 3, 4),
+        (2, 3, 4, 5),
+        (2, 3, 1, 4),
+    ],
 )
 @pytest.mark.parametrize("laid", ["rows", "reversed", "channels_last", "expanded"])
 def test_order_of_dimensions(shape: tuple[int, ...], laid: str) -> None:
@@ -221,7 +270,14 @@ def test_order_of_dimensions(shape: tuple[int, ...], laid: str) -> None:
         elif laid == "channels_last":
             x = x.to(memory_format=module.channels_last)
         told: list[Any] = []
-        for check in (False, True, [module.channels_last], [module.contiguous_format, module.channels_last], (module.channels_last,), 1):
+        for check in (
+            False,
+            True,
+            [module.channels_last],
+            [module.contiguous_format, module.channels_last],
+            (module.channels_last,),
+            1,
+        ):
             try:
                 told.append(x.dim_order(ambiguity_check=check))
             except (RuntimeError, TypeError) as error:

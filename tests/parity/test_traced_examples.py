@@ -1,4 +1,5 @@
-"""Traces of functions that are for examples (``vmap``): their gradients, and numbers that they draw anew each time, are PyTorch's."""
+"""Traces of functions that are for examples (``vmap``): their gradients, and numbers that they draw
+anew each time, are PyTorch's."""
 
 # ruff: noqa: PLW0108  (what is traced is written out)
 
@@ -16,7 +17,8 @@ import jtorch
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
 
-#: Square examples, as many as they have rows: steps taken for one example have the sizes of those for all.
+#: Square examples, as many as they have rows: steps taken for one example have the sizes of those
+#: for all.
 DIFFERENTIABLE: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "mean": lambda t: lambda p: p.mean(0),
     "softmax": lambda t: lambda p: p.softmax(0),
@@ -36,7 +38,9 @@ DIFFERENTIABLE: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 def test_gradients_of_traces_are_those_of_the_function(name: str) -> None:
     found = []
     for lib in (torch, jtorch):
-        x = lib.tensor(np.linspace(0.1, 1, 27, dtype=np.float32).reshape(3, 3, 3) % 0.37, requires_grad=True)
+        x = lib.tensor(
+            np.linspace(0.1, 1, 27, dtype=np.float32).reshape(3, 3, 3) % 0.37, requires_grad=True
+        )
         f = lib.vmap(DIFFERENTIABLE[name](lib))
         traced = _make_fx(lib)(f)(x)
         out = traced(x)
@@ -57,7 +61,10 @@ DRAWING: dict[str, tuple[str, Callable[[Any], Callable[[Any], Any]]]] = {
     "in place": ("different", lambda t: lambda p: (p * 1).t().normal_()),
     "in place, the same": ("same", lambda t: lambda p: (p * 1).normal_() + p),
     "dropout": ("different", lambda t: lambda p: t.nn.functional.dropout(p, 0.5)),
-    "nested": ("different", lambda t: lambda p: t.vmap(lambda q: t.randn(2) + q, randomness="different")(p) + t.rand(2)),
+    "nested": (
+        "different",
+        lambda t: lambda p: t.vmap(lambda q: t.randn(2) + q, randomness="different")(p) + t.rand(2),
+    ),
 }
 
 
@@ -78,7 +85,9 @@ OTHERS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "alpha_dropout": lambda t: lambda p: t.nn.functional.alpha_dropout(p, 0.5, True),
     "dropout2d": lambda t: lambda p: t.nn.functional.dropout2d(p, 0.5),
     "rrelu": lambda t: lambda p: t.nn.functional.rrelu(p - 0.5, training=True),
-    "vectors": lambda t: lambda p: t.autograd.grad((p * p).sum((1, 2, 3)), p, t.eye(2), is_grads_batched=True)[0],
+    "vectors": lambda t: (
+        lambda p: t.autograd.grad((p * p).sum((1, 2, 3)), p, t.eye(2), is_grads_batched=True)[0]
+    ),
 }
 
 
@@ -86,7 +95,9 @@ OTHERS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 def test_traces_draw_and_differentiate_for_batches(name: str) -> None:
     found = []
     for lib in (torch, jtorch):
-        x = lib.tensor(np.linspace(0.1, 0.9, 32, dtype=np.float32).reshape(2, 4, 2, 2), requires_grad=True)
+        x = lib.tensor(
+            np.linspace(0.1, 0.9, 32, dtype=np.float32).reshape(2, 4, 2, 2), requires_grad=True
+        )
         traced = _make_fx(lib)(OTHERS[name](lib))(x)
         lib.manual_seed(3)
         found.append(traced(x).detach().numpy())

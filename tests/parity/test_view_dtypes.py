@@ -29,7 +29,12 @@ def test_geometry(geometry, dtype):
             v = x.view(getattr(t, dtype))
         except RuntimeError as error:
             return str(error)
-        return tuple(v.shape), v.stride(), v.storage_offset(), v.view(t.uint8).tolist() if v.dim() and v.stride(-1) == 1 else None
+        return (
+            tuple(v.shape),
+            v.stride(),
+            v.storage_offset(),
+            v.view(t.uint8).tolist() if v.dim() and v.stride(-1) == 1 else None,
+        )
 
     assert run(jtorch) == run(torch)
 
@@ -43,13 +48,23 @@ def test_no_gradients(dtype):
     assert run(jtorch) == run(torch)
 
 
-PAIRS = [("complex64", "float64"), ("int64", "complex64"), ("complex64", "int64"), ("float64", "complex64")]
+PAIRS = [
+    ("complex64", "float64"),
+    ("int64", "complex64"),
+    ("complex64", "int64"),
+    ("float64", "complex64"),
+]
 
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_complex_numbers_without_dimensions(old, new):
     def seen(library):
         made = library.ones((), dtype=getattr(library, old)).view(getattr(library, new))
-        return tuple(made.shape), made.stride(), made.is_contiguous(), made.view(getattr(library, old)).item()
+        return (
+            tuple(made.shape),
+            made.stride(),
+            made.is_contiguous(),
+            made.view(getattr(library, old)).item(),
+        )
 
     assert seen(jtorch) == seen(torch)

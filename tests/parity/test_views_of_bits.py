@@ -1,4 +1,5 @@
-"""What is looked at as another dtype shares memory, and is no view: it has no base, and may be detached in place."""
+"""What is looked at as another dtype shares memory, and is no view: it has no base, and may be
+detached in place."""
 
 from __future__ import annotations
 

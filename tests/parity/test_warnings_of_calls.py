@@ -1,4 +1,5 @@
-"""A call warns of what it was given as PyTorch's does, each time, or once in a process: ``set_warn_always`` asks for each."""
+"""A call warns of what it was given as PyTorch's does, each time, or once in a process:
+``set_warn_always`` asks for each."""
 
 from __future__ import annotations
 
@@ -65,7 +66,13 @@ def _said(t: Any, line: str) -> list[tuple[str, str]]:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             eval(line, {"t": t, "F": t.nn.functional})
-    return [(w.category.__name__, str(w.message).partition(" (Triggered")[0].rstrip().replace("jtorch", "torch")) for w in seen]
+    return [
+        (
+            w.category.__name__,
+            str(w.message).partition(" (Triggered")[0].rstrip().replace("jtorch", "torch"),
+        )
+        for w in seen
+    ]
 
 
 @pytest.mark.parametrize("line", EACH_TIME + ONCE)
@@ -82,7 +89,9 @@ def test_warnings_name_the_line_that_calls() -> None:
     assert [w.filename for w in seen] == [__file__] * 3
 
 
-@pytest.mark.parametrize("name", ["trace", "trace_module", "script", "freeze", "set_fusion_strategy"])
+@pytest.mark.parametrize(
+    "name", ["trace", "trace_module", "script", "freeze", "set_fusion_strategy"]
+)
 def test_torchscript_is_deprecated(name: str) -> None:
     def said(t: Any) -> set[tuple[str, str]]:
         layer = t.nn.Linear(1, 1).eval()

@@ -1,4 +1,5 @@
-"""Calls that PyTorch refuses, or takes in an unusual form: the same answer or the same error here."""
+"""Calls that PyTorch refuses, or takes in an unusual form: the same answer or the same error
+here."""
 
 import importlib
 import warnings
@@ -41,18 +42,32 @@ CALLS = {
     "sin x": lambda t: t.sin(x=t.ones(2)),
     "composite a": lambda t: t.reshape(a=t.ones(2, 1), shape=(2,)),
     # what is written into
-    "max values": lambda t: t.max(t.ones(2, 2), dim=0, out=(t.empty(2, dtype=t.int), t.empty(2, dtype=t.long))),
-    "min indices": lambda t: t.min(t.ones(2, 2), dim=0, out=(t.empty(2), t.empty(2, dtype=t.double))),
-    "median values": lambda t: t.median(t.ones(2, 2), dim=0, out=(t.empty(2, dtype=t.int), t.empty(2, dtype=t.long))),
+    "max values": lambda t: t.max(
+        t.ones(2, 2), dim=0, out=(t.empty(2, dtype=t.int), t.empty(2, dtype=t.long))
+    ),
+    "min indices": lambda t: t.min(
+        t.ones(2, 2), dim=0, out=(t.empty(2), t.empty(2, dtype=t.double))
+    ),
+    "median values": lambda t: t.median(
+        t.ones(2, 2), dim=0, out=(t.empty(2, dtype=t.int), t.empty(2, dtype=t.long))
+    ),
     "median indices": lambda t: t.median(t.ones(2, 2), dim=0, out=(t.empty(2), t.empty(2))),
     "kthvalue indices": lambda t: t.kthvalue(t.ones(2, 2), 1, dim=0, out=(t.empty(2), t.empty(2))),
     "mode indices": lambda t: t.mode(t.ones(2, 2), 0, out=(t.empty(2), t.empty(2))),
-    "histogram hist": lambda t: t.histogram(t.ones(2), 1, out=(t.empty(1, dtype=t.double), t.empty(2))),
-    "histogram edges": lambda t: t.histogram(t.ones(2), 1, out=(t.empty(1), t.empty(2, dtype=t.double))),
+    "histogram hist": lambda t: t.histogram(
+        t.ones(2), 1, out=(t.empty(1, dtype=t.double), t.empty(2))
+    ),
+    "histogram edges": lambda t: t.histogram(
+        t.ones(2), 1, out=(t.empty(1), t.empty(2, dtype=t.double))
+    ),
     "heaviside complex": lambda t: t.heaviside(t.ones(2), t.ones(2), out=t.ones(2, dtype=t.cfloat)),
     "heaviside double": lambda t: t.heaviside(t.ones(2), t.ones(2), out=t.ones(2, dtype=t.double)),
-    "abs into double": lambda t: t.abs(t.ones(2, dtype=t.cfloat) * 2, out=t.empty(2, dtype=t.double)),
-    "abs into complex": lambda t: t.abs(t.ones(2, dtype=t.cfloat) * 2, out=t.empty(2, dtype=t.cfloat)),
+    "abs into double": lambda t: t.abs(
+        t.ones(2, dtype=t.cfloat) * 2, out=t.empty(2, dtype=t.double)
+    ),
+    "abs into complex": lambda t: t.abs(
+        t.ones(2, dtype=t.cfloat) * 2, out=t.empty(2, dtype=t.cfloat)
+    ),
     "abs into long": lambda t: t.abs(t.ones(2, dtype=t.cfloat), out=t.empty(2, dtype=t.long)),
     "abs of real": lambda t: t.abs(t.ones(2), out=t.empty(2, dtype=t.double)),
     "logspace out": lambda t: t.logspace(0, 1j, 3, out=t.empty(3)),
@@ -90,10 +105,19 @@ CALLS = {
     "add of numbers first": lambda t: t.add(1, 2, t.ones(2)),
     "add of truths": lambda t: t.add(t.tensor(True), t.tensor(True), True),
     "roll without dims": lambda t: t.roll(t.arange(4).reshape(2, 2), 1, None),
-    "sizes of nested and plain": lambda t: t.nested.nested_tensor([t.ones(2)]).is_same_size(t.ones(2)),
-    "sizes of plain and nested": lambda t: t.ones(2).is_same_size(t.nested.nested_tensor([t.ones(2)])),
-    "modes of grids": lambda t: (t.nn.functional.GRID_SAMPLE_INTERPOLATION_MODES, t.nn.functional.GRID_SAMPLE_PADDING_MODES),
-    "grids of other batches": lambda t: t.grid_sampler_2d(t.ones(5, 5, 5, 5, 5), t.ones(1, 1, 1, 4, 4), 0, 0, True),
+    "sizes of nested and plain": lambda t: t.nested.nested_tensor([t.ones(2)]).is_same_size(
+        t.ones(2)
+    ),
+    "sizes of plain and nested": lambda t: t.ones(2).is_same_size(
+        t.nested.nested_tensor([t.ones(2)])
+    ),
+    "modes of grids": lambda t: (
+        t.nn.functional.GRID_SAMPLE_INTERPOLATION_MODES,
+        t.nn.functional.GRID_SAMPLE_PADDING_MODES,
+    ),
+    "grids of other batches": lambda t: t.grid_sampler_2d(
+        t.ones(5, 5, 5, 5, 5), t.ones(1, 1, 1, 4, 4), 0, 0, True
+    ),
     "deterministic": lambda t: t.use_deterministic_algorithms(1),
     "deterministic, warning": lambda t: t.use_deterministic_algorithms(True, warn_only="x"),
     "no GPU": lambda t: t.cuda.current_device(),
@@ -121,15 +145,21 @@ def least_squares(t):
     for driver in ("gelsd", "gelss", "gelsy"):
         for rcond in (None, 0.5, 1.0, *((2.0,) if driver != "gelsy" else ()), -1):
             for a in (tall, square):
-                r = t.linalg.lstsq(a, t.ones(a.shape[0], 1, dtype=t.double), rcond=rcond, driver=driver)
-                found.append([r.rank.item(), r.solution.round(decimals=6).tolist(), tuple(r.residuals.shape)])
+                r = t.linalg.lstsq(
+                    a, t.ones(a.shape[0], 1, dtype=t.double), rcond=rcond, driver=driver
+                )
+                found.append(
+                    [r.rank.item(), r.solution.round(decimals=6).tolist(), tuple(r.residuals.shape)]
+                )
     return found
 
 
 RANDOM = ("cauchy_", "log_normal_", "normal_", "uniform_", "exponential_", "bernoulli_", "random_")
 CALLS |= {
     "tangent of copy_": lambda t: forward(t, lambda x: x.copy_(t.ones(3))),
-    "tangents of drawn numbers": lambda t: [forward(t, lambda x, n=n: getattr(x, n)()) for n in RANDOM],
+    "tangents of drawn numbers": lambda t: [
+        forward(t, lambda x, n=n: getattr(x, n)()) for n in RANDOM
+    ],
     "tangent of geometric_": lambda t: forward(t, lambda x: x.geometric_(0.5)),
     "least squares": least_squares,
     "two ellipses": lambda t: t.einsum("i->......", t.ones(2)),
@@ -142,8 +172,12 @@ CALLS |= {
     "rfftfreq of as many": lambda t: t.fft.rfftfreq(6, out=t.empty(2, 2)),
     "arange": lambda t: t.arange(4, out=t.empty(3)),
     "linspace": lambda t: t.linspace(0, 1, 4, out=t.empty(3)),
-    "a mask of bytes": lambda t: t.arange(3).index_put_((t.tensor([1, 0, 1], dtype=t.uint8),), t.tensor([5, 6])),
-    "two masks of bytes": lambda t: t.ones(2, 2).index_put_((t.tensor([1, 0], dtype=t.uint8),) * 2, t.ones(1), accumulate=True),
+    "a mask of bytes": lambda t: t.arange(3).index_put_(
+        (t.tensor([1, 0, 1], dtype=t.uint8),), t.tensor([5, 6])
+    ),
+    "two masks of bytes": lambda t: t.ones(2, 2).index_put_(
+        (t.tensor([1, 0], dtype=t.uint8),) * 2, t.ones(1), accumulate=True
+    ),
 }
 
 
@@ -155,7 +189,11 @@ def answer(module, call):
         except Exception as e:
             found = f"{type(e).__name__}: {e}"
     texts = [str(w.message) for w in given]  # some of PyTorch's are given once in a process
-    told = [t.partition(" (Triggered")[0] for t in texts if t.startswith(("The number of elements", "indexing with dtype"))]
+    told = [
+        t.partition(" (Triggered")[0]
+        for t in texts
+        if t.startswith(("The number of elements", "indexing with dtype"))
+    ]
     return found, told
 
 

@@ -21,7 +21,12 @@ def pair(torch: Any) -> Any:
     class Pair(torch.Tensor):
         @staticmethod
         def __new__(cls: Any, a: Any, b: Any) -> Any:
-            kwargs = {"strides": a.stride(), "dtype": a.dtype, "device": a.device, "requires_grad": a.requires_grad}
+            kwargs = {
+                "strides": a.stride(),
+                "dtype": a.dtype,
+                "device": a.device,
+                "requires_grad": a.requires_grad,
+            }
             return torch.Tensor._make_wrapper_subclass(cls, a.shape, **kwargs)
 
         def __init__(self, a: Any, b: Any) -> None:
@@ -35,11 +40,17 @@ def pair(torch: Any) -> Any:
             return Pair(inner["a"], inner["b"])
 
         @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             def half(name: str) -> Any:
-                return func(*pytree.tree_map_only(Pair, lambda x: getattr(x, name), args), **(kwargs or {}))
+                return func(
+                    *pytree.tree_map_only(Pair, lambda x: getattr(x, name), args), **(kwargs or {})
+                )
 
-            return pytree.tree_map(lambda a, b: Pair(a, b) if isinstance(a, torch.Tensor) else a, half("a"), half("b"))
+            return pytree.tree_map(
+                lambda a, b: Pair(a, b) if isinstance(a, torch.Tensor) else a, half("a"), half("b")
+            )
 
     return Pair
 
@@ -56,7 +67,11 @@ def traced(torch: Any, mode: str) -> str:
 
 
 def operators(graph: Any) -> list[Any]:
-    return [(str(n.target), [a.op if hasattr(a, "op") else a for a in n.args]) for n in graph.nodes if n.op == "call_function"]
+    return [
+        (str(n.target), [a.op if hasattr(a, "op") else a for a in n.args])
+        for n in graph.nodes
+        if n.op == "call_function"
+    ]
 
 
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])

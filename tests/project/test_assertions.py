@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 TESTS = Path(__file__).parents[1]
 #: Calls that fail where something is not as it should be.
-FAILING = ("raises", "warns", "deprecated_call", "fail", "gradcheck", "gradgradcheck", "check_call", "check_output")
+FAILING = (
+    "raises",
+    "warns",
+    "deprecated_call",
+    "fail",
+    "gradcheck",
+    "gradgradcheck",
+    "check_call",
+    "check_output",
+)
 
 
 class Function(NamedTuple):
@@ -24,17 +33,36 @@ def function_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assert | ast.Raise):
             asserts = True
-        name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-        asserts = asserts or name in FAILING or name.lower().startswith("assert") or name == "check_returncode"
+        name = (
+            inner.attr
+            if isinstance(inner, ast.Attribute)
+            else inner.id
+            if isinstance(inner, ast.Name)
+            else ""
+        )
+        asserts = (
+            asserts
+            or name in FAILING
+            or name.lower().startswith("assert")
+            or name == "check_returncode"
+        )
         mentions.add(name)
-        if isinstance(inner, ast.keyword) and inner.arg == "check" and isinstance(inner.value, ast.Constant):
+        if (
+            isinstance(inner, ast.keyword)
+            and inner.arg == "check"
+            and isinstance(inner.value, ast.Constant)
+        ):
             asserts = asserts or inner.value.value is True  # ``subprocess.run(..., check=True)``
     return Function(asserts, frozenset(mentions))
 
 
 def functions_of(tree: ast.Module) -> dict[str, Function]:
     """The functions and methods of a module by name."""
-    return {n.name: function_of(n) for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        n.name: function_of(n)
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -48,19 +76,26 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def without_assertion(files: dict[str, ast.Module]) -> list[str]:
-    """The tests, as ``file::name``, that assert nothing; ``files`` are the modules of the tests by path."""
+    """The tests, as ``file::name``, that assert nothing; ``files`` are the modules of the tests by
+    path."""
     functions = {file: functions_of(tree) for file, tree in files.items()}
     by_stem: dict[str, list[str]] = {}
     for file in files:
         by_stem.setdefault(Path(file).stem, []).append(file)
-    near = {file: [file, *[f for stem in {*imported(tree), "conftest"} for f in by_stem.get(stem, [])]] for file, tree in files.items()}
-    asserting = {(file, name) for file, made in functions.items() for name, f in made.items() if f.asserts}
+    near = {
+        file: [file, *[f for stem in {*imported(tree), "conftest"} for f in by_stem.get(stem, [])]]
+        for file, tree in files.items()
+    }
+    asserting = {
+        (file, name) for file, made in functions.items() for name, f in made.items() if f.asserts
+    }
     while True:
         more = {
             (file, name)
             for file, made in functions.items()
             for name, f in made.items()
-            if (file, name) not in asserting and any((other, n) in asserting for other in near[file] for n in f.mentions)
+            if (file, name) not in asserting
+            and any((other, n) in asserting for other in near[file] for n in f.mentions)
         }
         if not more:
             break
@@ -74,15 +109,21 @@ def without_assertion(files: dict[str, ast.Module]) -> list[str]:
 
 
 def collected(tree: ast.Module) -> Iterator[str]:
-    """The functions that pytest takes for tests: those of the module and of its classes, not those inside functions."""
+    """The functions that pytest takes for tests: those of the module and of its classes, not those
+    inside functions."""
     for node in tree.body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name.startswith("test"):
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name.startswith(
+                "test"
+            ):
                 yield inner.name
 
 
 def test_every_test_asserts_something() -> None:
-    files = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
+    files = {
+        path.relative_to(TESTS).as_posix(): ast.parse(path.read_text())
+        for path in sorted(TESTS.rglob("*.py"))
+    }
     assert len(files) > 100
     assert without_assertion(files) == []
 
@@ -95,7 +136,11 @@ def test_what_counts_as_an_assertion() -> None:
         "def test_by_a_helper():\n    same(1, 1)\n"
         "def test_by_another():\n    local(1)\n"
         "def local(a):\n    same(a, a)\n"
-        "def test_that_something_is_refused():\n    with pytest.raises(TypeError):\n        len(1)\n"
+        "def test_that_something_is_refused():\n"
+        "    with pytest.raises(TypeError):\n"
+        "        len(1)\n"
         "def test_nothing():\n    shown(1)\n"
     )
-    assert without_assertion({"helper.py": ast.parse(helper), "test_it.py": ast.parse(tests)}) == ["test_it.py::test_nothing"]
+    assert without_assertion({"helper.py": ast.parse(helper), "test_it.py": ast.parse(tests)}) == [
+        "test_it.py::test_nothing"
+    ]

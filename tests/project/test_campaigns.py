@@ -1,4 +1,5 @@
-"""The command that runs all campaigns finds them, and sums up what they say; what they find is in the tests of its subject."""
+"""The command that runs all campaigns finds them, and sums up what they say; what they find is in
+the tests of its subject."""
 
 from __future__ import annotations
 
@@ -30,10 +31,14 @@ raise SystemExit(FAILED)
 
 
 @pytest.mark.parametrize(("failed", "status"), [(0, "passed"), (3, "FAILED with status 3")])
-def test_what_they_say_is_summed_up(failed: int, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_they_say_is_summed_up(
+    failed: int, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "tools" / "campaigns").mkdir(parents=True)
     (tmp_path / "tools" / "campaigns" / "__init__.py").write_text("")
-    (tmp_path / "tools" / "campaigns" / "it.py").write_text(_CAMPAIGN.replace("FAILED)", f"{failed})").replace("{FAILED}", str(failed)))
+    (tmp_path / "tools" / "campaigns" / "it.py").write_text(
+        _CAMPAIGN.replace("FAILED)", f"{failed})").replace("{FAILED}", str(failed))
+    )
     monkeypatch.setattr(campaigns, "_ROOT", tmp_path)
     found = campaigns.run("it", 0.01, seed=7)
     assert (found.runs, found.tried, found.failed, found.status) == (1, 7, failed, status)

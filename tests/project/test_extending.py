@@ -14,7 +14,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: The pages with blocks, and how many they have.
 PAGES = {
-    "accelerators.md": 1, "export.md": 12, "extending.md": 34, "profiling.md": 7, "quantization.md": 3, "tour.md": 12, "with-jax.md": 10,
+    "accelerators.md": 1, "export.md": 12, "extending.md": 34, "profiling.md": 7,
+    "quantization.md": 3, "tour.md": 12, "with-jax.md": 10,
 }  # fmt: skip
 #: Pages whose blocks need several processes: ``tests/distributed/programs/pages.py`` runs them.
 WORLDS = {"dtensor.md", "processes.md", "sharded-training.md"}
@@ -46,8 +47,12 @@ def _run(text, names):
             exec(compile("\n" * line + source, "extending.md", "exec"), names)
         else:
             problems = []
-            test = doctest.DocTestParser().get_doctest(source, names, f"line {line}", "extending.md", line)
-            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=problems.append, clear_globs=False)
+            test = doctest.DocTestParser().get_doctest(
+                source, names, f"line {line}", "extending.md", line
+            )
+            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(
+                test, out=problems.append, clear_globs=False
+            )
             assert not problems, "".join(problems)
             names.update(test.globs)
         count += 1
@@ -62,12 +67,20 @@ def test_the_page_runs(page):
 
 def test_every_page_with_blocks_is_run():
     with_blocks = {file.name for file in DOCS.glob("*.md") if BLOCK.search(file.read_text())}
-    assert with_blocks == set(PAGES) | WORLDS | {"operations.md"}  # which adds to the package: tests/project/test_operations_page.py
+    # which adds to the package: tests/project/test_operations_page.py
+    assert with_blocks == set(PAGES) | WORLDS | {"operations.md"}
     worlds = (DOCS.parent / "tests" / "distributed" / "programs" / "pages.py").read_text()
     assert all(f'read("{page}"' in worlds for page in WORLDS)
 
 
-@pytest.mark.parametrize("source", [">>> 1 + 1\n3", ">>> 1 / 0\nTraceback (most recent call last):\nTypeError: no", ">>> undefined"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        ">>> 1 + 1\n3",
+        ">>> 1 / 0\nTraceback (most recent call last):\nTypeError: no",
+        ">>> undefined",
+    ],
+)
 def test_a_wrong_page_fails(source):
     with pytest.raises(AssertionError):
         run(f"```pycon\n{source}\n```\n")

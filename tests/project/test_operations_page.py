@@ -1,4 +1,5 @@
-"""The page that tells how an operation lives: it is added to a copy of the package, and its examples print what the page says."""
+"""The page that tells how an operation lives: it is added to a copy of the package, and its
+examples print what the page says."""
 
 from __future__ import annotations
 
@@ -16,13 +17,15 @@ RUN = """
 import doctest, sys
 import jtorch
 assert jtorch.__file__.startswith(sys.argv[2]), jtorch.__file__
-failed, tried = doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+failed, tried = doctest.testfile(sys.argv[1], module_relative=False,
+                                 optionflags=doctest.NORMALIZE_WHITESPACE)
 sys.exit(1 if failed or tried < 10 else 0)
 """
 
 
 def mirrored(source: Path, target: Path, *inner: str) -> None:
-    """A folder of links to what another holds; ``inner`` is the folder in it that is to be a folder of links itself, and so on."""
+    """A folder of links to what another holds; ``inner`` is the folder in it that is to be a folder
+    of links itself, and so on."""
     target.mkdir()
     for entry in source.iterdir():
         if inner and entry.name == inner[0]:
@@ -37,8 +40,12 @@ def test_an_operation_that_is_added(tmp_path: Path) -> None:
     assert code is not None
     (tmp_path / "jtorch" / "_src" / "ops" / "smooth_step.py").write_text(code[1])
     examples = tmp_path / "examples.txt"
-    examples.write_text("\n".join(re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)))
+    examples.write_text(
+        "\n".join(re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    )
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "JTORCH_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-c", RUN, str(examples), str(tmp_path)]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,5 @@
-"""Small public names without a file of their own: settings of files, checks of texts, events, attention of packed sequences."""
+"""Small public names without a file of their own: settings of files, checks of texts, events,
+attention of packed sequences."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ TEXT = "one two\nthree two\nfour\n"
 @pytest.mark.parametrize(
     "check",
     [
-        FileCheck().check("one").check("three"), FileCheck().check("three").check_not("one"), FileCheck().check_count("two", 2),
-        FileCheck().check_count("two", 2, exactly=True), FileCheck().check("one").check_next("three"),
-        FileCheck().check("one").check_same("two"), FileCheck().check_dag("three").check_dag("one").check("four"),
-        FileCheck().check_regex("t[hx]ree"), FileCheck().check_not("zzz").check("one"), FileCheck().check_count("two", 0),
+        FileCheck().check("one").check("three"), FileCheck().check("three").check_not("one"),
+        FileCheck().check_count("two", 2), FileCheck().check_count("two", 2, exactly=True),
+        FileCheck().check("one").check_next("three"), FileCheck().check("one").check_same("two"),
+        FileCheck().check_dag("three").check_dag("one").check("four"),
+        FileCheck().check_regex("t[hx]ree"), FileCheck().check_not("zzz").check("one"),
+        FileCheck().check_count("two", 0),
     ],
 )  # fmt: skip
 def test_file_checks_that_hold(check: Any) -> None:
@@ -35,14 +38,28 @@ def test_file_checks_that_hold(check: Any) -> None:
 @pytest.mark.parametrize(
     ("check", "words"),
     [
-        (FileCheck().check("five"), 'find "five" but did not find it\nSearched string:\none two\n~~~~ <--- HERE\nthree two\nfour\n'),
+        (FileCheck().check("five"),
+         ('find "five" but did not find it\n'
+          'Searched string:\n'
+          'one two\n'
+          '~~~~ <--- HERE\n'
+          'three two\n'
+          'four\n')),
         (FileCheck().check("four").check("one"), 'find "one" but did not find it'),
-        (FileCheck().check_not("two"), 'not find "two" but found it\none two\n    ~~~ <--- HERE\nthree two\nfour\nFrom CHECK-NOT: two'),
-        (FileCheck().check_count("two", 1, exactly=True), 'not find "two" but found it\none two\nthree two\n      ~~~ <--- HERE\nfour\n'),
+        (FileCheck().check_not("two"),
+         ('not find "two" but found it\n'
+          'one two\n'
+          '    ~~~ <--- HERE\n'
+          'three two\n'
+          'four\n'
+          'From CHECK-NOT: two')),
+        (FileCheck().check_count("two", 1, exactly=True),
+         'not find "two" but found it\none two\nthree two\n      ~~~ <--- HERE\nfour\n'),
         (FileCheck().check_count("two", 3), "From CHECK-COUNT-3: two"),
         (FileCheck().check("one").check_next("four"), 'not find "\\n" but found it'),
         (FileCheck().check("one").check_same("three"), "From CHECK-SAME: three"),
-        (FileCheck().check("one").check_not("three").check("four"), 'not find "three" but found it'),
+        (FileCheck().check("one").check_not("three").check("four"),
+         'not find "three" but found it'),
         (FileCheck().check_regex("zz+"), 'find regex "zz+" but did not find it'),
         (FileCheck(), "No checks have been added"),
     ],
@@ -66,9 +83,13 @@ def test_settings_of_files() -> None:
     order = serialization.LoadEndianness
     assert serialization.get_default_load_endianness() is None
     assert serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
-    with pytest.raises(TypeError, match="Invalid argument type in function set_default_load_endianness"):
+    with pytest.raises(
+        TypeError, match="Invalid argument type in function set_default_load_endianness"
+    ):
         serialization.set_default_load_endianness("big")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"expected mmap\.MAP_PRIVATE or mmap\.MAP_SHARED, but got 7"):
+    with pytest.raises(
+        ValueError, match=r"expected mmap\.MAP_PRIVATE or mmap\.MAP_SHARED, but got 7"
+    ):
         serialization.set_default_mmap_options(7)
     with serialization.set_default_mmap_options(mmap.MAP_PRIVATE):
         pass
@@ -125,9 +146,27 @@ def test_events_and_statistics() -> None:
 @pytest.mark.parametrize("gqa", [False, True])
 def test_packed_attention_is_that_of_each_sequence(window: tuple[int, int], gqa: bool) -> None:
     torch.manual_seed(0)
-    q, k, v = torch.randn(6, 2, 4), torch.randn(7, 1 if gqa else 2, 4), torch.randn(7, 1 if gqa else 2, 4)
-    cu_q, cu_k = torch.tensor([0, 2, 6], dtype=torch.int32), torch.tensor([0, 3, 7], dtype=torch.int32)
-    out, lse = varlen_attn(q, k, v, cu_q, cu_k, 4, 4, window_size=window, enable_gqa=gqa, return_aux=AuxRequest(lse=True))
+    q, k, v = (
+        torch.randn(6, 2, 4),
+        torch.randn(7, 1 if gqa else 2, 4),
+        torch.randn(7, 1 if gqa else 2, 4),
+    )
+    cu_q, cu_k = (
+        torch.tensor([0, 2, 6], dtype=torch.int32),
+        torch.tensor([0, 3, 7], dtype=torch.int32),
+    )
+    out, lse = varlen_attn(
+        q,
+        k,
+        v,
+        cu_q,
+        cu_k,
+        4,
+        4,
+        window_size=window,
+        enable_gqa=gqa,
+        return_aux=AuxRequest(lse=True),
+    )
     for a, b, c, d in ((0, 2, 0, 3), (2, 6, 3, 7)):
         n, m = b - a, d - c
         where = torch.arange(m)[None] - (torch.arange(n)[:, None] + m - n)
@@ -137,17 +176,24 @@ def test_packed_attention_is_that_of_each_sequence(window: tuple[int, int], gqa:
         if window[0] >= 0:
             allowed &= where >= -window[0]
         parts = (q[a:b].transpose(0, 1), k[c:d].transpose(0, 1), v[c:d].transpose(0, 1))
-        expected = torch.nn.functional.scaled_dot_product_attention(*parts, attn_mask=allowed, enable_gqa=gqa)
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            *parts, attn_mask=allowed, enable_gqa=gqa
+        )
         torch.testing.assert_close(out[a:b], expected.transpose(0, 1))
         scores = (parts[0] @ parts[1].transpose(1, 2) / 2).masked_fill(~allowed, float("-inf"))
         torch.testing.assert_close(lse[:, a:b], scores.logsumexp(-1))
-    assert varlen_attn_out(torch.empty_like(q), q, k, v, cu_q, cu_k, 4, 4, enable_gqa=gqa).shape == q.shape
+    assert (
+        varlen_attn_out(torch.empty_like(q), q, k, v, cu_q, cu_k, 4, 4, enable_gqa=gqa).shape
+        == q.shape
+    )
 
 
 def test_packed_attention_with_unused_keys() -> None:
     q = torch.zeros(3, 1, 2)
     v = torch.tensor([1.0, 3.0, 5.0]).view(3, 1, 1).expand(3, 1, 2)
-    found = varlen_attn(q, q, v, torch.tensor([0, 2, 3]), None, 2, 2, seqused_k=torch.tensor([1, 0]))
+    found = varlen_attn(
+        q, q, v, torch.tensor([0, 2, 3]), None, 2, 2, seqused_k=torch.tensor([1, 0])
+    )
     assert found[:, 0, 0].tolist() == [1.0, 1.0, 0.0]
     with pytest.raises(NotImplementedError, match="block_table"):
         varlen_attn(q, q, v, torch.tensor([0, 3]), None, 3, 3, block_table=torch.zeros(1, 1))
@@ -155,7 +201,11 @@ def test_packed_attention_with_unused_keys() -> None:
 
 def test_questions_about_the_gpu() -> None:
     cuda = torch.cuda
-    assert cuda.get_sync_debug_mode() == 0 and cuda.get_gencode_flags() == "" and cuda.memory_snapshot() == []
+    assert (
+        cuda.get_sync_debug_mode() == 0
+        and cuda.get_gencode_flags() == ""
+        and cuda.memory_snapshot() == []
+    )
     cuda.set_sync_debug_mode("warn")
     assert cuda.get_sync_debug_mode() == 1
     cuda.set_sync_debug_mode(0)
@@ -165,7 +215,9 @@ def test_questions_about_the_gpu() -> None:
         cuda.check_error(3)
     cuda.check_error(cuda.cudaStatus.SUCCESS)
     assert isinstance(cuda.memory_stats_as_nested_dict(), dict)
-    assert torch.backends.cusparselt.is_available() is torch.backends.kleidiai.is_available() is False
+    assert (
+        torch.backends.cusparselt.is_available() is torch.backends.kleidiai.is_available() is False
+    )
 
 
 def test_a_baton_is_held_once(tmp_path: Any) -> None:
@@ -191,7 +243,9 @@ def test_an_optimizer_works_on_other_parameters_for_a_while() -> None:
     with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"q": q}, state):
         optimizer.step()
     assert p.tolist() == [0.0, 0.0] and q.tolist() == [-3.0, -3.0]
-    assert optimizer.param_groups[0]["params"][0] is p and torch.equal(optimizer.state[p]["momentum_buffer"], kept)
+    assert optimizer.param_groups[0]["params"][0] is p and torch.equal(
+        optimizer.state[p]["momentum_buffer"], kept
+    )
     with (
         pytest.raises(ValueError, match="has 1 parameters, but 2 were given"),
         torch.optim.swap_in_optimizer_params_and_state(optimizer, {"a": p, "b": q}, state),
@@ -208,7 +262,9 @@ def test_names_that_load_late_are_listed(module: str) -> None:
 
 def test_what_completion_shows() -> None:
     assert {"FloatTensor", "GradScaler", "optim", "distributed"} <= set(dir(torch))
-    assert {"backward", "grad", "Function", "functional", "detect_anomaly"} <= set(dir(torch.autograd))
+    assert {"backward", "grad", "Function", "functional", "detect_anomaly"} <= set(
+        dir(torch.autograd)
+    )
 
 
 def test_classes_that_are_not_offered_can_be_imported() -> None:

@@ -1,4 +1,5 @@
-"""The pages of the site that are made of the code, the links of all pages, and what the documents must not forget."""
+"""The pages of the site that are made of the code, the links of all pages, and what the documents
+must not forget."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_what_is_not_offered_is_listed_with_reasons(pages):
         for name, (_, why) in names.items():
             assert f"`{name}`" in text
             assert why.replace("|", "\\|").replace("<", "&lt;") in text
-    refused = [path for path, made in PUBLIC.items() if (made.__doc__ or "").startswith("Not offered")]
+    refused = [
+        path for path, made in PUBLIC.items() if (made.__doc__ or "").startswith("Not offered")
+    ]
     assert refused
     assert all(f"`{path.rpartition('.')[2]}`" in text for path in refused)
 
@@ -65,11 +68,14 @@ def test_the_changelog_has_every_fragment(pages):
 def headings(text):
     """The anchors of a page: those that it states, and those of its headings."""
     lines = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-    return set(re.findall(r"\{ #(\S+) \}", text)) | {re.sub(r"[^\w\- ]", "", line).strip().lower().replace(" ", "-") for line in lines}
+    return set(re.findall(r"\{ #(\S+) \}", text)) | {
+        re.sub(r"[^\w\- ]", "", line).strip().lower().replace(" ", "-") for line in lines
+    }
 
 
 def test_links_lead_somewhere(pages):
-    """Also without mkdocs: to pages of the folder, generated ones and figures; anchors to headings."""
+    """Also without mkdocs: to pages of the folder, generated ones and figures; anchors to
+    headings."""
     texts = {str(f.relative_to(DOCS)): f.read_text() for f in DOCS.rglob("*.md")} | pages
     wrong = []
     for path, text in texts.items():
@@ -80,7 +86,9 @@ def test_links_lead_somewhere(pages):
             file, _, anchor = target.partition("#")
             found = (DOCS / path).parent.joinpath(file).resolve() if file else DOCS / path
             inside = str(found.relative_to(DOCS)) if found.is_relative_to(DOCS) else ""
-            if (inside not in texts and not (inside and found.exists())) or (anchor and anchor not in headings(texts[inside])):
+            if (inside not in texts and not (inside and found.exists())) or (
+                anchor and anchor not in headings(texts[inside])
+            ):
                 wrong.append((path, target))
     assert wrong == []
 
@@ -92,7 +100,8 @@ def test_every_page_is_in_the_navigation(pages):
 
 
 def test_every_environment_variable_is_described():
-    """Those of the package by name, wherever they stand; others where the environment is read by a name."""
+    """Those of the package by name, wherever they stand; others where the environment is read by a
+    name."""
     from jtorch._src.start.variables import OTHERS, VARIABLES, page
 
     assert (DOCS / "environment.md").read_text() == page()  # else: python -m tools.docs_site
@@ -101,7 +110,9 @@ def test_every_environment_variable_is_described():
         if file.name != "variables.py":
             text = file.read_text()
             own |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", text))
-            foreign |= set(re.findall(r"(?:environ(?:\.get\(|\[)|getenv\()[\"']([A-Z][A-Z0-9_]+)[\"']", text))
+            foreign |= set(
+                re.findall(r"(?:environ(?:\.get\(|\[)|getenv\()[\"']([A-Z][A-Z0-9_]+)[\"']", text)
+            )
     assert own == {v.name for v in VARIABLES}
     told = {name for v in OTHERS for name in v.name.split(", ")}
     assert foreign - own - told == set()
@@ -151,20 +162,42 @@ def test_the_plots_show_what_was_measured():
 
     measured = json.loads((DOCS / "figures" / "measured.json").read_text())
     assert len(set(figures.SPEED) & set(measured)) >= 5 and set(figures.START) <= set(measured)
-    drawn = figures.bars("A plot", {"one": {"deferred": 1.0, "torch": 2.0}, "two": {"jit": 4.0, "unknown": 9.0}}, "{:.1f}".format, "")
-    assert [float(w) for w in re.findall(r'<rect x="262" y="\d+" width="([\d.]+)"', drawn)] == [82.5, 165.0, 330.0]
+    drawn = figures.bars(
+        "A plot",
+        {"one": {"deferred": 1.0, "torch": 2.0}, "two": {"jit": 4.0, "unknown": 9.0}},
+        "{:.1f}".format,
+        "",
+    )
+    assert [float(w) for w in re.findall(r'<rect x="262" y="\d+" width="([\d.]+)"', drawn)] == [
+        82.5,
+        165.0,
+        330.0,
+    ]
     assert "jtorch: 1.0" in drawn and "unknown" not in drawn
     pages = "".join(f.read_text() for f in DOCS.glob("*.md"))
     assert all(f"figures/{f.name}" in pages for f in (DOCS / "figures").glob("*.svg"))
 
 
 def test_the_figures_are_as_they_are_drawn():
-    assert subprocess.run([sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_the_site_builds(tmp_path):
     pytest.importorskip("material", reason="the extra docs is not installed")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "reference" / "nn.html").exists()

@@ -31,13 +31,19 @@ def texts(generator):
 
 
 def test_stubs_are_not_stale(texts):
-    stale = [str(path.relative_to(ROOT)) for path, text in texts.items() if not path.exists() or path.read_text() != text]
+    stale = [
+        str(path.relative_to(ROOT))
+        for path, text in texts.items()
+        if not path.exists() or path.read_text() != text
+    ]
     assert not stale, "run python tools/gen_stubs.py"
 
 
 def test_check_tells_what_is_stale(generator, texts, monkeypatch, capsys):
     path = next(iter(texts))
-    monkeypatch.setattr(generator, "stubs", lambda: {path: texts[path] + "def new_function() -> Tensor: ...\n"})
+    monkeypatch.setattr(
+        generator, "stubs", lambda: {path: texts[path] + "def new_function() -> Tensor: ...\n"}
+    )
     assert generator.main(["--check"]) == 1
     assert "new_function" in capsys.readouterr().out
     assert path.read_text() == texts[path]
@@ -85,11 +91,29 @@ def test_pyright_accepts_the_stubs_and_knows_their_types(generator, tmp_path):
     pytest.importorskip("pyright")
     program = tmp_path / "use.py"
     program.write_text(USE)
-    (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT}"], "pythonVersion": "3.11"}}')
-    files = [str(generator.PACKAGE / file) for file in ["__init__.pyi", *generator.NAMESPACES.values()]]
-    done = subprocess.run([sys.executable, "-m", "pyright", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    (tmp_path / "pyrightconfig.json").write_text(
+        f'{{"extraPaths": ["{ROOT}"], "pythonVersion": "3.11"}}'
+    )
+    files = [
+        str(generator.PACKAGE / file) for file in ["__init__.pyi", *generator.NAMESPACES.values()]
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "0 errors" in done.stdout, done.stdout
-    command = [sys.executable, "-m", "pyright", "--project", str(tmp_path), "--pythonpath", sys.executable]
+    command = [
+        sys.executable,
+        "-m",
+        "pyright",
+        "--project",
+        str(tmp_path),
+        "--pythonpath",
+        sys.executable,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wrong = [line for line in done.stdout.splitlines() if " error: " in line]
     assert len(wrong) == 2, done.stdout

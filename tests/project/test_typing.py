@@ -1,4 +1,5 @@
-"""What type checkers see: ordinary code is accepted, mistakes are reported, ``import torch`` is known."""
+"""What type checkers see: ordinary code is accepted, mistakes are reported, ``import torch`` is
+known."""
 
 from __future__ import annotations
 
@@ -18,30 +19,43 @@ PROGRAMS = Path(__file__).parents[1] / "typing"
 
 def run(*command: str, cwd: Path) -> str:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
     return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A user's project: programs that say ``import torch``, the stubs, and no settings but where this package lies."""
+    """A user's project: programs that say ``import torch``, the stubs, and no settings but where
+    this package lies."""
     folder = tmp_path_factory.mktemp("project")
     assert "wrote" in run("-m", "jtorch", "typings", cwd=folder)
     for program in PROGRAMS.glob("*.py"):
         (folder / program.name).write_text(program.read_text())
-    (folder / "page.py").write_text("\n".join(["import torch", "from torch import nn", *page_lines()]))
-    (folder / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT}"], "pythonVersion": "3.11"}}')
+    (folder / "page.py").write_text(
+        "\n".join(["import torch", "from torch import nn", *page_lines()])
+    )
+    (folder / "pyrightconfig.json").write_text(
+        f'{{"extraPaths": ["{ROOT}"], "pythonVersion": "3.11"}}'
+    )
     return folder
 
 
 def lines_that_say_wrong():
-    return {n for n, line in enumerate((PROGRAMS / "mistakes.py").read_text().splitlines(), 1) if "# wrong" in line}
+    return {
+        n
+        for n, line in enumerate((PROGRAMS / "mistakes.py").read_text().splitlines(), 1)
+        if "# wrong" in line
+    }
 
 
 def page_lines():
     """The mistakes that the page shows, each with what pyright says of it."""
     text = (ROOT / "docs" / "typing.md").read_text()
-    found = re.search(r"(?:^    .*# .*\n|^    x = .*\n)+", text[text.index("    x = torch.rand") :], re.MULTILINE)
+    found = re.search(
+        r"(?:^    .*# .*\n|^    x = .*\n)+", text[text.index("    x = torch.rand") :], re.MULTILINE
+    )
     assert found is not None
     return [line.removeprefix("    ") for line in found[0].splitlines()]
 
@@ -56,7 +70,14 @@ def test_there_are_enough_of_both():
 
 
 def test_the_ordinary_program_runs(tmp_path):
-    output = run("-m", "jtorch", str(PROGRAMS / "ordinary.py"), "--out", str(tmp_path / "model.pt"), cwd=tmp_path)
+    output = run(
+        "-m",
+        "jtorch",
+        str(PROGRAMS / "ordinary.py"),
+        "--out",
+        str(tmp_path / "model.pt"),
+        cwd=tmp_path,
+    )
     assert "head.weight" in output
     assert "Error" not in output
 
@@ -69,7 +90,17 @@ def test_the_larger_program_runs(tmp_path):
 
 def test_pyright(project):
     pytest.importorskip("pyright")
-    output = run("-m", "pyright", "--pythonpath", sys.executable, "ordinary.py", "training.py", "mistakes.py", "page.py", cwd=project)
+    output = run(
+        "-m",
+        "pyright",
+        "--pythonpath",
+        sys.executable,
+        "ordinary.py",
+        "training.py",
+        "mistakes.py",
+        "page.py",
+        cwd=project,
+    )
     assert "errors, " in output
     lines = page_lines()
     assert len(lines) >= 6
@@ -83,13 +114,30 @@ def test_pyright(project):
 
 def test_mypy(project):
     pytest.importorskip("mypy")
-    # What mypy is told of this package as installed: its signatures count, its bodies are not gone through.
-    options = ["--config-file", "", "--follow-imports", "silent", "--cache-dir", str(project / "cache")]
+    # What mypy is told of this package as installed: its signatures count, its bodies are not gone
+    # through.
+    options = [
+        "--config-file",
+        "",
+        "--follow-imports",
+        "silent",
+        "--cache-dir",
+        str(project / "cache"),
+    ]
     command = ["-m", "mypy", *options, "ordinary.py", "training.py", "mistakes.py"]
     env = {**os.environ, "PYTHONPATH": "", "MYPYPATH": f"typings:{ROOT}"}
-    done = subprocess.run([sys.executable, *command], cwd=project, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=project,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert reported(done.stdout, "ordinary.py") | reported(done.stdout, "training.py") == set(), done.stdout
+    assert reported(done.stdout, "ordinary.py") | reported(done.stdout, "training.py") == set(), (
+        done.stdout
+    )
     assert reported(done.stdout, "mistakes.py") == lines_that_say_wrong(), done.stdout
 
 
@@ -104,8 +152,12 @@ def test_the_stubs_name_what_is_there():
     assert "from jtorch.nn.functional import relu as relu\n" in stubs["torch/nn/functional.pyi"]
     assert "from jtorch import randn as randn\n" in stubs["torch/__init__.pyi"]
     assert "np as np" not in stubs["torch/nn/__init__.pyi"]
-    assert "from jtorch.nn.utils import weight_norm as weight_norm\n" in stubs["torch/nn/utils/__init__.pyi"]
-    assert "from . import weight_norm" not in stubs["torch/nn/utils/__init__.pyi"]  # the function hides the module
+    assert (
+        "from jtorch.nn.utils import weight_norm as weight_norm\n"
+        in stubs["torch/nn/utils/__init__.pyi"]
+    )
+    # the function hides the module
+    assert "from . import weight_norm" not in stubs["torch/nn/utils/__init__.pyi"]
     assert not any(path.startswith(("torch/engine", "torch/ops/")) for path in stubs)
 
 

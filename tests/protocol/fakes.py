@@ -44,7 +44,9 @@ def _plain_is_the_tensor(monkeypatch):
     for table, before in ((dispatch.PUBLIC, public), (dispatch.NAMES, names)):
         table.clear()
         table.update(before)
-    assert ACTIVE.modes == [] and dispatch.mode_stack() == [] and dispatch.is_torch_function_enabled()
+    assert (
+        ACTIVE.modes == [] and dispatch.mode_stack() == [] and dispatch.is_torch_function_enabled()
+    )
 
 
 _saved: dict[str, set[type]] = {}

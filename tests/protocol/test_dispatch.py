@@ -12,7 +12,12 @@ import pytest
 
 from jtorch import dispatch
 from jtorch._src.protocol import overridable
-from jtorch._src.protocol.overridable import specialise, specialise_property, torch_function_dispatch, verify_matching_signatures
+from jtorch._src.protocol.overridable import (
+    specialise,
+    specialise_property,
+    torch_function_dispatch,
+    verify_matching_signatures,
+)
 from jtorch.dispatch import MISSING, override
 from tests.protocol.fakes import Log, Param, Plain, duck, make
 from tests.protocol.fakes import _plain_is_the_tensor as _plain_is_the_tensor
@@ -49,11 +54,19 @@ def test_optional_operand_by_position_and_by_keyword():
     def impl(input, weight, bias=None):
         return (input, weight, bias)
 
-    linear, D, t = specialise(impl, "torch.nn.functional.linear", ("input", "weight", "bias")), duck(), Plain()
+    linear, D, t = (
+        specialise(impl, "torch.nn.functional.linear", ("input", "weight", "bias")),
+        duck(),
+        Plain(),
+    )
     d = D()
     assert linear(t, t) == (t, t, None) and linear(t, t, t) == linear(t, t, bias=t) == (t, t, t)
     assert linear(t, t, d) == linear(t, t, bias=d) == linear(t, weight=t, bias=d) == "ducked"
-    assert [c[2:] for c in D.calls] == [((t, t, d), None), ((t, t), {"bias": d}), ((t,), {"weight": t, "bias": d})]
+    assert [c[2:] for c in D.calls] == [
+        ((t, t, d), None),
+        ((t, t), {"bias": d}),
+        ((t,), {"weight": t, "bias": d}),
+    ]
 
 
 def test_lists_are_looked_into_one_level_deep_and_arrive_as_they_are():
@@ -93,7 +106,9 @@ def test_aliases_of_keywords():
     def impl(input, dim=None, keepdim=False):
         return (input, dim, keepdim)
 
-    f = specialise(impl, "torch.sum", ("input",), aliases={"dim": ("axis",), "keepdim": ("keepdims",)})
+    f = specialise(
+        impl, "torch.sum", ("input",), aliases={"dim": ("axis",), "keepdim": ("keepdims",)}
+    )
     D, t = duck(), Plain()
     assert f(t, axis=1, keepdims=True) == (t, 1, True) and f(t, 2, keepdims=True) == (t, 2, True)
     assert f(D(), axis=1) == "ducked" and D.calls[0][3] == {"axis": 1}
@@ -113,7 +128,12 @@ def test_implementation_called_by_position(all_positional):
             return (input, other, alpha)
 
     signature = inspect.signature(lambda input, other, *, alpha=1: None)
-    f, t = specialise(impl, "torch.f", ("input", "other"), signature=signature, all_positional=all_positional), Plain()
+    f, t = (
+        specialise(
+            impl, "torch.f", ("input", "other"), signature=signature, all_positional=all_positional
+        ),
+        Plain(),
+    )
     assert f(t, 2) == (t, 2, 1) and f(t, other=2, alpha=3) == (t, 2, 3)
 
 
@@ -127,13 +147,23 @@ def test_inlined_body():
 
 def test_reports_another_function():
     add = make("torch.Tensor.add")
-    op = specialise(lambda self, other, /: "plain", "torch.Tensor.__add__", ("self", "other"), operator=True, reports=add)
+    op = specialise(
+        lambda self, other, /: "plain",
+        "torch.Tensor.__add__",
+        ("self", "other"),
+        operator=True,
+        reports=add,
+    )
     D, t = duck(), Plain()
     assert op(t, t) == "plain" and op(t, D()) == "ducked" and D.calls[0][0] is add
 
 
 def test_constructors_ask_modes_only_and_some_functions_nobody():
-    tensor, log, D = specialise(lambda data, *, dtype=None: ("made", data), "torch.tensor", asks="modes"), [], duck()
+    tensor, log, D = (
+        specialise(lambda data, *, dtype=None: ("made", data), "torch.tensor", asks="modes"),
+        [],
+        duck(),
+    )
     assert tensor(D())[0] == "made" and D.calls == []
     from_numpy = specialise(lambda ndarray: "made", "torch.from_numpy", asks="nobody")
     with Log(log):
@@ -168,7 +198,10 @@ def test_operands_are_never_compared():
 
     add, p = make(), Proud()
     assert add(p, 1) == add(1, p, alpha=p) == add(input=p, other=p) == "asked"
-    assert specialise(lambda tensors, dim=0: None, "torch.cat", (), ("tensors",))([1, p], dim=p) == "asked"
+    assert (
+        specialise(lambda tensors, dim=0: None, "torch.cat", (), ("tensors",))([1, p], dim=p)
+        == "asked"
+    )
 
 
 def test_doubled_optional_argument():
@@ -183,7 +216,11 @@ def test_doubled_optional_argument():
 def test_method_wants_a_tensor_as_self():
     method, D = make("torch.Tensor.add"), duck()
     for wrong in (D(), 3):
-        with pytest.raises(TypeError, match=r"descriptor 'add' for 'torch._C.TensorBase' objects doesn't apply to a '(Duck|int)' object"):
+        with pytest.raises(
+            TypeError,
+            match=r"descriptor 'add' for 'torch._C.TensorBase' objects doesn't apply to a "
+            r"'(Duck|int)' object",
+        ):
             method(wrong, 1)
     assert D.calls == []
 
@@ -203,7 +240,11 @@ def test_order_of_asking():
         cat([Base(), Two(), One(), OneOne(), Base()])
     assert order == [Two, OneOne, One, Base]
     assert str(e.value) == (
-        "Multiple dispatch failed for 'torch.cat'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        (
+            "Multiple dispatch failed for 'torch.cat'; all __torch_function__ handlers returned "
+            "NotImplemented:\n"
+            "\n"
+        )
         + "".join(f"  - tensor subclass {c!r}\n" for c in order)
         + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
@@ -212,7 +253,11 @@ def test_order_of_asking():
 def test_order_follows_the_parameters_not_the_caller():
     A, B = duck("a"), duck("b")
     assert make()(other=B(), input=A()) == "a" and A.calls[0][1] == (A, B)
-    spread = specialise(lambda *tensors, first=None, second=None: None, "torch.spread", ("tensors", "first", "second"))
+    spread = specialise(
+        lambda *tensors, first=None, second=None: None,
+        "torch.spread",
+        ("tensors", "first", "second"),
+    )
     assert spread(1, second=B(), first=A()) == "a"
 
 
@@ -238,7 +283,11 @@ def test_python_level_function():
     def impl(input, p=0.5, training=True):
         return "plain"
 
-    dropout, D, t = specialise(impl, "torch.nn.functional.dropout", ("input",), native=False), duck(), Plain()
+    dropout, D, t = (
+        specialise(impl, "torch.nn.functional.dropout", ("input",), native=False),
+        duck(),
+        Plain(),
+    )
     d = D()
     assert dropout(d, training=False) == "ducked"
     assert D.calls[0] == (dropout, (D,), (d,), {"p": 0.5, "training": False})
@@ -249,7 +298,8 @@ def test_python_level_function():
     with pytest.raises(TypeError) as e:
         dropout(R())
     assert str(e.value) == (
-        f"no implementation found for 'torch.nn.functional.dropout' on types that implement __torch_function__: [{R!r}]"
+        "no implementation found for 'torch.nn.functional.dropout' on types that implement "
+        f"__torch_function__: [{R!r}]"
     )
     assert dropout(t) == "plain"
 
@@ -263,12 +313,27 @@ def test_disabled_handler_is_never_asked_and_hides_nobody():
 
     assert add(Off(), 1)[0] == "plain"
     assert dispatch.disabled_torch_function_impl(add, (), (D(), 1), None)[0] == "plain"
-    assert Off.__torch_function__ is Off().__torch_function__ is pickle.loads(pickle.dumps(Off.__torch_function__))
+    assert (
+        Off.__torch_function__
+        is Off().__torch_function__
+        is pickle.loads(pickle.dumps(Off.__torch_function__))
+    )
 
 
 def test_disabled_classes_of_the_package_become_plain():
-    mine = type("Parameter", (Plain,), {"__torch_function__": dispatch.disabled_torch_function_impl, "__module__": "jtorch.nn.parameter"})
-    users = type("Users", (Plain,), {"__torch_function__": dispatch.disabled_torch_function_impl, "__module__": "users"})
+    mine = type(
+        "Parameter",
+        (Plain,),
+        {
+            "__torch_function__": dispatch.disabled_torch_function_impl,
+            "__module__": "jtorch.nn.parameter",
+        },
+    )
+    users = type(
+        "Users",
+        (Plain,),
+        {"__torch_function__": dispatch.disabled_torch_function_impl, "__module__": "users"},
+    )
     assert make()(mine(), users())[0] == "plain"
     assert mine in dispatch.PLAIN and mine in dispatch.TENSORS and users not in dispatch.PLAIN
 
@@ -291,7 +356,9 @@ def test_plain_method_handler_warns():
 
 
 def test_operator_turns_type_errors_into_notimplemented():
-    op = specialise(lambda self, other, /: "plain", "torch.Tensor.__add__", ("self", "other"), operator=True)
+    op = specialise(
+        lambda self, other, /: "plain", "torch.Tensor.__add__", ("self", "other"), operator=True
+    )
     assert op(Plain(), 1) == "plain" and op(Plain(), duck(NotImplemented)()) is NotImplemented
 
     class Boom:
@@ -365,17 +432,29 @@ def test_property():
     def delete(self):
         del stored["v"]
 
-    prop = specialise_property("data", lambda self: stored["v"], lambda self, v: stored.update(v=v), delete)
+    prop = specialise_property(
+        "data", lambda self: stored["v"], lambda self, v: stored.update(v=v), delete
+    )
     Plain.data = prop
     try:
         t, s = Plain(), Sub()
         t.data = 1
-        assert t.data == 1 and prop.__get__ == prop.__get__ and hash(prop.__get__) == hash(prop.__get__)
+        assert (
+            t.data == 1
+            and prop.__get__ == prop.__get__
+            and hash(prop.__get__) == hash(prop.__get__)
+        )
         s.data = 2
         assert s.data == 2
         del s.data
-        assert Sub.calls == [(prop.__set__, (s, 2)), (prop.__get__, (s,)), (prop.__delete__, (s,))] and stored == {}
-        assert prop.__get__.__self__.__name__ == "data" and dispatch.name_of(prop.__get__) == "torch.Tensor.data.__get__"
+        assert (
+            Sub.calls == [(prop.__set__, (s, 2)), (prop.__get__, (s,)), (prop.__delete__, (s,))]
+            and stored == {}
+        )
+        assert (
+            prop.__get__.__self__.__name__ == "data"
+            and dispatch.name_of(prop.__get__) == "torch.Tensor.data.__get__"
+        )
         log = []
         t.data = 3
         with Log(log):
@@ -395,8 +474,14 @@ def test_has_torch_function():
     has = dispatch.has_torch_function
     assert has((Plain(), D())) is True and has(x for x in [D()]) is True
     assert has((Plain(), 1, None, Param())) is False and has(()) is False and has(([D()],)) is False
-    assert dispatch.has_torch_function_unary(D()) is True and dispatch.has_torch_function_unary(1) is False
-    assert dispatch.has_torch_function_variadic(1, D()) is True and dispatch.has_torch_function_variadic() is False
+    assert (
+        dispatch.has_torch_function_unary(D()) is True
+        and dispatch.has_torch_function_unary(1) is False
+    )
+    assert (
+        dispatch.has_torch_function_variadic(1, D()) is True
+        and dispatch.has_torch_function_variadic() is False
+    )
     with Log([]):
         assert has(()) is True and dispatch.has_torch_function_unary(1) is True
     with pytest.raises(TypeError):
@@ -421,7 +506,11 @@ def test_wrap_torch_function():
     D = duck()
     d = D()
     assert g(1, 2) == ("plain", 1, 2) and g(1, b=d) == "ducked"
-    assert D.calls[0] == (g, (D,), (1,), {"b": d}) and g.__name__ == "g" and g._implementation(d) == ("plain", d, None)
+    assert (
+        D.calls[0] == (g, (D,), (1,), {"b": d})
+        and g.__name__ == "g"
+        and g._implementation(d) == ("plain", d, None)
+    )
 
 
 def test_redispatch_skips_one_handler():
@@ -447,7 +536,12 @@ def test_verify_matching_signatures():
         pass
 
     verify_matching_signatures(implementation, lambda a, b=None, *, c=None: (a,))
-    for wrong in (lambda a, c=None: (a,), lambda a, b: (a,), lambda a, b=None, *args, c=None: (a,), lambda a, b=None: (a,)):
+    for wrong in (
+        lambda a, c=None: (a,),
+        lambda a, b: (a,),
+        lambda a, b=None, *args, c=None: (a,),
+        lambda a, b=None: (a,),
+    ):
         with pytest.raises(RuntimeError, match="have different function signatures"):
             verify_matching_signatures(implementation, wrong)
     with pytest.raises(RuntimeError, match="can only use None for default argument values"):
@@ -460,15 +554,27 @@ def test_torch_function_dispatch():
         return ("plain", n)
 
     D = duck()
-    assert g([[D()]]) == "ducked" and g([[1]], 3) == ("plain", 3) and dispatch.PUBLIC["torch.g"].function is g
+    assert (
+        g([[D()]]) == "ducked"
+        and g([[1]], 3) == ("plain", 3)
+        and dispatch.PUBLIC["torch.g"].function is g
+    )
     with pytest.raises(RuntimeError):
         torch_function_dispatch(lambda ys, n=None: ys)(lambda xs, n=2: xs)
 
 
 def test_what_the_public_callable_shows():
     add = make()
-    assert str(inspect.signature(add)) == "(input, other, *, alpha=1)" and add.__name__ == "add" and add.__doc__ == "Adds."
-    assert add.__module__ == "jtorch" and dispatch.PUBLIC["torch.add"].function is add and dispatch.name_of(add) == "torch.add"
+    assert (
+        str(inspect.signature(add)) == "(input, other, *, alpha=1)"
+        and add.__name__ == "add"
+        and add.__doc__ == "Adds."
+    )
+    assert (
+        add.__module__ == "jtorch"
+        and dispatch.PUBLIC["torch.add"].function is add
+        and dispatch.name_of(add) == "torch.add"
+    )
     assert "def impl" in inspect.getsource(add)
     method = make("torch.Tensor.add")
     assert method.__qualname__ == "Tensor.add" and dispatch.name_of(method) == "torch.Tensor.add"
@@ -478,9 +584,9 @@ def test_generated_text_is_in_tracebacks():
     f = specialise(lambda input: 1 / 0, "torch.broken", ("input",))
     with pytest.raises(ZeroDivisionError) as e:
         f(Plain())
-    assert "<torch.broken>" in "".join(traceback.format_tb(e.value.__traceback__)) and "return _impl(_0)" in "".join(
+    assert "<torch.broken>" in "".join(
         traceback.format_tb(e.value.__traceback__)
-    )
+    ) and "return _impl(_0)" in "".join(traceback.format_tb(e.value.__traceback__))
 
 
 def test_types_without_any_handler_become_plain():

@@ -30,7 +30,11 @@ def test_modes_innermost_first_and_off_in_their_handler():
         assert dispatch.mode_stack() == [outer, inner] and dispatch.current_mode() is inner
         add(Plain(), 1)
         assert dispatch.mode_stack() == [outer, inner]
-    assert [name for name, _ in order] == ["inner", "outer", "outer"] and order[0][1] == ["outer"] and order[1][1] == []
+    assert (
+        [name for name, _ in order] == ["inner", "outer", "outer"]
+        and order[0][1] == ["outer"]
+        and order[1][1] == []
+    )
 
 
 def test_mode_sees_types_and_functions_without_operands():
@@ -41,7 +45,9 @@ def test_mode_sees_types_and_functions_without_operands():
         assert zeros(2, 3) == ("zeros", (2, 3))
         add(t, t)
         assert add(D(), t) == "ducked"
-    assert [(c[0], c[1]) for c in log] == [(zeros, ()), (add, ()), (add, (D,))] and len(D.calls) == 1
+    assert [(c[0], c[1]) for c in log] == [(zeros, ()), (add, ()), (add, (D,))] and len(
+        D.calls
+    ) == 1
 
 
 def test_mode_is_restored_after_exceptions():
@@ -109,7 +115,8 @@ def test_classmethod_and_base_handlers():
 
 
 def test_mode_with_a_restricted_interest():
-    """A mode that does not act on a function is passed over, but the modes further in are off while an outer one runs."""
+    """A mode that does not act on a function is passed over, but the modes further in are off while
+    an outer one runs."""
     log, add, zeros = [], make(), specialise(lambda *size: size, "torch.zeros", overridable=False)
 
     class Factories(Log):

@@ -39,7 +39,12 @@ def call_with_ducks(func):
         return func(*args, **kwargs)
 
 
-MODULE_FUNCTIONS = [(overrides.resolve_name(f), f) for key, fs in FUNCTIONS.items() if inspect.ismodule(key) for f in fs]
+MODULE_FUNCTIONS = [
+    (overrides.resolve_name(f), f)
+    for key, fs in FUNCTIONS.items()
+    if inspect.ismodule(key)
+    for f in fs
+]
 PROPERTIES = [key for key in FUNCTIONS if isinstance(key, property)]
 
 
@@ -56,11 +61,16 @@ def test_every_listed_function_asks_its_operands():
 
 
 def test_a_duck_in_any_position_is_asked():
-    """One duck at a time, in each parameter and in a list in each parameter; the others are numbers, which the duck's answer makes moot."""
+    """One duck at a time, in each parameter and in a list in each parameter; the others are
+    numbers, which the duck's answer makes moot."""
     bad, count = [], 0
     for name, func in MODULE_FUNCTIONS:
         parameters = inspect.signature(DUMMIES[func]).parameters.values()
-        required = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        required = [
+            p
+            for p in parameters
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         for p in parameters:
             if p.kind is p.VAR_KEYWORD:
                 continue
@@ -78,7 +88,9 @@ def test_a_duck_in_any_position_is_asked():
                 except Exception as e:
                     hit = repr(e)
                 count += 1
-                holds_list = p.kind is not p.VAR_POSITIONAL and (p.name in LISTS or (p.name == "indices" and "index_put" in name))
+                holds_list = p.kind is not p.VAR_POSITIONAL and (
+                    p.name in LISTS or (p.name == "indices" and "index_put" in name)
+                )
                 if hit is not True and (holds_list or duck.__class__ is Duck):
                     bad.append((name, p.name, type(duck).__name__, hit))
     assert bad == [] and count > 4000
@@ -99,12 +111,24 @@ def test_the_lists_are_what_is_bound():
     for path, function in PUBLIC.items():
         namespace, _, name = path.rpartition(".")
         private = (name.startswith("_") or name.endswith("_")) and namespace != "Tensor"
-        if namespace in namespaces and not private and function not in listed and function not in ignored:
+        if (
+            namespace in namespaces
+            and not private
+            and function not in listed
+            and function not in ignored
+        ):
             missing.append(path)
     assert missing == []
     bound = set(PUBLIC.values()) | {v for v in vars(torch.nn.functional).values() if callable(v)}
-    unknown = [overrides.resolve_name(f) for key, fs in FUNCTIONS.items() for f in fs if not isinstance(key, property) and f not in bound]
-    assert all(getattr(torch.Tensor, name.rsplit(".", 1)[-1], None) is not None for name in unknown), unknown
+    unknown = [
+        overrides.resolve_name(f)
+        for key, fs in FUNCTIONS.items()
+        for f in fs
+        if not isinstance(key, property) and f not in bound
+    ]
+    assert all(
+        getattr(torch.Tensor, name.rsplit(".", 1)[-1], None) is not None for name in unknown
+    ), unknown
 
 
 def test_every_listed_method_and_property_asks():
@@ -124,7 +148,11 @@ def test_every_listed_method_and_property_asks():
     for method in FUNCTIONS[torch.Tensor]:
         Sub.calls.clear()
         parameters = list(inspect.signature(method).parameters.values())[1:]
-        given = [Duck() for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        given = [
+            Duck()
+            for p in parameters
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         try:
             method(s, *given)
         except Exception as e:
@@ -139,7 +167,9 @@ def test_dummies_have_the_functions_parameters():
     for func, dummy in DUMMIES.items():
         if getattr(func, "__name__", "") == "__get__":
             continue
-        assert list(inspect.signature(dummy).parameters) == list(inspect.signature(func).parameters), func
+        assert list(inspect.signature(dummy).parameters) == list(
+            inspect.signature(func).parameters
+        ), func
     assert DUMMIES[torch.add](1, 2) == -1
     with pytest.raises(TypeError):
         DUMMIES[torch.add]()
@@ -149,7 +179,16 @@ def test_every_overridable_function_has_a_dummy_and_none_is_ignored():
     listed = {f for fs in FUNCTIONS.values() for f in fs}
     assert listed <= set(DUMMIES) and not listed & overrides.get_ignored_functions()
     ignored = overrides.get_ignored_functions()
-    for name in ("zeros", "ones", "arange", "is_tensor", "manual_seed", "from_numpy", "tensor", "as_tensor"):
+    for name in (
+        "zeros",
+        "ones",
+        "arange",
+        "is_tensor",
+        "manual_seed",
+        "from_numpy",
+        "tensor",
+        "as_tensor",
+    ):
         if hasattr(torch, name):
             assert getattr(torch, name) in ignored, name
     assert torch.Tensor.as_subclass in ignored and torch.Tensor.__torch_function__ in ignored
@@ -171,12 +210,19 @@ def test_methods_and_functions_are_told_apart():
 
 
 def test_is_tensor_like():
-    assert overrides.is_tensor_like(torch.ones(1)) and overrides.is_tensor_like(Duck()) and overrides.is_tensor_like(Duck)
+    assert (
+        overrides.is_tensor_like(torch.ones(1))
+        and overrides.is_tensor_like(Duck())
+        and overrides.is_tensor_like(Duck)
+    )
     assert not any(map(overrides.is_tensor_like, (1, None, [torch.ones(1)], "x")))
 
 
 def test_stored_tensors_are_not_converted():
-    assert {torch.Tensor.grad.__get__, torch.Tensor._base.__get__} <= overrides.get_default_nowrap_functions()
+    assert {
+        torch.Tensor.grad.__get__,
+        torch.Tensor._base.__get__,
+    } <= overrides.get_default_nowrap_functions()
 
 
 def test_the_old_module_name():

@@ -1,4 +1,5 @@
-"""The override protocol on real tensors: ducks, subclasses and modes (``tests/protocol/test_dispatch.py`` has the machinery alone)."""
+"""The override protocol on real tensors: ducks, subclasses and modes
+(``tests/protocol/test_dispatch.py`` has the machinery alone)."""
 
 from __future__ import annotations
 
@@ -60,7 +61,11 @@ def test_functions_ask_and_pass_the_call():
     torch.narrow(t, 0, 0, d)
     torch.where(d, 1, 2)
     assert [c[0] for c in D.calls] == [torch.add, torch.add, torch.narrow, torch.where]
-    assert D.calls[0][2:] == ((), {"input": t, "other": d}) and D.calls[1][3] == {"out": d} and D.calls[2][2] == (t, 0, 0, d)
+    assert (
+        D.calls[0][2:] == ((), {"input": t, "other": d})
+        and D.calls[1][3] == {"out": d}
+        and D.calls[2][2] == (t, 0, 0, d)
+    )
     assert torch.zeros(d) == "ducked" and torch.zeros(2, d) == "ducked"
 
 
@@ -72,7 +77,9 @@ def test_out_tuples_lists_and_index_lists_are_looked_into():
     assert torch.cat([t] * 1000 + [d]) == "ducked"
 
 
-@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "full_like", "rand_like"])
+@pytest.mark.parametrize(
+    "name", ["zeros_like", "ones_like", "empty_like", "full_like", "rand_like"]
+)
 def test_like_factories_ask_their_operand(name):
     D = make_duck()
     if hasattr(torch, name):
@@ -94,23 +101,28 @@ def test_arguments_without_handler():
     class Nothing:
         pass
 
-    with pytest.raises(TypeError, match=r"add\(\): argument 'other' \(position 2\) must be Tensor, not Nothing"):
+    with pytest.raises(
+        TypeError, match=r"add\(\): argument 'other' \(position 2\) must be Tensor, not Nothing"
+    ):
         torch.add(T(1), Nothing())
     with pytest.raises(TypeError):
         torch.add(make_duck()(), 1, foo=3)
 
 
 OPERATORS = {
-    "+": ("add", "__add__"), "-": ("sub", "__sub__"), "*": ("mul", "__mul__"), "/": ("div", "__truediv__"), "@": ("matmul", "__matmul__"),
-    "%": ("remainder", "__mod__"), "**": ("__pow__",), "//": ("__floordiv__",), "&": ("__and__",), "|": ("__or__",), "^": ("__xor__",),
-    "<<": ("__lshift__",), ">>": ("__rshift__",), "==": ("eq", "__eq__"), "!=": ("ne", "__ne__"), "<": ("lt", "__lt__"),
-    "<=": ("le", "__le__"), ">": ("gt", "__gt__"), ">=": ("ge", "__ge__"),
+    "+": ("add", "__add__"), "-": ("sub", "__sub__"), "*": ("mul", "__mul__"),
+    "/": ("div", "__truediv__"), "@": ("matmul", "__matmul__"), "%": ("remainder", "__mod__"),
+    "**": ("__pow__",), "//": ("__floordiv__",), "&": ("__and__",), "|": ("__or__",),
+    "^": ("__xor__",), "<<": ("__lshift__",), ">>": ("__rshift__",), "==": ("eq", "__eq__"),
+    "!=": ("ne", "__ne__"), "<": ("lt", "__lt__"), "<=": ("le", "__le__"), ">": ("gt", "__gt__"),
+    ">=": ("ge", "__ge__"),
 }  # fmt: skip
 REFLECTED = {
-    "+": ("add", "__radd__"), "-": ("__rsub__",), "*": ("mul", "__rmul__"), "/": ("__rtruediv__", "__rdiv__"), "@": ("__rmatmul__",),
-    "%": ("__rmod__",), "**": ("__rpow__",), "//": ("__rfloordiv__",), "&": ("bitwise_and", "__rand__"),
-    "|": ("bitwise_or", "__ror__"), "^": ("bitwise_xor", "__rxor__"), "<": ("gt", "__gt__"), "<=": ("ge", "__ge__"), ">": ("lt", "__lt__"),
-    ">=": ("le", "__le__"),
+    "+": ("add", "__radd__"), "-": ("__rsub__",), "*": ("mul", "__rmul__"),
+    "/": ("__rtruediv__", "__rdiv__"), "@": ("__rmatmul__",), "%": ("__rmod__",),
+    "**": ("__rpow__",), "//": ("__rfloordiv__",), "&": ("bitwise_and", "__rand__"),
+    "|": ("bitwise_or", "__ror__"), "^": ("bitwise_xor", "__rxor__"), "<": ("gt", "__gt__"),
+    "<=": ("ge", "__ge__"), ">": ("lt", "__lt__"), ">=": ("le", "__le__"),
 }  # fmt: skip
 
 
@@ -120,7 +132,11 @@ def test_operators(sign):
     d, t = D(), T(1).long()
     assert eval(f"t {sign} d") == "ducked"
     func, _, args, _ = D.calls[0]
-    assert func in [getattr(torch.Tensor, n) for n in OPERATORS[sign]] and args[0] is t and args[1] is d
+    assert (
+        func in [getattr(torch.Tensor, n) for n in OPERATORS[sign]]
+        and args[0] is t
+        and args[1] is d
+    )
 
 
 @pytest.mark.parametrize("sign", REFLECTED)
@@ -129,13 +145,18 @@ def test_reflected_operators_put_the_tensor_first(sign):
     d, t = D(), T(1).long()
     assert eval(f"d {sign} t") == "ducked"
     func, _, args, _ = D.calls[0]
-    assert func in [getattr(torch.Tensor, n, None) for n in REFLECTED[sign]] and args[0] is t and args[1] is d
+    assert (
+        func in [getattr(torch.Tensor, n, None) for n in REFLECTED[sign]]
+        and args[0] is t
+        and args[1] is d
+    )
 
 
 INPLACE = {
-    "+": ("add_", "__iadd__"), "-": ("sub_", "__isub__"), "*": ("mul_", "__imul__"), "/": ("div_", "__idiv__"),
-    "**": ("pow_",), "//": ("floor_divide_", "__ifloordiv__"), "%": ("remainder_", "__imod__"), "&": ("__iand__",),
-    "|": ("__ior__",), "^": ("__ixor__",),
+    "+": ("add_", "__iadd__"), "-": ("sub_", "__isub__"), "*": ("mul_", "__imul__"),
+    "/": ("div_", "__idiv__"),
+    "**": ("pow_",), "//": ("floor_divide_", "__ifloordiv__"), "%": ("remainder_", "__imod__"),
+    "&": ("__iand__",), "|": ("__ior__",), "^": ("__ixor__",),
     "<<": ("__ilshift__",), ">>": ("__irshift__",),
 }  # fmt: skip
 
@@ -197,7 +218,11 @@ def test_indexing():
     t[d] = 1.0
     t[0] = d
     t[[d]] = 2.0
-    assert [c[0] for c in D.calls] == [torch.Tensor.__setitem__] * 3 and D.calls[1][2][2] is d and t.tolist() == [1, 2]
+    assert (
+        [c[0] for c in D.calls] == [torch.Tensor.__setitem__] * 3
+        and D.calls[1][2][2] is d
+        and t.tolist() == [1, 2]
+    )
 
 
 def test_methods_and_functions_are_different_funcs():
@@ -220,11 +245,40 @@ def test_results_keep_the_subclass():
         pass
 
     s, t = torch.ones(2, 2).as_subclass(S), torch.ones(2, 2)
-    made = [s + 1, 1 + s, t + s, s + t, s @ t, t @ s, -s, s[0], s[0, 0], s.T, s.data, s.detach(), s.clone(), s.sum(), s.to(torch.float64)]
-    made += [torch.exp(s), s.new_zeros(2), torch.zeros_like(s), s.reshape(4), s > 0, torch.cat([s, t]), s.max(0)[0]]
+    made = [
+        s + 1,
+        1 + s,
+        t + s,
+        s + t,
+        s @ t,
+        t @ s,
+        -s,
+        s[0],
+        s[0, 0],
+        s.T,
+        s.data,
+        s.detach(),
+        s.clone(),
+        s.sum(),
+        s.to(torch.float64),
+    ]
+    made += [
+        torch.exp(s),
+        s.new_zeros(2),
+        torch.zeros_like(s),
+        s.reshape(4),
+        s > 0,
+        torch.cat([s, t]),
+        s.max(0)[0],
+    ]
     assert {type(x) for x in made} == {S}
     assert all(type(row) is S for row in s) and all(type(row) is S for row in reversed(s))
-    assert type(s.shape) is torch.Size and s.sum().item() == 4.0 and type(s.numpy()).__name__ == "ndarray" and len(s) == 2
+    assert (
+        type(s.shape) is torch.Size
+        and s.sum().item() == 4.0
+        and type(s.numpy()).__name__ == "ndarray"
+        and len(s) == 2
+    )
     assert [type(x) for x in torch.split(s, 1)] == [S, S] and type(s.unbind()) is tuple
     named = torch.max(s, 0)
     assert type(named.values) is S and type(named.indices) is S
@@ -253,7 +307,10 @@ def test_conversion_of_containers():
         pass
 
     two = collections.namedtuple("two", "a b")
-    s, results = T(1).as_subclass(S), {"list": [T(1)], "dict": {"a": T(1)}, "named": two(T(1), T(1))}
+    s, results = (
+        T(1).as_subclass(S),
+        {"list": [T(1)], "dict": {"a": T(1)}, "named": two(T(1), T(1))},
+    )
 
     def f(x, kind):
         if overrides.has_torch_function((x,)):
@@ -281,7 +338,9 @@ def test_attributes_stay_and_constructors():
         t.as_subclass(int)
     made = torch.Tensor._make_subclass(S, t, True)
     assert type(made) is S and made.requires_grad and made.is_leaf
-    with pytest.raises(RuntimeError, match="floating point and complex dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="floating point and complex dtype can require gradients"
+    ):
         torch.Tensor._make_subclass(S, torch.tensor([1]), True)
 
 
@@ -301,10 +360,12 @@ def test_properties_and_python_protocols_ask():
     R, Tensor = make_recorder(), torch.Tensor
     s = T(1).as_subclass(R)
     cases = [
-        (lambda: s.shape, Tensor.shape.__get__), (lambda: s.dtype, Tensor.dtype.__get__), (lambda: bool(s), Tensor.__bool__),
-        (lambda: float(s), Tensor.__float__), (lambda: int(s), Tensor.__int__), (lambda: len(s), Tensor.__len__), (s.item, Tensor.item),
-        (lambda: repr(s), Tensor.__repr__), (lambda: f"{s}", Tensor.__format__), (lambda: 1 in s, Tensor.__contains__),
-        (s.numpy, Tensor.numpy), (s.tolist, Tensor.tolist), (lambda: s.__reduce_ex__(2), Tensor.__reduce_ex__),
+        (lambda: s.shape, Tensor.shape.__get__), (lambda: s.dtype, Tensor.dtype.__get__),
+        (lambda: bool(s), Tensor.__bool__), (lambda: float(s), Tensor.__float__),
+        (lambda: int(s), Tensor.__int__), (lambda: len(s), Tensor.__len__), (s.item, Tensor.item),
+        (lambda: repr(s), Tensor.__repr__), (lambda: f"{s}", Tensor.__format__),
+        (lambda: 1 in s, Tensor.__contains__), (s.numpy, Tensor.numpy), (s.tolist, Tensor.tolist),
+        (lambda: s.__reduce_ex__(2), Tensor.__reduce_ex__),
         (lambda: list(reversed(s)), Tensor.__reversed__), (lambda: list(iter(s)), Tensor.dim),
     ]  # fmt: skip
     for call, func in cases:
@@ -318,7 +379,11 @@ def test_properties_and_python_protocols_ask():
     del s.grad
     assert [c[0] for c in R.calls] == [Tensor.requires_grad.__set__, Tensor.grad.__delete__]
     getter = Tensor.shape.__get__
-    assert getter == Tensor.shape.__get__ and hash(getter) == hash(Tensor.shape.__get__) and getter.__self__.__name__ == "shape"
+    assert (
+        getter == Tensor.shape.__get__
+        and hash(getter) == hash(Tensor.shape.__get__)
+        and getter.__self__.__name__ == "shape"
+    )
     assert Tensor.__pow__.__name__ == "pow" and Tensor.__rtruediv__.__name__ == "__rdiv__"
 
 
@@ -357,7 +422,11 @@ def test_disabled_handlers():
         __torch_function__ = torch._C._disabled_torch_function_impl
 
     o = T(1).as_subclass(Off)
-    assert type(o + 1) is type(o[0]) is torch.Tensor and not overrides.has_torch_function((o,)) and overrides.is_tensor_like(o)
+    assert (
+        type(o + 1) is type(o[0]) is torch.Tensor
+        and not overrides.has_torch_function((o,))
+        and overrides.is_tensor_like(o)
+    )
     D = make_duck()
     assert torch.add(o, D()) == "ducked" and D.calls[0][1] == (D,)
 
@@ -385,12 +454,31 @@ def test_disabling_blocks():
 def test_modes_see_factories_methods_and_properties():
     log, t = Log(), T(1)
     with log:
-        torch.zeros(2), torch.tensor([1]), torch.arange(3), torch.as_tensor([1]), torch.eye(2), torch.device("cpu")
-    assert [c[0] for c in log.calls] == [torch.zeros, torch.tensor, torch.arange, torch.as_tensor, torch.eye, torch.device]
+        (
+            torch.zeros(2),
+            torch.tensor([1]),
+            torch.arange(3),
+            torch.as_tensor([1]),
+            torch.eye(2),
+            torch.device("cpu"),
+        )
+    assert [c[0] for c in log.calls] == [
+        torch.zeros,
+        torch.tensor,
+        torch.arange,
+        torch.as_tensor,
+        torch.eye,
+        torch.device,
+    ]
     log = Log()
     with log:
         t + t, t.exp(), t[0], t.shape, torch.add(t, t)
-    methods = [torch.Tensor.add, torch.Tensor.exp, torch.Tensor.__getitem__, torch.Tensor.shape.__get__]
+    methods = [
+        torch.Tensor.add,
+        torch.Tensor.exp,
+        torch.Tensor.__getitem__,
+        torch.Tensor.shape.__get__,
+    ]
     assert [c[0] for c in log.calls] == [*methods, torch.add]
     assert log.calls[-1][1] == () and log.calls[3][1] == (torch.Tensor,)
 
@@ -403,7 +491,13 @@ def test_modes_do_not_see_these():
 
     log, t = Log(), T(1)
     with log:
-        torch.is_tensor(t), torch.from_numpy(np.ones(2)), torch.Tensor([1.0]), torch.manual_seed(0), t.as_subclass(S)
+        (
+            torch.is_tensor(t),
+            torch.from_numpy(np.ones(2)),
+            torch.Tensor([1.0]),
+            torch.manual_seed(0),
+            t.as_subclass(S),
+        )
     assert log.calls == []
 
 
@@ -429,8 +523,17 @@ def test_mode_that_declines_and_subclasses():
 
 def test_device_contexts():
     with torch.device("meta") as d:
-        made = [torch.zeros(2), torch.ones(2), torch.arange(3), torch.full((2,), 1.0), torch.eye(2), torch.tensor([1])]
-        assert {t.device for t in [*made, torch.linspace(0, 1, 3)]} == {d} and torch.zeros(2, device="cpu").device.type == "cpu"
+        made = [
+            torch.zeros(2),
+            torch.ones(2),
+            torch.arange(3),
+            torch.full((2,), 1.0),
+            torch.eye(2),
+            torch.tensor([1]),
+        ]
+        assert {t.device for t in [*made, torch.linspace(0, 1, 3)]} == {d} and torch.zeros(
+            2, device="cpu"
+        ).device.type == "cpu"
         with torch.device("cpu"):
             assert torch.zeros(2).device.type == "cpu" and torch.zeros_like(made[0]).device == d
     assert torch.zeros(2).device.type == "cpu"
@@ -451,7 +554,8 @@ def test_equality_asks_the_left_operand_alone():
     func, args, _ = recorder.calls[0]
     assert func is torch.Tensor.__eq__ and args[0] is x and args[1] is y
 
-    assert (x == duck()) is False and not duck.calls  # nobody is asked below the left operand's handler
+    # nobody is asked below the left operand's handler
+    assert (x == duck()) is False and not duck.calls
     assert (T(1) == duck()) == "ducked" and duck.calls[0][0] is torch.Tensor.eq
     with Log() as mode:
         T(1) == T(2)  # noqa: B015
@@ -465,7 +569,8 @@ def test_copies_ask_as_pickle_does():
     made = copy.copy(x)
     assert (torch.Tensor.__reduce_ex__, 4) in [(func, args[-1]) for func, args, _ in recorder.calls]
     made.add_(1)
-    assert type(made) is recorder and made.tag == "tag" and x.tolist() == [2.0, 3.0]  # on the same memory
+    # on the same memory
+    assert type(made) is recorder and made.tag == "tag" and x.tolist() == [2.0, 3.0]
 
     class Rebuilt(torch.Tensor):
         @classmethod
@@ -488,4 +593,7 @@ def test_what_is_no_subclass_is_refused():
 
 
 def test_dlpack_gives_plain_tensors():
-    assert type(torch.from_dlpack(T(1, 2).as_subclass(type("Sub", (torch.Tensor,), {})))) is torch.Tensor
+    assert (
+        type(torch.from_dlpack(T(1, 2).as_subclass(type("Sub", (torch.Tensor,), {}))))
+        is torch.Tensor
+    )

@@ -1,4 +1,5 @@
-"""Handlers and modes that misbehave: nothing leaks, nothing hangs, and errors are the caller's own."""
+"""Handlers and modes that misbehave: nothing leaks, nothing hangs, and errors are the caller's
+own."""
 
 from __future__ import annotations
 
@@ -11,7 +12,12 @@ import pytest
 
 import jtorch as torch
 from jtorch import dispatch
-from jtorch.overrides import BaseTorchFunctionMode, TorchFunctionMode, _get_current_function_mode_stack, has_torch_function
+from jtorch.overrides import (
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    _get_current_function_mode_stack,
+    has_torch_function,
+)
 
 T = torch.tensor([1.0, 2.0])
 
@@ -20,7 +26,11 @@ T = torch.tensor([1.0, 2.0])
 def nothing_is_left():
     yield
     assert _get_current_function_mode_stack() == [] and dispatch.ACTIVE.modes == []
-    assert dispatch.is_torch_function_enabled() and not has_torch_function((T,)) and (T + 1).tolist() == [2, 3]
+    assert (
+        dispatch.is_torch_function_enabled()
+        and not has_torch_function((T,))
+        and (T + 1).tolist() == [2, 3]
+    )
 
 
 def duck(answer):
@@ -53,17 +63,22 @@ def boom(*_):
     raise Boom
 
 
-# ---- handlers that raise ---------------------------------------------------------------------------------------------------------
+# ---- handlers that raise -------------------------------------------------------------------------
 
 CALLS = [
-    lambda d: torch.add(d, 1), lambda d: torch.add(T, other=d), lambda d: T + d, lambda d: torch.cat([T, d]), lambda d: T[d],
-    torch.nn.functional.dropout, lambda d: torch.add(T, T, out=d), lambda d: torch.einsum("i,i", T, d),
-    torch.nn.Linear(2, 2), lambda d: torch.autograd.grad(d, d), lambda d: T.__setitem__(0, d), T.add_,
+    lambda d: torch.add(d, 1), lambda d: torch.add(T, other=d), lambda d: T + d,
+    lambda d: torch.cat([T, d]), lambda d: T[d], torch.nn.functional.dropout,
+    lambda d: torch.add(T, T, out=d), lambda d: torch.einsum("i,i", T, d), torch.nn.Linear(2, 2),
+    lambda d: torch.autograd.grad(d, d), lambda d: T.__setitem__(0, d), T.add_,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("error", [ValueError("mine"), KeyError("k"), KeyboardInterrupt(), StopIteration(), Boom()], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("mine"), KeyError("k"), KeyboardInterrupt(), StopIteration(), Boom()],
+    ids=repr,
+)
 def test_errors_of_handlers_go_to_the_caller(call, error):
     def fail(*_):
         raise error
@@ -77,14 +92,24 @@ def test_a_typeerror_of_a_handler_keeps_its_words():
     def fail(*_):
         raise TypeError("mine")
 
-    for call in (lambda d: torch.add(d, 1), lambda d: torch.add(T, d), T.add, lambda d: torch.sum(d, dim=0)):
+    for call in (
+        lambda d: torch.add(d, 1),
+        lambda d: torch.add(T, d),
+        T.add,
+        lambda d: torch.sum(d, dim=0),
+    ):
         with pytest.raises(TypeError, match=r"^mine$"):
             call(duck(fail))
 
 
 def test_an_error_in_the_default_handler_restores_the_level():
     s = T.as_subclass(Sub)
-    for call in (lambda: s + torch.ones(3), lambda: s.reshape(7), lambda: torch.stack([s, torch.ones(3)]), lambda: s[5]):
+    for call in (
+        lambda: s + torch.ones(3),
+        lambda: s.reshape(7),
+        lambda: torch.stack([s, torch.ones(3)]),
+        lambda: s[5],
+    ):
         with pytest.raises((RuntimeError, IndexError)):
             call()
         assert dispatch.is_torch_function_enabled() and type(s + 1) is Sub
@@ -98,7 +123,7 @@ def test_errors_in_blocks_restore_what_was_before():
         assert torch._C._is_torch_function_enabled()
 
 
-# ---- handlers that recurse, answer nonsense, or change what they are given ---------------------------------------------------------
+# ---- handlers that recurse, answer nonsense, or change what they are given -----------------------
 
 
 def test_endless_recursion_is_a_recursion_error():
@@ -106,7 +131,12 @@ def test_endless_recursion_is_a_recursion_error():
         return func(*args, **(kwargs or {}))
 
     d = duck(again)
-    for call in (lambda: torch.add(d, 1), lambda: T + d, lambda: torch.cat([d]), lambda: torch.nn.functional.softmax(d, 0)):
+    for call in (
+        lambda: torch.add(d, 1),
+        lambda: T + d,
+        lambda: torch.cat([d]),
+        lambda: torch.nn.functional.softmax(d, 0),
+    ):
         with pytest.raises(RecursionError):
             call()
 
@@ -119,12 +149,26 @@ def test_endless_recursion_is_a_recursion_error():
         torch.exp(T.as_subclass(Loop))
 
 
-@pytest.mark.parametrize("answer", [None, "text", 3.5, [1], {"a": 1}, object(), type, False], ids=lambda answer: type(answer).__name__)
+@pytest.mark.parametrize(
+    "answer",
+    [None, "text", 3.5, [1], {"a": 1}, object(), type, False],
+    ids=lambda answer: type(answer).__name__,
+)
 def test_foreign_answers_are_handed_on(answer):
     d = duck(lambda *_: answer)
-    assert torch.add(d, 1) is answer and (T + d) is answer and torch.sort(d) is answer and torch.add(T, T, out=d) is answer
+    assert (
+        torch.add(d, 1) is answer
+        and (T + d) is answer
+        and torch.sort(d) is answer
+        and torch.add(T, T, out=d) is answer
+    )
     with Mode(lambda *_: answer):
-        assert torch.add(T, T) is answer and torch.zeros(2) is answer and T.shape is answer and T[0] is answer
+        assert (
+            torch.add(T, T) is answer
+            and torch.zeros(2) is answer
+            and T.shape is answer
+            and T[0] is answer
+        )
 
 
 def test_a_handler_may_change_what_it_is_given():
@@ -137,7 +181,8 @@ def test_a_handler_may_change_what_it_is_given():
     d = duck(spoil)
     tensors, options = [T, d], {"dim": 0}
     torch.cat(tensors, **options)
-    assert tensors == [T, d, "more"] and options == {"dim": 0}  # the caller's list is the one that was given
+    # the caller's list is the one that was given
+    assert tensors == [T, d, "more"] and options == {"dim": 0}
     assert torch.cat([T, T], dim=0).shape == (4,)
 
 
@@ -163,7 +208,10 @@ def test_instances_with_odd_attributes():
         torch.add(Liar(), 1)
     with pytest.raises(Boom):
         torch.add(Raising(), 1)
-    assert torch.add(Comparing(), Comparing()) == "asked" and torch.sum(Comparing(), dim=Comparing()) == "asked"
+    assert (
+        torch.add(Comparing(), Comparing()) == "asked"
+        and torch.sum(Comparing(), dim=Comparing()) == "asked"
+    )
 
 
 def test_a_class_that_changes_its_handler():
@@ -181,10 +229,19 @@ def test_a_class_that_changes_its_handler():
         torch.add(c, 1)
 
 
-# ---- modes -------------------------------------------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", [lambda: torch.add(T, T), lambda: torch.zeros(2), lambda: T.shape, lambda: torch.cat([T]), lambda: T[0]])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.add(T, T),
+        lambda: torch.zeros(2),
+        lambda: T.shape,
+        lambda: torch.cat([T]),
+        lambda: T[0],
+    ],
+)
 def test_errors_of_modes_leave_the_stack_as_it_was(call):
     outer, inner = BaseTorchFunctionMode(), Mode(boom)
     with outer:
@@ -276,7 +333,8 @@ def test_threads_have_modes_of_their_own():
     slow = threading.Thread(target=work, args=("slow",))
     slow.start()
     assert inside.wait(30)
-    assert torch.exp(T).shape == (2,) and _get_current_function_mode_stack() == []  # another thread is inside a mode
+    # another thread is inside a mode
+    assert torch.exp(T).shape == (2,) and _get_current_function_mode_stack() == []
     fast = [threading.Thread(target=work, args=(f"fast {i}",)) for i in range(4)]
     for thread in fast:
         thread.start()
@@ -284,7 +342,9 @@ def test_threads_have_modes_of_their_own():
         thread.join(30)
     go.set()
     slow.join(30)
-    assert seen == {name: [torch.add, torch.mul] for name in ("slow", "fast 0", "fast 1", "fast 2", "fast 3")}
+    assert seen == {
+        name: [torch.add, torch.mul] for name in ("slow", "fast 0", "fast 1", "fast 2", "fast 3")
+    }
 
 
 def test_a_thread_that_dies_inside_a_mode():
@@ -310,9 +370,11 @@ def test_generators_suspended_inside_a_mode():
     mode = Mode(lambda func, types, args, kwargs: seen.append(func) or func(*args, **kwargs))
     it = numbers(mode)
     next(it)
-    assert _get_current_function_mode_stack() == [mode]  # as in PyTorch: the block has not been left
+    # as in PyTorch: the block has not been left
+    assert _get_current_function_mode_stack() == [mode]
     with BaseTorchFunctionMode() as other:
-        assert next(it).tolist() == [3, 4] and next(it, None) is None  # leaves its mode although another one is further in
+        # leaves its mode although another one is further in
+        assert next(it).tolist() == [3, 4] and next(it, None) is None
         assert _get_current_function_mode_stack() == [other]
     it = numbers(mode)
     next(it)

@@ -1,4 +1,5 @@
-"""``torch.backends``: switches of libraries that XLA does not use are remembered, and there is no more than PyTorch has."""
+"""``torch.backends``: switches of libraries that XLA does not use are remembered, and there is no
+more than PyTorch has."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ def _module(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "switch"), [("mkldnn", "enabled"), ("mkldnn", "deterministic"), ("nnpack", "enabled"), ("miopen", "immediate")]
+    ("name", "switch"),
+    [
+        ("mkldnn", "enabled"),
+        ("mkldnn", "deterministic"),
+        ("nnpack", "enabled"),
+        ("miopen", "immediate"),
+    ],
 )
 def test_switches_are_remembered_in_a_block_and_beyond(name, switch):
     module = _module(name)
@@ -33,7 +40,12 @@ def test_switches_are_remembered_in_a_block_and_beyond(name, switch):
 
 def test_modules_have_what_pytorch_has():
     assert str(inspect.signature(_module("miopen").flags)) == "(immediate=False)"
-    assert list(inspect.signature(_module("mkldnn").flags).parameters) == ["enabled", "deterministic", "allow_tf32", "fp32_precision"]
+    assert list(inspect.signature(_module("mkldnn").flags).parameters) == [
+        "enabled",
+        "deterministic",
+        "allow_tf32",
+        "fp32_precision",
+    ]
     assert not hasattr(_module("openmp"), "VERBOSE_ON") and not hasattr(_module("openmp"), "flags")
     for name in ("openmp", "mkl", "mkldnn", "nnpack", "kleidiai"):
         assert _module(name).is_available() is False
@@ -51,7 +63,10 @@ def test_frozen_switches_are_set_in_blocks_only(monkeypatch):
     for name, switch in (("cudnn", "deterministic"), ("mkldnn", "enabled")):
         module = _module(name)
         before = getattr(module, switch)
-        with pytest.raises(RuntimeError, match=f"not allowed to set torch.backends.{name} flags after disable_global_flags"):
+        with pytest.raises(
+            RuntimeError,
+            match=f"not allowed to set torch.backends.{name} flags after disable_global_flags",
+        ):
             setattr(module, switch, True)
         with module.flags(**{switch: True}):
             assert getattr(module, switch)

@@ -17,9 +17,18 @@ def close(a: torch.Tensor, b: torch.Tensor) -> None:
     torch.testing.assert_close(a.to_dense(), b)
 
 
-@pytest.mark.parametrize("name", "abs asin ceil erf expm1 floor log1p neg relu sgn sin sinh sqrt square tan tanh trunc".split())
+@pytest.mark.parametrize(
+    "name",
+    "abs asin ceil erf expm1 floor log1p neg relu sgn sin sinh sqrt square tan tanh trunc".split(),
+)
 def test_functions_that_keep_zero(name: str) -> None:
-    s = uncoalesced() * 0.25 if name == "asin" else uncoalesced().abs() if name in ("sqrt", "log1p") else uncoalesced()
+    s = (
+        uncoalesced() * 0.25
+        if name == "asin"
+        else uncoalesced().abs()
+        if name in ("sqrt", "log1p")
+        else uncoalesced()
+    )
     for x in (s, s.to_sparse_csr()):
         if name == "square" and x is not s:
             continue
@@ -110,7 +119,9 @@ def test_matrix_products() -> None:
 
 def test_products_that_do_not_fit() -> None:
     s = uncoalesced()
-    with pytest.raises(RuntimeError, match=r"addmm: Argument #3 \(dense\): Expected dim 0 size 2, got 3"):
+    with pytest.raises(
+        RuntimeError, match=r"addmm: Argument #3 \(dense\): Expected dim 0 size 2, got 3"
+    ):
         torch.sparse.mm(s, torch.ones(3, 3))
     with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
         torch.mm(s, torch.ones(2, 3, dtype=torch.float64))
@@ -128,7 +139,9 @@ def test_reduced_products() -> None:
 
 def test_sampled_addmm() -> None:
     mask = torch.eye(2).to_sparse_csr()
-    got = torch.sparse.sampled_addmm(mask, torch.ones(2, 3), torch.arange(6.0).reshape(3, 2), beta=10, alpha=2)
+    got = torch.sparse.sampled_addmm(
+        mask, torch.ones(2, 3), torch.arange(6.0).reshape(3, 2), beta=10, alpha=2
+    )
     assert got.to_dense().tolist() == [[22.0, 0.0], [0.0, 28.0]]
 
 
@@ -158,7 +171,10 @@ def test_softmax_counts_specified_elements_only() -> None:
     masked[0, 0], masked[0, 2], masked[1, 1], masked[1, 2] = 1.0, 2.0, 3.0, 3.0
     for dim in (0, 1):
         close(torch.sparse.softmax(s, dim), masked.softmax(dim).nan_to_num(0.0))
-        close(torch.sparse.log_softmax(s, dim).coalesce().values().exp(), torch.sparse.softmax(s, dim).coalesce().values())
+        close(
+            torch.sparse.log_softmax(s, dim).coalesce().values().exp(),
+            torch.sparse.softmax(s, dim).coalesce().values(),
+        )
     h = torch.sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [0.0, 5.0]], (2, 2))
     close(torch.sparse.softmax(h, 1), h.to_dense().softmax(1))
 
@@ -166,7 +182,10 @@ def test_softmax_counts_specified_elements_only() -> None:
 def test_diagonals() -> None:
     m = torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3), torch.tensor([0, -1, 1]), (3, 3))
     assert m.to_dense().tolist() == [[0.0, 7.0, 0.0], [3.0, 1.0, 8.0], [0.0, 4.0, 2.0]]
-    assert torch.sparse.spdiags(torch.ones(2), torch.tensor(0), (2, 2), layout=torch.sparse_csr).layout is torch.sparse_csr
+    assert (
+        torch.sparse.spdiags(torch.ones(2), torch.tensor(0), (2, 2), layout=torch.sparse_csr).layout
+        is torch.sparse_csr
+    )
     with pytest.raises(RuntimeError, match="Offset tensor contains duplicate values"):
         torch.sparse.spdiags(torch.ones(2, 2), torch.tensor([0, 0]), (2, 2))
 
@@ -196,7 +215,10 @@ def test_shapes() -> None:
     close(torch.cat([h, h], 1), torch.cat([h.to_dense()] * 2, 1))
     with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size 3"):
         s[5]
-    with pytest.raises(RuntimeError, match=r"Concatenating sparse tensors, but a dense tensor was found at position 1."):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Concatenating sparse tensors, but a dense tensor was found at position 1.",
+    ):
         torch.cat([s, a])
 
 
@@ -245,9 +267,17 @@ def test_subclasses_take_part() -> None:
 
 
 def test_differences_of_unsigned_numbers_are_taken_in_the_common_dtype():
-    few, many = torch.tensor([0, 2], dtype=torch.uint8).to_sparse(), torch.tensor([1, 0], dtype=torch.int16)
-    assert (many - few).tolist() == [1, -2] and (many.to_sparse() - few).to_dense().tolist() == [1, -2]
-    assert torch.add(many, few, alpha=-3).tolist() == [1, -6] and many.clone().sub_(few).tolist() == [1, -2]
+    few, many = (
+        torch.tensor([0, 2], dtype=torch.uint8).to_sparse(),
+        torch.tensor([1, 0], dtype=torch.int16),
+    )
+    assert (many - few).tolist() == [1, -2] and (many.to_sparse() - few).to_dense().tolist() == [
+        1,
+        -2,
+    ]
+    assert torch.add(many, few, alpha=-3).tolist() == [1, -6] and many.clone().sub_(
+        few
+    ).tolist() == [1, -2]
     with pytest.raises(RuntimeError, match="unsupported tensor layout: SparseCsr"):
         torch.ones(2, 2) - torch.eye(2).to_sparse_csr()
 

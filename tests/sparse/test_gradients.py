@@ -66,7 +66,10 @@ def test_values_keep_their_history() -> None:
 def test_derivatives_of_values(function: object) -> None:
     indices = torch.tensor([[0, 0, 1, 1], [0, 2, 1, 2]])
     values = torch.tensor([0.5, -1.5, 2.0, 0.25], dtype=torch.float64, requires_grad=True)
-    torch.autograd.gradcheck(lambda v: function(torch.sparse_coo_tensor(indices, v, (2, 3), is_coalesced=True)), (values,))  # type: ignore[operator]
+    torch.autograd.gradcheck(
+        lambda v: function(torch.sparse_coo_tensor(indices, v, (2, 3), is_coalesced=True)),
+        (values,),
+    )  # type: ignore[operator]
 
 
 def test_autograd_grad_and_hooks() -> None:
@@ -85,7 +88,10 @@ def test_autograd_grad_and_hooks() -> None:
     assert not s.detach().requires_grad
     with torch.no_grad():
         assert not (s + s).requires_grad
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="a leaf Variable that requires grad is being used in an in-place operation",
+    ):
         s.mul_(2)
 
 
@@ -133,7 +139,12 @@ def test_places_given_twice_have_one_gradient(function: object, expected: list[f
     function(s).sum().backward()  # type: ignore[operator]
     assert seen == [expected]
     assert s.grad.to_dense().tolist() == [3 * x for x in expected]
-    assert torch.autograd.gradcheck(lambda a: a.to_dense() * 2, s.detach().double().requires_grad_(), masked=True, fast_mode=True)
+    assert torch.autograd.gradcheck(
+        lambda a: a.to_dense() * 2,
+        s.detach().double().requires_grad_(),
+        masked=True,
+        fast_mode=True,
+    )
 
 
 class Through(torch.autograd.Function):
@@ -151,7 +162,9 @@ class Through(torch.autograd.Function):
 
 @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_function_gives_sparse_operands_gradients_of_their_size(layout: object, dense: bool) -> None:
+def test_a_function_gives_sparse_operands_gradients_of_their_size(
+    layout: object, dense: bool
+) -> None:
     s = leaf().detach().to_dense().to_sparse(layout=layout).requires_grad_()
     back = (lambda g: g * 2) if dense else (lambda g: (g * 2).to_sparse(layout=layout))
     Through.apply(s, back).sum().backward()
@@ -170,9 +183,13 @@ def test_a_function_of_a_sparse_tensor_that_is_no_leaf(back: object) -> None:
 
 
 def test_gradients_of_a_function_have_the_layout_of_its_operand() -> None:
-    with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected layout Sparse but got SparseCsr"):
+    with pytest.raises(
+        RuntimeError, match="invalid gradient at index 0 - expected layout Sparse but got SparseCsr"
+    ):
         Through.apply(leaf(), lambda g: g.to_sparse_csr()).sum().backward()
-    with pytest.raises(RuntimeError, match="got \\[1, 3\\] but expected shape compatible with \\[2, 3\\]"):
+    with pytest.raises(
+        RuntimeError, match="got \\[1, 3\\] but expected shape compatible with \\[2, 3\\]"
+    ):
         Through.apply(leaf(), lambda g: g[:1]).sum().backward()
 
 
@@ -246,13 +263,23 @@ def test_bags_have_sparse_gradients(mode: str) -> None:
         samples = None if weights is None else weights.clone().requires_grad_()
         bag(indices, offsets, samples).pow(2).sum().backward()
         assert bag.weight.grad.is_sparse is sparse
-        grads.append((bag.weight.grad.to_dense().tolist(), None if samples is None else samples.grad.tolist()))
+        grads.append(
+            (
+                bag.weight.grad.to_dense().tolist(),
+                None if samples is None else samples.grad.tolist(),
+            )
+        )
     assert grads[0] == grads[1]
 
 
 @pytest.mark.parametrize(
     ("optimizer", "options"),
-    [(torch.optim.SGD, {}), (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adagrad, {}), (torch.optim.SparseAdam, {})],
+    [
+        (torch.optim.SGD, {}),
+        (torch.optim.SGD, {"momentum": 0.9}),
+        (torch.optim.Adagrad, {}),
+        (torch.optim.SparseAdam, {}),
+    ],
 )
 def test_optimisers_take_sparse_gradients(optimizer: type, options: dict) -> None:
     tables = []
@@ -263,7 +290,9 @@ def test_optimisers_take_sparse_gradients(optimizer: type, options: dict) -> Non
         opt = kind(e.parameters(), lr=0.1, **options)
         for _ in range(3):
             opt.zero_grad()
-            (e(torch.tensor([1, 2, 2, 4])) * torch.arange(1.0, 5.0).unsqueeze(1)).pow(2).sum().backward()
+            (e(torch.tensor([1, 2, 2, 4])) * torch.arange(1.0, 5.0).unsqueeze(1)).pow(
+                2
+            ).sum().backward()
             opt.step()
         tables.append(e.weight.detach())
     torch.testing.assert_close(tables[0], tables[1])
@@ -272,7 +301,10 @@ def test_optimisers_take_sparse_gradients(optimizer: type, options: dict) -> Non
 def test_other_optimisers_refuse_them() -> None:
     e = torch.nn.Embedding(5, 2, sparse=True)
     e(torch.tensor([1])).sum().backward()
-    with pytest.raises(RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"):
+    with pytest.raises(
+        RuntimeError,
+        match="Adam does not support sparse gradients, please consider SparseAdam instead",
+    ):
         torch.optim.Adam(e.parameters()).step()
     with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
         w = torch.nn.Parameter(torch.ones(2))
@@ -302,7 +334,9 @@ def test_a_function_of_a_sparse_and_a_dense_tensor() -> None:
 def test_gather_names_the_elements_that_were_taken(dim: int) -> None:
     x = torch.arange(6.0).reshape(2, 3).requires_grad_()
     index = torch.tensor([[1, 0, 1], [1, 1, 0]])
-    torch.gather(x, dim, index, sparse_grad=True).mul(torch.arange(1.0, 7.0).reshape(2, 3)).sum().backward()
+    torch.gather(x, dim, index, sparse_grad=True).mul(
+        torch.arange(1.0, 7.0).reshape(2, 3)
+    ).sum().backward()
     assert x.grad.layout is torch.sparse_coo and x.grad._nnz() == 6
     y = x.detach().requires_grad_()
     torch.gather(y, dim, index).mul(torch.arange(1.0, 7.0).reshape(2, 3)).sum().backward()
@@ -350,7 +384,10 @@ def test_sparse_gradients_of_a_leaf_add_up_in_place() -> None:
 def test_tables_that_scale_by_frequency_look_up_and_refuse_sparse_gradients(kind: str) -> None:
     table = getattr(torch.nn, kind)(3, 2, scale_grad_by_freq=True, sparse=True)
     result = table(torch.tensor([[0, 2]]))
-    with pytest.raises(RuntimeError, match="embedding_backward: scale_grad_by_freq not supported with sparse gradients"):
+    with pytest.raises(
+        RuntimeError,
+        match="embedding_backward: scale_grad_by_freq not supported with sparse gradients",
+    ):
         result.sum().backward()
     with torch.no_grad():
         assert table(torch.tensor([[0, 2]])).tolist() == result.tolist()

@@ -26,7 +26,15 @@ def test_a_coo_tensor_is_a_tensor_with_its_parts() -> None:
     assert s.layout is torch.sparse_coo
     assert s.is_sparse
     assert not s.is_sparse_csr
-    assert (tuple(s.shape), s.dtype, s.dim(), s.numel(), s._nnz(), s.sparse_dim(), s.dense_dim()) == ((2, 3), torch.float32, 2, 6, 3, 2, 0)
+    assert (
+        tuple(s.shape),
+        s.dtype,
+        s.dim(),
+        s.numel(),
+        s._nnz(),
+        s.sparse_dim(),
+        s.dense_dim(),
+    ) == ((2, 3), torch.float32, 2, 6, 3, 2, 0)
     assert s._indices().tolist() == INDICES
     assert s._values().tolist() == VALUES
     assert s.to_dense().tolist() == DENSE
@@ -35,7 +43,9 @@ def test_a_coo_tensor_is_a_tensor_with_its_parts() -> None:
 def test_values_at_equal_indices_add_up() -> None:
     s = torch.sparse_coo_tensor([[1, 0, 1], [1, 1, 1]], [1.0, 2.0, -3.0], (2, 2))
     assert not s.is_coalesced()
-    with pytest.raises(RuntimeError, match=r"Cannot get indices on an uncoalesced tensor, please call .coalesce"):
+    with pytest.raises(
+        RuntimeError, match=r"Cannot get indices on an uncoalesced tensor, please call .coalesce"
+    ):
         s.indices()
     c = s.coalesce()
     assert c.is_coalesced()
@@ -60,13 +70,31 @@ def test_the_size_is_found_from_the_indices() -> None:
 @pytest.mark.parametrize(
     ("indices", "values", "size", "message"),
     [
-        (INDICES, VALUES, (2,), "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = 1, sparse_dim = 2, dense_dim = 0"),
+        (
+            INDICES,
+            VALUES,
+            (2,),
+            (
+                "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = 1, sparse_dim "
+                "= 2, dense_dim = 0"
+            ),
+        ),
         ([[0, -1]], [1.0, 2.0], None, "found negative index -1 for dim 0"),
-        (INDICES, [1.0, 2.0], None, "indices and values must have same nnz, but got nnz from indices: 3, nnz from values: 2"),
+        (
+            INDICES,
+            [1.0, 2.0],
+            None,
+            (
+                "indices and values must have same nnz, but got nnz from indices: 3, nnz from "
+                "values: 2"
+            ),
+        ),
         ([0, 1], [1.0, 2.0], None, "indices must be sparse_dim x nnz, but got: [2]"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(indices: list, values: list, size: object, message: str) -> None:
+def test_parts_that_do_not_fit_are_refused(
+    indices: list, values: list, size: object, message: str
+) -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.sparse_coo_tensor(indices, values, size)
     assert str(caught.value) == message
@@ -74,9 +102,15 @@ def test_parts_that_do_not_fit_are_refused(indices: list, values: list, size: ob
 
 def test_indices_are_checked_where_a_program_asks() -> None:
     torch.sparse_coo_tensor([[5]], [1.0], (2,))
-    with pytest.raises(RuntimeError, match="size is inconsistent with indices: for dim 0, size is 2 but found index 5"):
+    with pytest.raises(
+        RuntimeError,
+        match="size is inconsistent with indices: for dim 0, size is 2 but found index 5",
+    ):
         torch.sparse_coo_tensor([[5]], [1.0], (2,), check_invariants=True)
-    with torch.sparse.check_sparse_tensor_invariants(), pytest.raises(RuntimeError, match="found negative index"):
+    with (
+        torch.sparse.check_sparse_tensor_invariants(),
+        pytest.raises(RuntimeError, match="found negative index"),
+    ):
         torch.sparse_coo_tensor([[-1]], [1.0], (2,))
     assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
     with pytest.raises(RuntimeError, match=r"crow_indices.*nnz. is not satisfied"):
@@ -90,7 +124,9 @@ def test_an_index_out_of_range_is_an_error_when_it_is_used() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_goes_to_dense_and_back(layout: torch.layout) -> None:
-    dense = torch.tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 4.0]])
+    dense = torch.tensor(
+        [[0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 4.0]]
+    )
     size = (2, 2) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
     s = dense.to_sparse(layout=layout, blocksize=size)
     assert s.layout is layout
@@ -108,12 +144,21 @@ def test_compressed_parts() -> None:
     assert x.crow_indices().tolist() == [0, 1, 3]
     assert x.col_indices().tolist() == [2, 0, 2]
     assert x.values().tolist() == VALUES
-    with pytest.raises(RuntimeError, match="indices expected sparse coordinate tensor layout but got SparseCsr"):
+    with pytest.raises(
+        RuntimeError, match="indices expected sparse coordinate tensor layout but got SparseCsr"
+    ):
         x.indices()
-    with pytest.raises(RuntimeError, match="row_indices expected sparse column compressed tensor layout but got SparseCsr"):
+    with pytest.raises(
+        RuntimeError,
+        match="row_indices expected sparse column compressed tensor layout but got SparseCsr",
+    ):
         x.row_indices()
     y = coo().to_sparse_csc()
-    assert (y.ccol_indices().tolist(), y.row_indices().tolist(), y.values().tolist()) == ([0, 1, 1, 3], [1, 0, 1], [4.0, 3.0, 5.0])
+    assert (y.ccol_indices().tolist(), y.row_indices().tolist(), y.values().tolist()) == (
+        [0, 1, 1, 3],
+        [1, 0, 1],
+        [4.0, 3.0, 5.0],
+    )
     b = torch.sparse_bsr_tensor([0, 1], [0], [[[1.0, 2.0], [3.0, 4.0]]])
     assert tuple(b.shape) == (2, 2)
     assert b.to_dense().tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -141,9 +186,14 @@ def test_dense_tensors_have_no_sparse_parts() -> None:
     d = torch.ones(2, 2)
     assert (d.sparse_dim(), d.dense_dim(), d.layout, d.is_sparse) == (0, 2, torch.strided, False)
     assert d.to_dense() is d
-    with pytest.raises(RuntimeError, match="coalesce expected sparse coordinate tensor layout but got Strided"):
+    with pytest.raises(
+        RuntimeError, match="coalesce expected sparse coordinate tensor layout but got Strided"
+    ):
         d.coalesce()
-    with pytest.raises(NotImplementedError, match="Could not run 'aten::_nnz' with arguments from the 'CPU' backend"):
+    with pytest.raises(
+        NotImplementedError,
+        match="Could not run 'aten::_nnz' with arguments from the 'CPU' backend",
+    ):
         d._nnz()
 
 
@@ -173,7 +223,13 @@ def test_copies_pickles_and_files() -> None:
         torch.save({"s": s, "p": torch.nn.Parameter(s)}, buffer)
         buffer.seek(0)
         loaded = torch.load(buffer, weights_only=True)
-        for other in (copy.deepcopy(s), copy.copy(s), pickle.loads(pickle.dumps(s)), loaded["s"], loaded["p"].detach()):
+        for other in (
+            copy.deepcopy(s),
+            copy.copy(s),
+            pickle.loads(pickle.dumps(s)),
+            loaded["s"],
+            loaded["p"].detach(),
+        ):
             assert other.layout is s.layout
             assert other.to_dense().tolist() == DENSE
             if s.layout is torch.sparse_coo:
@@ -218,24 +274,66 @@ def test_jax_sees_its_own_formats() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda s: s.cos(), NotImplementedError, "Could not run 'aten::cos' with arguments from the 'SparseCPU' backend."),
-        (lambda s: s > 0, NotImplementedError, "Could not run 'aten::gt.Scalar' with arguments from the 'SparseCPU' backend."),
-        (lambda s: s == s, NotImplementedError, "Could not run 'aten::eq.Tensor' with arguments from the 'SparseCPU' backend."),
-        (lambda s: s.view(6), NotImplementedError, "Could not run 'aten::view' with arguments from the 'SparseCPU' backend."),
-        (lambda s: s[:1], NotImplementedError, "Could not run 'aten::as_strided' with arguments from the 'SparseCPU' backend."),
+        (
+            lambda s: s.cos(),
+            NotImplementedError,
+            "Could not run 'aten::cos' with arguments from the 'SparseCPU' backend.",
+        ),
+        (
+            lambda s: s > 0,
+            NotImplementedError,
+            "Could not run 'aten::gt.Scalar' with arguments from the 'SparseCPU' backend.",
+        ),
+        (
+            lambda s: s == s,
+            NotImplementedError,
+            "Could not run 'aten::eq.Tensor' with arguments from the 'SparseCPU' backend.",
+        ),
+        (
+            lambda s: s.view(6),
+            NotImplementedError,
+            "Could not run 'aten::view' with arguments from the 'SparseCPU' backend.",
+        ),
+        (
+            lambda s: s[:1],
+            NotImplementedError,
+            "Could not run 'aten::as_strided' with arguments from the 'SparseCPU' backend.",
+        ),
         (lambda s: s.reshape(6), RuntimeError, "reshape is not implemented for sparse tensors"),
-        (lambda s: s + 1, RuntimeError, "add(sparse, dense) is not supported. Use add(dense, sparse) instead."),
-        (lambda s: s / torch.ones(2, 3), RuntimeError, "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape [2"),
-        (lambda s: s.numpy(), TypeError, "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."),
-        (lambda s: s.tolist(), RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage"),
+        (
+            lambda s: s + 1,
+            RuntimeError,
+            "add(sparse, dense) is not supported. Use add(dense, sparse) instead.",
+        ),
+        (
+            lambda s: s / torch.ones(2, 3),
+            RuntimeError,
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape [2",
+        ),
+        (
+            lambda s: s.numpy(),
+            TypeError,
+            "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.",
+        ),
+        (
+            lambda s: s.tolist(),
+            RuntimeError,
+            "Cannot access data pointer of Tensor that doesn't have storage",
+        ),
         (lambda s: s.storage(), NotImplementedError, "Cannot access storage of SparseTensorImpl"),
         (bool, RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
         (torch.linalg.svd, NotImplementedError, "Could not run 'aten::"),
         (lambda s: s.to_sparse_csr().cos(), RuntimeError, "unsupported tensor layout: SparseCsr"),
-        (lambda s: s.to_sparse_csr().stride(), RuntimeError, "Sparse CSR tensors do not have strides"),
+        (
+            lambda s: s.to_sparse_csr().stride(),
+            RuntimeError,
+            "Sparse CSR tensors do not have strides",
+        ),
     ],
 )
-def test_what_has_no_kernel_says_so_in_torchs_words(call: object, error: type, message: str) -> None:
+def test_what_has_no_kernel_says_so_in_torchs_words(
+    call: object, error: type, message: str
+) -> None:
     with pytest.raises(error) as caught:
         call(coo())  # type: ignore[operator]
     assert type(caught.value) is error
@@ -244,4 +342,9 @@ def test_what_has_no_kernel_says_so_in_torchs_words(call: object, error: type, m
 
 def test_a_size_without_indices_is_a_tensor_without_elements() -> None:
     made = torch.sparse_coo_tensor(size=(2, 3), dtype=torch.int64)
-    assert made.shape == (2, 3) and made.dtype == torch.int64 and made._nnz() == 0 and made.to_dense().tolist() == [[0] * 3] * 2
+    assert (
+        made.shape == (2, 3)
+        and made.dtype == torch.int64
+        and made._nnz() == 0
+        and made.to_dense().tolist() == [[0] * 3] * 2
+    )

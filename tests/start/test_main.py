@@ -1,4 +1,5 @@
-"""``python -m jtorch`` and ``jtorch.install()``, on a package that has only the runner in it: what is tested is running, not tensors."""
+"""``python -m jtorch`` and ``jtorch.install()``, on a package that has only the runner in it: what
+is tested is running, not tensors."""
 
 from __future__ import annotations
 
@@ -25,10 +26,17 @@ def root(tmp_path_factory):
     (package / "nn").mkdir(parents=True)
     (package / "_src" / "start" / "children").mkdir(parents=True)
     start = ("__init__.py", "install.py", "children/__init__.py", "children/sitecustomize.py")
-    for name in ("__main__.py", "version.py", "_src/__init__.py", *(f"_src/start/{name}" for name in start)):
+    for name in (
+        "__main__.py",
+        "version.py",
+        "_src/__init__.py",
+        *(f"_src/start/{name}" for name in start),
+    ):
         shutil.copy(PACKAGE / name, package / name)
     (package / "__init__.py").write_text(
-        "import sys, types\nfrom ._src.start.install import install as install\nfrom .version import __version__ as __version__\n"
+        "import sys, types\n"
+        "from ._src.start.install import install as install\n"
+        "from .version import __version__ as __version__\n"
         "from . import nn as nn\n_C = sys.modules['jtorch._C'] = types.ModuleType('jtorch._C')\n"
     )
     (package / "nn" / "__init__.py").write_text("from . import functional as functional\n")
@@ -54,7 +62,14 @@ def run(root, tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text))
         environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", **env}
-        options = {"cwd": tmp_path, "env": environment, "input": stdin, "capture_output": True, "text": True, "timeout": 60}
+        options = {
+            "cwd": tmp_path,
+            "env": environment,
+            "input": stdin,
+            "capture_output": True,
+            "text": True,
+            "timeout": 60,
+        }
         return subprocess.run([sys.executable, *args], check=False, **options)
 
     return call
@@ -64,13 +79,18 @@ def same_as_python(run, *args, files=(), stdin=None):
     """Runs a program under the runner and under Python: output, errors and exit code must agree."""
     ours = run("-m", "jtorch", *args, files=files, stdin=stdin)
     pythons = run(*args, files=files, stdin=stdin)
-    assert (ours.stdout, ours.stderr, ours.returncode) == (pythons.stdout, pythons.stderr, pythons.returncode)
+    assert (ours.stdout, ours.stderr, ours.returncode) == (
+        pythons.stdout,
+        pythons.stderr,
+        pythons.returncode,
+    )
     return ours
 
 
 SHOW = """
     import os, sys
-    print(sys.argv, __name__, globals().get('__file__'), sys.path[0], __package__, __spec__, sys.modules['__main__'].__dict__ is globals())
+    print(sys.argv, __name__, globals().get('__file__'), sys.path[0], __package__, __spec__,
+          sys.modules['__main__'].__dict__ is globals())
     print(sorted(n for n in globals() if n not in ('os', 'sys')), type(__builtins__).__name__)
 """
 
@@ -91,14 +111,28 @@ def test_code(run):
 
 
 def test_module(run):
-    files = {"pkg/__init__.py": "", "pkg/__main__.py": "import sys\nprint('main of pkg', sys.argv[1:])\n", "pkg/mod.py": SHOW}
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/__main__.py": "import sys\nprint('main of pkg', sys.argv[1:])\n",
+        "pkg/mod.py": SHOW,
+    }
     assert "main of pkg ['x']" in same_as_python(run, "-m", "pkg", "x", files=files).stdout
     r = run("-m", "jtorch", "-m", "pkg.mod", "y")
-    assert r.returncode == 0 and "__main__" in r.stdout and "'y'] __main__" in r.stdout and "pkg" in r.stdout
+    assert (
+        r.returncode == 0
+        and "__main__" in r.stdout
+        and "'y'] __main__" in r.stdout
+        and "pkg" in r.stdout
+    )
 
 
 def test_folder_and_standard_input(run):
-    same_as_python(run, "app", "x", files={"app/__main__.py": "import sys, other\nprint(sys.argv)\n", "app/other.py": ""})
+    same_as_python(
+        run,
+        "app",
+        "x",
+        files={"app/__main__.py": "import sys, other\nprint(sys.argv)\n", "app/other.py": ""},
+    )
     same_as_python(run, "-", "x", stdin="import sys\nprint(sys.argv, __name__)\n")
 
 
@@ -124,7 +158,10 @@ def test_the_programs_own_excepthook(run):
             raise KeyError(1)
         f()
     """
-    assert same_as_python(run, "prog.py", files={"prog.py": program}).stdout == "hook KeyError ['<module>', 'f']\n"
+    assert (
+        same_as_python(run, "prog.py", files={"prog.py": program}).stdout
+        == "hook KeyError ['<module>', 'f']\n"
+    )
 
 
 @pytest.mark.parametrize("argument", ["", "3", "None", "'text'", "True"])
@@ -146,7 +183,9 @@ def test_missing_things(run, tmp_path):
     assert "usage:" in run("-m", "jtorch", "--help").stdout
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     assert f'\nversion = "{jtorch.version.jtorch}"\n' in text
-    assert run("-m", "jtorch", "--version").stdout.startswith(f"jtorch {jtorch.version.jtorch} (PyTorch 2.13.0, JAX ")
+    assert run("-m", "jtorch", "--version").stdout.startswith(
+        f"jtorch {jtorch.version.jtorch} (PyTorch 2.13.0, JAX "
+    )
 
 
 def test_exit_handlers_and_threads_run(run):
@@ -165,20 +204,24 @@ def test_torch_means_jtorch(run):
         import torch.nn.functional as F
         from torch import nn
         import torch._C
-        assert torch is jtorch and F is jtorch.nn.functional and nn is jtorch.nn and torch._C is jtorch._C
+        assert torch is jtorch and F is jtorch.nn.functional and nn is jtorch.nn and torch._C is \
+jtorch._C
         assert sys.modules['torch.nn'] is sys.modules['jtorch.nn']
         import torch.late
         import jtorch.late
         assert torch.late is jtorch.late and torch.late.loaded
-        assert nn.__spec__.name == 'jtorch.nn' and (torch.__name__, nn.__name__) == ('torch', 'torch.nn')
+        assert nn.__spec__.name == 'jtorch.nn' and (torch.__name__, nn.__name__) == ('torch',
+            'torch.nn')
         import importlib.util, importlib.metadata
         assert importlib.util.find_spec('torch') and importlib.util.find_spec('torch.nn.functional')
         assert importlib.util.find_spec('torch.nothing') is None
-        assert importlib.metadata.version('torch') == torch.__version__ == importlib.metadata.version('Torch')
+        assert importlib.metadata.version(
+            'torch') == torch.__version__ == importlib.metadata.version('Torch')
         assert importlib.metadata.distribution('torch').metadata['Name'] == 'torch'
         import torch._inner.namesake
         from torch._inner.namesake import namesake
-        assert torch._inner.namesake is namesake and namesake() == 1  # the function, not the module that it comes from
+        # the function, not the module that it comes from
+        assert torch._inner.namesake is namesake and namesake() == 1
         assert sys.modules['torch._inner.namesake'] is sys.modules['jtorch._inner.namesake']
         for name in ('torch.nothing', 'torch.nn.nothing', 'torch.elsewhere'):
             try:
@@ -195,7 +238,8 @@ def test_torch_means_jtorch(run):
 def test_find_spec_imports_nothing(run):
     program = """
         import importlib.util, sys
-        assert importlib.util.find_spec('torch.late').origin.endswith('late.py') and 'jtorch.late' not in sys.modules
+        assert importlib.util.find_spec('torch.late').origin.endswith(
+            'late.py') and 'jtorch.late' not in sys.modules
     """
     r = run("-m", "jtorch", "prog.py", files={"prog.py": program})
     assert (r.returncode, r.stderr) == (0, "")
@@ -219,7 +263,11 @@ def test_install(run):
     """
     r = run("prog.py", files={"prog.py": program})
     assert (r.returncode, r.stderr) == (0, "")
-    r = run("-c", "import sys, types; sys.modules['torch'] = types.ModuleType('torch'); import jtorch; jtorch.install()")
+    r = run(
+        "-c",
+        "import sys, types; sys.modules['torch'] = types.ModuleType('torch'); import jtorch; "
+        "jtorch.install()",
+    )
     assert "ImportError: jtorch.install() must come before the first 'import torch'" in r.stderr
 
 
@@ -272,7 +320,8 @@ def test_children_without_torch_do_not_import_it(run):
 CHILD = """
     import os, subprocess, sys
     {change}
-    r = subprocess.run([sys.executable, *{flags}, "-c", {code!r}], env={env}, capture_output=True, text=True)
+    r = subprocess.run([sys.executable, *{flags}, "-c", {code!r}], env={env}, \
+capture_output=True, text=True)
     print(r.stdout, r.stderr.strip().rpartition(chr(10))[2], sep="", end="")
 """
 
@@ -288,17 +337,35 @@ subprocess.run([sys.executable, "-I", "-c", ask])
 @pytest.mark.parametrize(
     ("code", "output"),
     [
-        ("import torch.late, torch, jtorch; print(torch is jtorch, torch.late.loaded, torch.__spec__.name)", "True True jtorch\n"),
         (
-            "import importlib.util as u, sys; print(u.find_spec('torch').origin[-18:], 'jtorch' in sys.modules)",
+            (
+                "import torch.late, torch, jtorch; print(torch is jtorch, torch.late.loaded, "
+                "torch.__spec__.name)"
+            ),
+            "True True jtorch\n",
+        ),
+        (
+            (
+                "import importlib.util as u, sys; print(u.find_spec('torch').origin[-18:], "
+                "'jtorch' in sys.modules)"
+            ),
             "jtorch/__init__.py False\n",
         ),
         ("import importlib.metadata as m; print(m.version('torch')[:4])", "2.13\n"),
         ("import jtorch; jtorch.install(); import torch; print(torch is jtorch)", "True\n"),
-        ("import os, sys; print(sum('children' in p for p in sys.path), 'importlib.metadata' in sys.modules)", "0 False\n"),
+        (
+            (
+                "import os, sys; print(sum('children' in p for p in sys.path), "
+                "'importlib.metadata' in sys.modules)"
+            ),
+            "0 False\n",
+        ),
         ("import sitecustomize; print(sitecustomize.mine)", "1\n"),
         (
-            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import torch, jtorch; print(torch is jtorch)'])",
+            (
+                "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import torch, "
+                "jtorch; print(torch is jtorch)'])"
+            ),
             "True\n",
         ),
         (
@@ -310,7 +377,11 @@ subprocess.run([sys.executable, "-I", "-c", ask])
 def test_processes_of_the_same_python(run, root, code, output):
     program = CHILD.format(change="", flags=[], code=code, env="None")
     r = run(
-        "-m", "jtorch", "prog.py", files={"prog.py": program, "mine/sitecustomize.py": "mine = 1\n"}, PYTHONPATH=f"{root}{os.pathsep}mine"
+        "-m",
+        "jtorch",
+        "prog.py",
+        files={"prog.py": program, "mine/sitecustomize.py": "mine = 1\n"},
+        PYTHONPATH=f"{root}{os.pathsep}mine",
     )
     assert (r.stderr, r.stdout, r.returncode) == ("", output, 0)
 
@@ -325,7 +396,9 @@ def test_processes_of_the_same_python(run, root, code, output):
 )
 def test_other_processes_find_what_they_had(run, tmp_path, change, flags):
     (tmp_path / "torch.py").write_text("name = 'the one that was there'\n")
-    program = CHILD.format(change=change, flags=flags, code="import torch; print(torch.name)", env="None")
+    program = CHILD.format(
+        change=change, flags=flags, code="import torch; print(torch.name)", env="None"
+    )
     r = run("-m", "jtorch", "prog.py", files={"prog.py": program})
     assert (r.stderr, r.stdout, r.returncode) == ("", "the one that was there\n", 0)
 
@@ -344,4 +417,8 @@ def test_what_awaits_torch_knows_all_that_is_adapted():
 
     text = (PACKAGE / "_src" / "start" / "children" / "sitecustomize.py").read_text()
     names = text.partition("_ASKED = (")[2].partition(")")[0]
-    assert {name.partition(".")[0] for name in install._ADAPTED} | {"torch", "jtorch", *install._BESIDE} == set(eval(f"({names})"))
+    assert {name.partition(".")[0] for name in install._ADAPTED} | {
+        "torch",
+        "jtorch",
+        *install._BESIDE,
+    } == set(eval(f"({names})"))

@@ -9,20 +9,30 @@ from pathlib import Path
 
 
 def _run(program: str) -> list[str]:
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def test_imported_objects_are_frozen_and_collection_goes_on() -> None:
-    assert _run("import gc, jtorch; print(gc.isenabled(), gc.get_freeze_count() > 50_000)") == ["True", "True"]
+    assert _run("import gc, jtorch; print(gc.isenabled(), gc.get_freeze_count() > 50_000)") == [
+        "True",
+        "True",
+    ]
 
 
 def test_a_heap_with_data_stays_collectable() -> None:
-    program = "import gc; data = [[] for _ in range(200_000)]; import jtorch; print(gc.isenabled(), gc.get_freeze_count())"
+    program = (
+        "import gc; data = [[] for _ in range(200_000)]; import jtorch; print(gc.isenabled(), "
+        "gc.get_freeze_count())"
+    )
     assert _run(program) == ["True", "0"]
 
 
 def test_who_switched_collection_off_keeps_it_off() -> None:
-    assert _run("import gc; gc.disable(); import jtorch; print(gc.isenabled(), gc.get_freeze_count())") == ["False", "0"]
+    assert _run(
+        "import gc; gc.disable(); import jtorch; print(gc.isenabled(), gc.get_freeze_count())"
+    ) == ["False", "0"]
 
 
 def test_garbage_that_was_there_is_collected() -> None:
@@ -55,7 +65,11 @@ print(gc.isenabled())
 
 def test_the_environment_variables_are_listed() -> None:
     root = Path(__file__).parents[2]
-    page = set(re.findall(r"^\| `(JTORCH_\w+)`", (root / "docs" / "environment.md").read_text(), re.MULTILINE))
+    page = set(
+        re.findall(
+            r"^\| `(JTORCH_\w+)`", (root / "docs" / "environment.md").read_text(), re.MULTILINE
+        )
+    )
     sources = set()
     for path in (root / "jtorch").rglob("*.py"):
         sources |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", path.read_text()))
@@ -63,8 +77,13 @@ def test_the_environment_variables_are_listed() -> None:
 
 
 def test_python_without_docstrings_and_assertions() -> None:
-    program = "import jtorch; x = jtorch.ones(2, requires_grad=True); (x * x).sum().backward(); print(x.grad.tolist())"
-    made = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import jtorch; x = jtorch.ones(2, requires_grad=True); (x * x).sum().backward(); "
+        "print(x.grad.tolist())"
+    )
+    made = subprocess.run(
+        [sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True
+    )
     assert made.stdout.strip() == "[2.0, 2.0]"
 
 
@@ -72,17 +91,21 @@ def test_hints_of_public_classes_and_functions_are_known_where_they_are_found() 
     program = """
 import jtorch; jtorch.install()
 import importlib, inspect, typing, torch
-homes = "torch torch.nn torch.nn.functional torch.optim torch.optim.lr_scheduler torch.utils.data torch.distributions torch.distributed"
+homes = "torch torch.nn torch.nn.functional torch.optim torch.optim.lr_scheduler torch.utils.data \
+torch.distributions torch.distributed"
 looked = 0
 for home in homes.split():
     for name, made in list(vars(importlib.import_module(home)).items()):
         if name.startswith("_") or not (inspect.isclass(made) or inspect.isfunction(made)):
             continue
-        for asked in (made, *(getattr(made, part, None) for part in ("__init__", "forward") if inspect.isclass(made))):
+        for asked in (made,
+                      *(getattr(made, part, None) for part in ("__init__", "forward")
+                        if inspect.isclass(made))):
             if asked is made or inspect.isfunction(asked):
                 looked += 1
                 try: typing.get_type_hints(asked)
-                except (NameError, TypeError) as error: print(f"{home}.{name}:{error}".replace(" ", "_"))
+                except (NameError, TypeError) as error: print(f"{home}.{name}:{error}".replace(" ",
+                    "_"))
 print(looked > 1000, typing.get_type_hints(torch.optim.SGD.__init__)["momentum"] is float)
 """
     assert _run(program) == ["True", "True"]

@@ -1,4 +1,5 @@
-"""Errors that nobody catches are reported with the user's line last but one, and nothing else about them changes."""
+"""Errors that nobody catches are reported with the user's line last but one, and nothing else about
+them changes."""
 
 from __future__ import annotations
 
@@ -59,14 +60,21 @@ def report(tmp_path: Path, case: str, **environment: str) -> str:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     given = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", **environment}
-    run = subprocess.run([sys.executable, "-m", "jtorch", str(path), case], env=given, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-m", "jtorch", str(path), case],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == (0 if case == "threaded" else 1)
     return run.stderr
 
 
 @pytest.mark.parametrize(
     ("case", "ours"),
-    [("add", 1), ("module", 2), ("index", 1), ("argument", 1), ("file", 1), ("vmap", 1), ("inplace", 1), ("hooked", 0), ("threaded", 1),
+    [("add", 1), ("module", 2), ("index", 1), ("argument", 1), ("file", 1), ("vmap", 1),
+     ("inplace", 1), ("hooked", 0), ("threaded", 1),
      ("chained", 0)],
 )  # fmt: skip
 def test_the_users_line_comes_last_but_one(tmp_path, case, ours) -> None:
@@ -75,7 +83,11 @@ def test_the_users_line_comes_last_but_one(tmp_path, case, ours) -> None:
     assert len(lines) - 1 - users[-1] == ours
     last = int(lines[users[-1]].split("line ")[1].split(",")[0])
     assert PROGRAM.splitlines()[last - 1].endswith("# user")
-    inside = [line for line in lines[: users[-1]] if "/jtorch/" in line or "<torch" in line or "<jtorch" in line]
+    inside = [
+        line
+        for line in lines[: users[-1]]
+        if "/jtorch/" in line or "<torch" in line or "<jtorch" in line
+    ]
     assert len(inside) == (1 if case == "chained" else 0)  # the error that it came from has its own
     assert "JAX has removed" not in "".join(lines)
 
@@ -86,8 +98,16 @@ def test_all_frames_on_request(tmp_path) -> None:
     path = tmp_path / "empty.py"
     path.write_text("import torch")
     given = {**os.environ, "PYTHONPATH": str(ROOT), "JTORCH_TRACEBACK": "some"}
-    run = subprocess.run([sys.executable, "-m", "jtorch", str(path)], env=given, capture_output=True, text=True, check=False)
-    assert run.returncode == 1 and "JTORCH_TRACEBACK must be short or full, got 'some'" in run.stderr
+    run = subprocess.run(
+        [sys.executable, "-m", "jtorch", str(path)],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (
+        run.returncode == 1 and "JTORCH_TRACEBACK must be short or full, got 'some'" in run.stderr
+    )
 
 
 def test_caught_errors_are_whole_and_without_notes() -> None:
@@ -153,15 +173,33 @@ torch.add(torch.ones(2), "a")
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("IPython") is None, reason="IPython is not installed (extra 'dev')")
+@pytest.mark.skipif(
+    importlib.util.find_spec("IPython") is None, reason="IPython is not installed (extra 'dev')"
+)
 @pytest.mark.parametrize(("traceback", "ours"), [("short", [2, 1, 0]), ("full", None)])
 def test_in_ipython_itself(traceback, ours, tmp_path) -> None:
-    given = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "cpu",
-             "IPYTHONDIR": str(tmp_path), "JTORCH_TRACEBACK": traceback}  # fmt: skip
-    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner", "--quick"]
-    run = subprocess.run(command, input=CELLS, env=given, capture_output=True, text=True, timeout=200, check=False)
+    given = {**os.environ,
+             "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+             "JAX_PLATFORMS": "cpu", "IPYTHONDIR": str(tmp_path),
+             "JTORCH_TRACEBACK": traceback}  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "IPython",
+        "--simple-prompt",
+        "--colors=NoColor",
+        "--no-banner",
+        "--quick",
+    ]
+    run = subprocess.run(
+        command, input=CELLS, env=given, capture_output=True, text=True, timeout=200, check=False
+    )
     reports = run.stdout.split("Traceback (most recent call last)")[1:]
-    errors = ["mat1 and mat2 shapes cannot be multiplied", "argument 'other' (position 2) must be Tensor, not str", "division by zero"]
+    errors = [
+        "mat1 and mat2 shapes cannot be multiplied",
+        "argument 'other' (position 2) must be Tensor, not str",
+        "division by zero",
+    ]
     assert len(reports) == 3, run.stdout + run.stderr
     for report, words in zip(reports, errors, strict=True):
         assert "Cell In[" in report and words in report

@@ -36,7 +36,13 @@ def test_nothing_but_what_was_set(kind: str) -> None:
     attributes = t.__dict__
     attributes["other"] = 1
     attributes.update(more=2)
-    assert (t.other, t.more, attributes.setdefault("label", "y"), attributes.setdefault("new", 3), t.new) == (1, 2, "x", 3, 3)
+    assert (
+        t.other,
+        t.more,
+        attributes.setdefault("label", "y"),
+        attributes.setdefault("new", 3),
+        t.new,
+    ) == (1, 2, "x", 3, 3)
     assert attributes.pop("other") == 1 and not hasattr(t, "other")
     del attributes["more"]
     assert not hasattr(t, "more") and attributes.popitem() == ("new", 3)
@@ -48,7 +54,12 @@ def test_nothing_but_what_was_set(kind: str) -> None:
     assert t.z == 1 and vars(t) == {"z": 1} and (t + 1).shape == shape
     with pytest.raises(TypeError, match="__dict__ must be set to a dictionary"):
         t.__dict__ = 3  # type: ignore[assignment]
-    assert copy.copy(vars(t)) == copy.deepcopy(vars(t)) == pickle.loads(pickle.dumps(vars(t))) == {"z": 1}
+    assert (
+        copy.copy(vars(t))
+        == copy.deepcopy(vars(t))
+        == pickle.loads(pickle.dumps(vars(t)))
+        == {"z": 1}
+    )
 
 
 def test_attributes_go_along() -> None:
@@ -85,7 +96,12 @@ def test_attributes_with_an_underscore_go_along(make: Any) -> None:
     for way in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), _saved):
         same = way(t)
         assert (same._note, same.tags) == (["n"], ["a"])
-        assert (same.layout, same.device, same.numel(), same.requires_grad) == (t.layout, t.device, t.numel(), t.requires_grad)
+        assert (same.layout, same.device, same.numel(), same.requires_grad) == (
+            t.layout,
+            t.device,
+            t.numel(),
+            t.requires_grad,
+        )
     assert copy.deepcopy(t)._note is not t._note
 
 
@@ -94,7 +110,12 @@ def test_sparse_parameters_stay_what_they_are() -> None:
     p.tag = 1  # type: ignore[attr-defined]
     for way in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), _saved):
         same = way(p)
-        assert isinstance(same, torch.nn.Parameter) and same.requires_grad and same.tag == 1 and same.is_sparse
+        assert (
+            isinstance(same, torch.nn.Parameter)
+            and same.requires_grad
+            and same.tag == 1
+            and same.is_sparse
+        )
 
 
 def test_subclasses_stay_parameters_when_they_are_copied() -> None:
@@ -112,13 +133,21 @@ def test_names_of_the_implementation_are_not_listed() -> None:
     t = torch.ones(2)
     t.mine = 1  # type: ignore[attr-defined]
     listed = dir(t)
-    assert {"mine", "add", "_grad", "shape"} <= set(listed) and not {"_v", "_al", "_rg", "_node"} & set(listed)
+    assert {"mine", "add", "_grad", "shape"} <= set(listed) and not {
+        "_v",
+        "_al",
+        "_rg",
+        "_node",
+    } & set(listed)
 
 
 def test_what_cannot_be_set() -> None:
     t: Any = torch.ones(2)
     for name, value in (("shape", (1,)), ("grad_fn", None), ("dtype", torch.int32)):
-        with pytest.raises(AttributeError, match=rf"attribute '{name}' of 'torch._C.TensorBase' objects is not writable"):
+        with pytest.raises(
+            AttributeError,
+            match=rf"attribute '{name}' of 'torch._C.TensorBase' objects is not writable",
+        ):
             setattr(t, name, value)
 
 
@@ -150,9 +179,17 @@ def test_a_mixin_before_tensor_brings_no_dictionary_of_its_own() -> None:
     t.__dict__ = {"b": 2}
     assert t.tolist() == [1.0, 2.0] and t.b == 2 and not hasattr(t, "meta")
     copied = copy.copy(t)
-    assert copied.__dict__ == {"b": 2} and type(copied) is NotedTensor and copied.tolist() == [1.0, 2.0]
+    assert (
+        copied.__dict__ == {"b": 2}
+        and type(copied) is NotedTensor
+        and copied.tolist() == [1.0, 2.0]
+    )
 
 
 def test_classes_made_by_calls_belong_to_the_caller() -> None:
-    assert type("Mine", (torch.Tensor,), {}).__module__ == type("Mine", (torch.nn.Parameter,), {}).__module__ == __name__
+    assert (
+        type("Mine", (torch.Tensor,), {}).__module__
+        == type("Mine", (torch.nn.Parameter,), {}).__module__
+        == __name__
+    )
     assert type("Mine", (torch.Tensor,), {"__module__": "elsewhere"}).__module__ == "elsewhere"

@@ -1,4 +1,5 @@
-"""Tensors from Python and NumPy data: dtypes, sharing, and torch's words for what it cannot take."""
+"""Tensors from Python and NumPy data: dtypes, sharing, and torch's words for what it cannot
+take."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def test_dtype_and_shape(data, dtype: torch.dtype, shape: tuple[int, ...]) -> No
 def test_tensors_inside_lists() -> None:
     found = torch.tensor([torch.tensor(1), torch.tensor(2.5)])
     assert found.tolist() == [1.0, 2.5]
-    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+    with pytest.raises(
+        ValueError, match="only one element tensors can be converted to Python scalars"
+    ):
         torch.tensor([torch.ones(2), torch.ones(2)])
 
 
@@ -67,12 +70,37 @@ def test_values_survive() -> None:
         ({}, {}, RuntimeError, "Could not infer dtype of dict"),
         ("a", {}, TypeError, "new(): invalid data type 'str'"),
         (2**64, {}, ValueError, "Overflow when unpacking long long"),
-        ([300], {"dtype": torch.uint8}, RuntimeError, "value cannot be converted to type uint8 without overflow"),
-        (float("nan"), {"dtype": torch.int64}, RuntimeError, "value cannot be converted to type int64 without overflow"),
+        (
+            [300],
+            {"dtype": torch.uint8},
+            RuntimeError,
+            "value cannot be converted to type uint8 without overflow",
+        ),
+        (
+            float("nan"),
+            {"dtype": torch.int64},
+            RuntimeError,
+            "value cannot be converted to type int64 without overflow",
+        ),
         ([1j], {"dtype": torch.float32}, TypeError, "must be real number, not complex"),
-        ([1], {"dtype": "float"}, TypeError, "tensor(): argument 'dtype' must be torch.dtype, not str"),
-        ([1], {"requires_grad": True}, RuntimeError, "Only Tensors of floating point and complex dtype can require gradients"),
-        (np.arange(3)[::-1], {}, ValueError, "At least one stride in the given numpy array is negative"),
+        (
+            [1],
+            {"dtype": "float"},
+            TypeError,
+            "tensor(): argument 'dtype' must be torch.dtype, not str",
+        ),
+        (
+            [1],
+            {"requires_grad": True},
+            RuntimeError,
+            "Only Tensors of floating point and complex dtype can require gradients",
+        ),
+        (
+            np.arange(3)[::-1],
+            {},
+            ValueError,
+            "At least one stride in the given numpy array is negative",
+        ),
         (np.zeros(2, ">f4"), {}, ValueError, "byte order different from the native byte order"),
         (np.array(["a"]), {}, TypeError, "The only supported types are: float64, float32"),
     ],
@@ -103,7 +131,11 @@ def test_tensor_copies_and_from_numpy_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [([1], "expected np.ndarray (got list)"), (np.float32(1), "expected np.ndarray (got numpy.float32)")]
+    ("value", "words"),
+    [
+        ([1], "expected np.ndarray (got list)"),
+        (np.float32(1), "expected np.ndarray (got numpy.float32)"),
+    ],
 )
 def test_from_numpy_wants_an_array(value, words: str) -> None:
     with pytest.raises(TypeError) as caught:
@@ -172,13 +204,16 @@ def test_no_warning_without_reason() -> None:
         ([1, None], torch.float32, TypeError, "must be real number, not NoneType"),
     ],
 )
-def test_leaves_that_are_no_numbers(data: list[object], dtype: torch.dtype | None, error: type[Exception], words: str) -> None:
+def test_leaves_that_are_no_numbers(
+    data: list[object], dtype: torch.dtype | None, error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words):
         torch.tensor(data, dtype=dtype)
 
 
 class Column:
-    """A sequence that gives numbers of one kind to an index and of another to a loop, by labels, as a column of a table does."""
+    """A sequence that gives numbers of one kind to an index and of another to a loop, by labels, as
+    a column of a table does."""
 
     def __init__(self, labels: Any) -> None:
         self.labels = list(labels)
@@ -195,42 +230,58 @@ class Column:
 
 def test_items_of_foreign_sequences_are_read_by_index() -> None:
     for make in (torch.tensor, torch.as_tensor, torch.asarray):
-        assert make(Column([0, 1])).dtype == torch.float64 and make(Column([0, 1])).tolist() == [1.5, 1.5]
+        assert make(Column([0, 1])).dtype == torch.float64 and make(Column([0, 1])).tolist() == [
+            1.5,
+            1.5,
+        ]
     assert torch.tensor([Column([0]), Column([0])]).dtype == torch.float64
     assert torch.tensor(Column([0, 1]), dtype=torch.float32).dtype == torch.float32
     turned = Column([1, 0])
     turned.__class__ = type("Turned", (Column,), {"__iter__": lambda self: iter([1.0, 2.0])})
-    assert torch.tensor(turned).tolist() == [1.0, 2.0] and torch.tensor(turned).dtype == torch.float64
+    assert (
+        torch.tensor(turned).tolist() == [1.0, 2.0] and torch.tensor(turned).dtype == torch.float64
+    )
     with pytest.raises(ValueError, match="could not determine the shape of object type 'Column'"):
         torch.tensor(Column([5, 6]))
 
 
-# ---- the old constructors --------------------------------------------------------------------------------------------------------
+# ---- the old constructors ------------------------------------------------------------------------
 
 
 def test_old_constructors_take_names():
     x = torch.tensor([1, 2])
     assert torch.Tensor(size=(3, 4)).shape == (3, 4) and x.new(size=[2]).dtype is torch.int64
-    assert torch.FloatTensor(data=[1, 2]).tolist() == [1.0, 2.0] and x.new(data=[2.5]).tolist() == [2]
-    assert torch.LongTensor(other=x).data_ptr() == x.data_ptr() and torch.LongTensor(storage=x.storage()).tolist() == [1, 2]
+    assert torch.FloatTensor(data=[1, 2]).tolist() == [1.0, 2.0] and x.new(data=[2.5]).tolist() == [
+        2
+    ]
+    assert torch.LongTensor(other=x).data_ptr() == x.data_ptr() and torch.LongTensor(
+        storage=x.storage()
+    ).tolist() == [1, 2]
     assert torch.FloatTensor(np.int64(2)).shape == (2,)
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda: torch.Tensor(foo=1), TypeError, r"new\(\) received an invalid combination of arguments - got \(foo=int, \)"),
-    (lambda: torch.Tensor([1], dtype=torch.int64), TypeError, "some of the keywords were incorrect: dtype"),
+    (lambda: torch.Tensor(foo=1), TypeError,
+     r"new\(\) received an invalid combination of arguments - got \(foo=int, \)"),
+    (lambda: torch.Tensor([1], dtype=torch.int64), TypeError,
+     "some of the keywords were incorrect: dtype"),
     (lambda: torch.Tensor(1, size=(1,)), TypeError, "invalid combination"),
     (lambda: torch.Tensor(2.5), TypeError, r"data must be a sequence \(got float\)"),
     (lambda: torch.Tensor(True), TypeError, r"data must be a sequence \(got bool\)"),
     (lambda: torch.Tensor("ab"), TypeError, "invalid data type 'str'"),
     (lambda: torch.Tensor(1, 2.5), TypeError, "failed to unpack the object at pos 2"),
     (lambda: torch.Tensor(-1), RuntimeError, "negative dimension -1"),
-    (lambda: torch.Tensor(1, device="meta"), RuntimeError, "expects device type: cpu but device type: meta was passed"),
-    (lambda: torch.FloatTensor(torch.tensor([1])), TypeError, r"expected TensorOptions\(dtype=float.*got TensorOptions\(dtype=long int"),
-    (lambda: torch.ones(1).new(torch.tensor([1]).storage()), RuntimeError, "Expected a Storage of type Float"),
-    (lambda: torch.randn(2, pin_memory=True), RuntimeError, "pin_memory=True requires a CUDA or other accelerator"),
+    (lambda: torch.Tensor(1, device="meta"), RuntimeError,
+     "expects device type: cpu but device type: meta was passed"),
+    (lambda: torch.FloatTensor(torch.tensor([1])), TypeError,
+     r"expected TensorOptions\(dtype=float.*got TensorOptions\(dtype=long int"),
+    (lambda: torch.ones(1).new(torch.tensor([1]).storage()), RuntimeError,
+     "Expected a Storage of type Float"),
+    (lambda: torch.randn(2, pin_memory=True), RuntimeError,
+     "pin_memory=True requires a CUDA or other accelerator"),
     (lambda: torch.tensor(2, pin_memory=True), RuntimeError, "pin_memory=True requires"),
-    (lambda: torch.ones(2).pin_memory(), RuntimeError, "Cannot access accelerator device when none is available"),
+    (lambda: torch.ones(2).pin_memory(), RuntimeError,
+     "Cannot access accelerator device when none is available"),
 ])  # fmt: skip
 def test_what_old_constructors_and_factories_refuse(call: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=words):
@@ -238,17 +289,21 @@ def test_what_old_constructors_and_factories_refuse(call: Any, error: type[Excep
 
 
 def test_types_of_tensors_have_no_subclasses():
-    with pytest.raises(TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base type"):
+    with pytest.raises(
+        TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base type"
+    ):
         type(torch.FloatTensor)("Mine", (torch.FloatTensor,), {})
 
 
 def test_ranges_that_do_not_fit_say_so():
-    with pytest.warns(UserWarning, match="out tensor will be resized to a tensor of shape \\(3,\\)"):
+    with pytest.warns(
+        UserWarning, match="out tensor will be resized to a tensor of shape \\(3,\\)"
+    ):
         assert torch.arange(3, out=torch.empty(1, 4)).tolist() == [0.0, 1.0, 2.0]
     assert torch.zeros(3, out=torch.empty(4)).shape == (3,)  # whoever gives a size knows it
 
 
-# ---- memory of others ------------------------------------------------------------------------------------------------------------
+# ---- memory of others ----------------------------------------------------------------------------
 
 
 def test_memory_is_shared_through_capsules():
@@ -274,10 +329,13 @@ def test_numbers_of_numpy_that_python_does_not_know():
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: torch.ones(1).apply_(lambda _: None), TypeError, "must be real number, not NoneType"),
-    (lambda: torch.tensor([1]).apply_(lambda _: "a"), TypeError, "'str' object cannot be interpreted as an integer"),
-    (lambda: torch.ones(1, dtype=torch.uint8).apply_(lambda _: 300), RuntimeError, "without overflow"),
+    (lambda: torch.tensor([1]).apply_(lambda _: "a"), TypeError,
+     "'str' object cannot be interpreted as an integer"),
+    (lambda: torch.ones(1, dtype=torch.uint8).apply_(lambda _: 300), RuntimeError,
+     "without overflow"),
     (lambda: torch.ones(2).map_(torch.ones(3), max), RuntimeError, "expanded size"),
-    (lambda: torch.ones(1).map_(torch.tensor([1]), max), TypeError, "expected torch.FloatTensor for 'other'"),
+    (lambda: torch.ones(1).map_(torch.tensor([1]), max), TypeError,
+     "expected torch.FloatTensor for 'other'"),
 ])  # fmt: skip
 def test_what_functions_of_elements_may_give(call: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=words):
@@ -289,7 +347,8 @@ def test_functions_of_elements_wrap_around_and_take_expanded_tensors():
     assert torch.ones(1).expand(2).apply_(lambda x: x + 1).tolist() == [2.0, 2.0]
 
 
-@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")  # given once: to whichever test comes first
+# given once: to whichever test comes first
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
 @pytest.mark.parametrize("given", [torch.float32, 3, torch.IntTensor])
 def test_default_types_are_types_of_floats(given: Any):
     with pytest.raises(TypeError):
@@ -307,6 +366,11 @@ def test_generators_and_products_of_what_there_is_not():
 def test_limits_of_pythons_numbers() -> None:
     assert torch.finfo(float) == torch.finfo(torch.float64) == torch.finfo(complex)
     assert torch.iinfo(int) == torch.iinfo(torch.int64)
-    for wrong in (lambda: torch.finfo(int), lambda: torch.iinfo(float), lambda: torch.iinfo(bool), lambda: torch.finfo("float")):
+    for wrong in (
+        lambda: torch.finfo(int),
+        lambda: torch.iinfo(float),
+        lambda: torch.iinfo(bool),
+        lambda: torch.finfo("float"),
+    ):
         with pytest.raises(TypeError):
             wrong()

@@ -1,4 +1,5 @@
-"""Channels-last memory that operations on images hand on. Expected strides are what PyTorch 2.13 gives."""
+"""Channels-last memory that operations on images hand on. Expected strides are what PyTorch 2.13
+gives."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ VOLUME = torch.ones(2, 4, 6, 6, 6).contiguous(memory_format=torch.channels_last_
 
 KEEP: dict[str, Callable[[], Any]] = {
     "convolution": lambda: F.conv2d(IMAGE, WEIGHT),
-    "convolution, order of the weight": lambda: F.conv2d(PLAIN, WEIGHT.contiguous(memory_format=LAST)),
+    "convolution, order of the weight": lambda: F.conv2d(
+        PLAIN, WEIGHT.contiguous(memory_format=LAST)
+    ),
     "transposed convolution": lambda: F.conv_transpose2d(IMAGE, torch.ones(4, 8, 3, 3)),
     "max pooling": lambda: F.max_pool2d(IMAGE, 2),
     "places of maxima": lambda: F.max_pool2d(IMAGE, 2, return_indices=True)[1],
@@ -79,7 +82,8 @@ def test_rows_cannot_be_viewed_across_channels() -> None:
 
 @pytest.mark.parametrize("training", [False, True])
 def test_batch_normalisation_of_what_lies_like_an_image(training: bool) -> None:
-    lying = torch.arange(6.0).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)  # the dimension of size 1 has a stride that is too small
+    # the dimension of size 1 has a stride that is too small
+    lying = torch.arange(6.0).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)
     made = F.batch_norm(lying, torch.zeros(2), torch.ones(2), training=training)
     assert made.stride() == (6, 1, 2, 2)
     assert F.instance_norm(lying).stride() == (6, 3, 1, 1)

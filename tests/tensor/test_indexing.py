@@ -1,4 +1,5 @@
-"""``t[index]`` and ``t[index] = value`` without the oracle: NumPy's values where the two agree, aliasing, errors."""
+"""``t[index]`` and ``t[index] = value`` without the oracle: NumPy's values where the two agree,
+aliasing, errors."""
 
 from __future__ import annotations
 
@@ -60,13 +61,19 @@ def test_writing_follows_numpy(x: torch.Tensor, index, kind: str) -> None:
     expected = x.numpy().copy()
     place = index if not isinstance(index, list) else np.array(index, np.int64)
     shape = expected[place].shape
-    value = np.float32(-1) if kind == "number" else -np.arange(1.0, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    value = (
+        np.float32(-1)
+        if kind == "number"
+        else -np.arange(1.0, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    )
     expected[place] = value
     x[as_tensors(index)] = -1 if kind == "number" else torch.tensor(value)
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
-@pytest.mark.parametrize("index", [0, (S(None), 1), S(1, 2), (..., 0), None, ..., (), True, (0, None)], ids=repr)
+@pytest.mark.parametrize(
+    "index", [0, (S(None), 1), S(1, 2), (..., 0), None, ..., (), True, (0, None)], ids=repr
+)
 def test_basic_results_are_views(x: torch.Tensor, index) -> None:
     if index is True:
         assert x[True].shape == (1, 2, 3, 4)
@@ -101,8 +108,19 @@ def test_zero_dim_integer_tensors_select(x: torch.Tensor) -> None:
         ("a", TypeError, "new(): invalid data type 'str'"),
         ([9], IndexError, "index 9 is out of bounds for dimension 0 with size 2"),
         ([-3], IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
-        (([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes [2], [3]"),
-        ([True], IndexError, "The shape of the mask [1] at index 0 does not match the shape of the indexed tensor [2, 3, 4] at index 0"),
+        (
+            ([0, 1], [0, 1, 2]),
+            IndexError,
+            "shape mismatch: indexing tensors could not be broadcast together with shapes [2], [3]",
+        ),
+        (
+            [True],
+            IndexError,
+            (
+                "The shape of the mask [1] at index 0 does not match the shape of the indexed "
+                "tensor [2, 3, 4] at index 0"
+            ),
+        ),
         (np.array([1.5]), None, ""),
     ],
 )
@@ -116,7 +134,9 @@ def test_errors(x: torch.Tensor, index, error: type[Exception] | None, words: st
 
 
 def test_index_tensors_are_whole_numbers(x: torch.Tensor) -> None:
-    with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool tensors"):
+    with pytest.raises(
+        IndexError, match="tensors used as indices must be long, int, byte or bool tensors"
+    ):
         x[torch.tensor([0.0])]
     with pytest.warns(UserWarning, match=r"indexing with dtype torch.uint8 is now deprecated"):
         assert x[torch.tensor([1, 0], dtype=torch.uint8)].shape == (1, 3, 4)
@@ -146,23 +166,34 @@ def test_zero_dim_tensors() -> None:
             0,
             torch.ones(3),
             RuntimeError,
-            "The expanded size of the tensor (4) must match the existing size (3) at non-singleton dimension 1.",
+            (
+                "The expanded size of the tensor (4) must match the existing size (3) at "
+                "non-singleton dimension 1."
+            ),
         ),
         (
             [0],
             torch.ones(5),
             RuntimeError,
-            "shape mismatch: value tensor of shape [5] cannot be broadcast to indexing result of shape [1, 3, 4]",
+            (
+                "shape mismatch: value tensor of shape [5] cannot be broadcast to indexing result "
+                "of shape [1, 3, 4]"
+            ),
         ),
         (
             [0],
             torch.ones(4).long(),
             RuntimeError,
-            "Index put requires the source and destination dtypes match, got Float for the destination",
+            (
+                "Index put requires the source and destination dtypes match, got Float for the "
+                "destination"
+            ),
         ),
     ],
 )
-def test_values_that_cannot_be_written(x: torch.Tensor, index, value, error: type[Exception], words: str) -> None:
+def test_values_that_cannot_be_written(
+    x: torch.Tensor, index, value, error: type[Exception], words: str
+) -> None:
     with pytest.raises(error) as caught:
         x[index] = value
     assert words in str(caught.value)
@@ -173,7 +204,9 @@ def test_a_mask_wants_as_many_values_as_it_selects(x: torch.Tensor) -> None:
     x[x > 21] = torch.tensor([7.0, 8.0])
     assert x.flatten()[-2:].tolist() == [7.0, 8.0]
     with pytest.raises(
-        RuntimeError, match=r"shape mismatch: value tensor of shape \[2\] cannot be broadcast to indexing result of shape \[24\]"
+        RuntimeError,
+        match=r"shape mismatch: value tensor of shape \[2\] cannot be broadcast to indexing result "
+        r"of shape \[24\]",
     ):
         x[x > -1] = torch.tensor([7.0, 8.0])
         x.tolist()
@@ -218,7 +251,12 @@ def test_index_tensors_and_masks_by_themselves_mean_what_their_parts_mean() -> N
     i, j = torch.tensor([[0], [2]]), torch.tensor([1, 3])
     n = x.numpy()
     turned = torch.arange(24.0).reshape(4, 3, 2).permute(2, 1, 0)
-    for index in ((S(None), i), (S(None), i, j), (torch.tensor([1, 0]), S(None)), (j - 1, S(None), j)):
+    for index in (
+        (S(None), i),
+        (S(None), i, j),
+        (torch.tensor([1, 0]), S(None)),
+        (j - 1, S(None), j),
+    ):
         at = tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in index)
         if isinstance(index[0], torch.Tensor):
             index = (index[0] % 2, *index[1:])
@@ -233,7 +271,9 @@ def test_index_tensors_and_masks_by_themselves_mean_what_their_parts_mean() -> N
     np.testing.assert_array_equal(x[mask].numpy(), n[mask.numpy()])
     np.testing.assert_array_equal(torch.masked_select(x, mask).numpy(), n[mask.numpy()])
     turned = x.permute(2, 1, 0)
-    np.testing.assert_array_equal(turned[turned % 5 == 0].numpy(), turned.numpy()[turned.numpy() % 5 == 0])
+    np.testing.assert_array_equal(
+        turned[turned % 5 == 0].numpy(), turned.numpy()[turned.numpy() % 5 == 0]
+    )
     with pytest.raises(IndexError, match="shape of the mask"):
         x[torch.ones(2, 3, 5, dtype=torch.bool)]
     g = x.clone().requires_grad_()

@@ -1,4 +1,5 @@
-"""Conjugates and negatives as views: bits, memory shared both ways, histories, copies, files, and what refuses such tensors."""
+"""Conjugates and negatives as views: bits, memory shared both ways, histories, copies, files, and
+what refuses such tensors."""
 
 from __future__ import annotations
 
@@ -118,13 +119,19 @@ def test_memory_of_numpy():
 def test_what_refuses_bits():
     y = complexes().conj()
     for f in (y.numpy, lambda: np.asarray(y)):
-        with pytest.raises(RuntimeError, match=r"conjugate bit set. Use tensor.resolve_conj\(\).numpy\(\)"):
+        with pytest.raises(
+            RuntimeError, match=r"conjugate bit set. Use tensor.resolve_conj\(\).numpy\(\)"
+        ):
             f()
-    with pytest.raises(RuntimeError, match=r"negative bit set. Use tensor.resolve_neg\(\).numpy\(\)"):
+    with pytest.raises(
+        RuntimeError, match=r"negative bit set. Use tensor.resolve_neg\(\).numpy\(\)"
+    ):
         y.imag.numpy()
     with pytest.raises(RuntimeError, match="unresolved conjugated tensors"):
         torch.view_as_real(y)
-    with pytest.raises(RuntimeError, match="conjugate view tensors when converting to a different dtype"):
+    with pytest.raises(
+        RuntimeError, match="conjugate view tensors when converting to a different dtype"
+    ):
         y.view(torch.int64)
     with pytest.raises(RuntimeError, match="negative bit set when converting to a different dtype"):
         y.imag.view(torch.int32)
@@ -208,7 +215,11 @@ def test_files_keep_the_bits_and_the_memory_that_is_shared():
     assert y.tolist() == x.conj_physical().tolist() and n.tolist() == (-x).tolist()
     part = complexes().conj().imag
     back = saved_and_loaded(part)
-    assert bits(back) == (False, True) and back.tolist() == part.tolist() and back.stride() == part.stride()
+    assert (
+        bits(back) == (False, True)
+        and back.tolist() == part.tolist()
+        and back.stride() == part.stride()
+    )
 
 
 def test_set_keeps_the_bits_of_the_tensor_that_is_set():
@@ -254,7 +265,12 @@ def test_operators_see_copies_of_lazy_operands():
     x, y = complexes(), complexes().conj()
     assert names(lambda: y + 1)[0] == ["clone.default", "add.Tensor"]
     assert names(lambda: x.mH @ x)[0] == ["transpose.int", "_conj.default", "mm.default"]
-    assert names(lambda: y.imag)[0] == ["_conj.default", "view_as_real.default", "_neg_view.default", "select.int"]
+    assert names(lambda: y.imag)[0] == [
+        "_conj.default",
+        "view_as_real.default",
+        "_neg_view.default",
+        "select.int",
+    ]
     assert names(y.resolve_conj)[0] == ["clone.default"] and names(x.resolve_conj)[0] == []
     done, found = names(lambda: y.mul_(2j))
     assert done == ["clone.default", "mul_.Tensor", "copy_.default"] and found is y

@@ -1,4 +1,5 @@
-"""Tensors in the layout ``torch._mkldnn``: what they allow, what they refuse, their gradients, and the kernel that PyTorch would choose."""
+"""Tensors in the layout ``torch._mkldnn``: what they allow, what they refuse, their gradients, and
+the kernel that PyTorch would choose."""
 
 from __future__ import annotations
 
@@ -25,9 +26,12 @@ def test_operations_keep_the_layout() -> None:
     x = torch.arange(48.0).reshape(1, 2, 4, 6) - 20
     m = x.to_mkldnn()
     for found, expected in [
-        (m + m, x + x), (m * 2, x * 2), (3 * m, 3 * x), (m.relu(), x.relu()), (torch.sigmoid(m), x.sigmoid()), (m.softmax(1), x.softmax(1)),
-        (m.transpose(1, 2), x.transpose(1, 2)), (m.reshape(8, 6), x.reshape(8, 6)), (F.max_pool2d(m, 2), F.max_pool2d(x, 2)),
-        (F.linear(m, torch.ones(5, 6)), F.linear(x, torch.ones(5, 6))), (torch.nn.Conv2d(2, 3, 3).eval()(m), None),
+        (m + m, x + x), (m * 2, x * 2), (3 * m, 3 * x), (m.relu(), x.relu()),
+        (torch.sigmoid(m), x.sigmoid()), (m.softmax(1), x.softmax(1)),
+        (m.transpose(1, 2), x.transpose(1, 2)), (m.reshape(8, 6), x.reshape(8, 6)),
+        (F.max_pool2d(m, 2), F.max_pool2d(x, 2)),
+        (F.linear(m, torch.ones(5, 6)), F.linear(x, torch.ones(5, 6))),
+        (torch.nn.Conv2d(2, 3, 3).eval()(m), None),
     ]:  # fmt: skip
         assert found.layout is torch._mkldnn
         assert expected is None or torch.equal(found.to_dense(), expected)
@@ -52,7 +56,11 @@ def test_what_is_refused() -> None:
     m = torch.ones(2, 3).to_mkldnn()
     for error, words, f in [
         (RuntimeError, "does not support view. Change to use reshape", lambda: m.view(6)),
-        (NotImplementedError, "'aten::as_strided' with arguments from the 'MkldnnCPU' backend", lambda: m[0]),
+        (
+            NotImplementedError,
+            "'aten::as_strided' with arguments from the 'MkldnnCPU' backend",
+            lambda: m[0],
+        ),
         (NotImplementedError, "arguments from the 'MkldnnCPU' backend", m.sum),
         (RuntimeError, "unsupported tensor layout: Mkldnn", m.exp),
         (RuntimeError, "expects MKL-DNN tensor input", lambda: m + torch.ones(2, 3)),
@@ -69,7 +77,10 @@ def test_what_is_refused() -> None:
 
 
 def test_gradients_go_through_the_layout() -> None:
-    x, w = torch.arange(8.0).reshape(1, 2, 4).requires_grad_(), torch.ones(3, 2, 2, requires_grad=True)
+    x, w = (
+        torch.arange(8.0).reshape(1, 2, 4).requires_grad_(),
+        torch.ones(3, 2, 2, requires_grad=True),
+    )
     y = F.conv1d(x.to_mkldnn(), w)
     assert y.layout is torch._mkldnn and y.grad_fn.name() == "ConvolutionBackward0"
     y.backward(torch.ones(1, 3, 3).to_mkldnn())
@@ -96,14 +107,24 @@ def test_gradients_go_through_the_layout() -> None:
     ],
 )
 def test_the_kernel_that_pytorch_would_choose(
-    sizes: tuple[int, ...], kernel: tuple[int, ...], dilation: int, transposed: bool, groups: int, dtype: torch.dtype, expected: str
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    dilation: int,
+    transposed: bool,
+    groups: int,
+    dtype: torch.dtype,
+    expected: str,
 ) -> None:
     x, w, d = torch.zeros(sizes, dtype=dtype), torch.zeros(kernel, dtype=dtype), len(sizes) - 2
     options = (None, (1,) * d, (0,) * d, (dilation,) * d, transposed, (0,) * d, groups)
     assert torch._C._select_conv_backend(x, w, *options) is torch._C._ConvBackend[expected]
     if dtype is torch.float32:
         found = torch._C._select_conv_backend(x.to_mkldnn(), w, *options)
-        assert found is (torch._C._ConvBackend.MkldnnEmpty if expected == "Empty" else torch._C._ConvBackend.Mkldnn)
+        assert found is (
+            torch._C._ConvBackend.MkldnnEmpty
+            if expected == "Empty"
+            else torch._C._ConvBackend.Mkldnn
+        )
 
 
 def test_functions_are_known_under_all_their_names() -> None:
@@ -115,7 +136,10 @@ def test_functions_are_known_under_all_their_names() -> None:
     x *= 0
     assert x.to_dense().eq(0).all()
     for call in (lambda: x.transpose_(0, 1), lambda: x.swapdims_(0, 1)):
-        with pytest.raises(RuntimeError, match="mkldnn_transpose_: in-place mkldnn operations are not supported yet"):
+        with pytest.raises(
+            RuntimeError,
+            match="mkldnn_transpose_: in-place mkldnn operations are not supported yet",
+        ):
             call()
 
 

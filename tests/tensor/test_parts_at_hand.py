@@ -1,4 +1,5 @@
-"""What reads and writes parts of memory that is at hand: it is done as it is called, and not recorded."""
+"""What reads and writes parts of memory that is at hand: it is done as it is called, and not
+recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from jtorch._src.tensor import parts_at_hand
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
-    pytest.mark.skipif(os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded"),
+    pytest.mark.skipif(
+        os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded"
+    ),
 ]
 
 
@@ -33,7 +36,9 @@ def _sums(n: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("loop", [_last_digits, _sums])
-def test_a_loop_that_writes_what_it_computes_from_parts_is_not_recorded_as_a_whole(loop: Any) -> None:
+def test_a_loop_that_writes_what_it_computes_from_parts_is_not_recorded_as_a_whole(
+    loop: Any,
+) -> None:
     for _ in range(3):
         x = loop(120)
     assert len(LOCAL.trace.state.steps()) < 5
@@ -82,7 +87,11 @@ def test_kernels_that_ran_unread_are_run_at_once_again() -> None:
 
 
 def test_copies_with_another_part_are_not_recorded() -> None:
-    x, row, two = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([7.0, 8.0]), torch.tensor([[5.0, 6.0]])
+    x, row, two = (
+        torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        torch.tensor([7.0, 8.0]),
+        torch.tensor([[5.0, 6.0]]),
+    )
     for _ in range(20):
         other = row * 2
     depth = len(LOCAL.trace.state.steps())
@@ -91,7 +100,8 @@ def test_copies_with_another_part_are_not_recorded() -> None:
         torch.slice_scatter(x, two, 0, 1),
         torch.diagonal_scatter(x, row),
         torch.as_strided_scatter(x, row, (2,), (2,), 1),
-        torch.as_strided_scatter(x, torch.tensor([[9.0, 8.0], [8.0, 7.0]]), (2, 2), (1, 1)),  # places that come twice are recorded
+        # places that come twice are recorded
+        torch.as_strided_scatter(x, torch.tensor([[9.0, 8.0], [8.0, 7.0]]), (2, 2), (1, 1)),
     ]
     assert len(LOCAL.trace.state.steps()) <= depth + 5
     assert [t.tolist() for t in found] == [

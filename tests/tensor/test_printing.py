@@ -22,7 +22,11 @@ def show(values, dtype=dtypes.float32, **options):
     ("values", "dtype", "text"),
     [
         ([1, 2, 3], dtypes.float32, "tensor([1., 2., 3.])"),
-        ([1.5, -2, math.nan, math.inf], dtypes.float32, "tensor([ 1.5000, -2.0000,     nan,     inf])"),
+        (
+            [1.5, -2, math.nan, math.inf],
+            dtypes.float32,
+            "tensor([ 1.5000, -2.0000,     nan,     inf])",
+        ),
         ([1, math.nan, -math.inf], dtypes.float32, "tensor([1., nan, -inf])"),
         (3.25, dtypes.float32, "tensor(3.2500)"),
         ([1e-5, 1.0], dtypes.float32, "tensor([1.0000e-05, 1.0000e+00])"),
@@ -38,7 +42,11 @@ def show(values, dtype=dtypes.float32, **options):
         ([], dtypes.int64, "tensor([], dtype=torch.int64)"),
         (np.zeros((2, 0)), dtypes.float32, "tensor([], size=(2, 0))"),
         ([[1, 2], [3, 4]], dtypes.float32, "tensor([[1., 2.],\n        [3., 4.]])"),
-        ([[[1], [2]], [[3], [4]]], dtypes.int32, "tensor([[[1],\n         [2]],\n\n        [[3],\n         [4]]], dtype=torch.int32)"),
+        (
+            [[[1], [2]], [[3], [4]]],
+            dtypes.int32,
+            "tensor([[[1],\n         [2]],\n\n        [[3],\n         [4]]], dtype=torch.int32)",
+        ),
         (ml_dtypes.bfloat16(1.0078125), dtypes.bfloat16, "tensor(1.0078, dtype=torch.bfloat16)"),
     ],
 )
@@ -47,20 +55,34 @@ def test_text(values, dtype, text):
 
 
 def test_summary():
-    assert show(np.arange(1001), dtypes.int64) == "tensor([   0,    1,    2,  ...,  998,  999, 1000])"
+    assert (
+        show(np.arange(1001), dtypes.int64) == "tensor([   0,    1,    2,  ...,  998,  999, 1000])"
+    )
     rows = "[  0,   1,   2,  ...,  97,  98,  99]", "[100, 101, 102,  ..., 197, 198, 199]"
     text = show(np.arange(2000).reshape(20, 100), dtypes.int64)
-    assert text.startswith("tensor([[   0,    1,    2,  ...,   97,   98,   99],\n") and "\n        ...,\n" in text and rows[0] not in text
+    assert (
+        text.startswith("tensor([[   0,    1,    2,  ...,   97,   98,   99],\n")
+        and "\n        ...,\n" in text
+        and rows[0] not in text
+    )
 
 
 def test_suffixes():
     assert show([1], requires_grad=True) == "tensor([1.], requires_grad=True)"
-    assert show([1], grad_fn="AddBackward0", requires_grad=True) == "tensor([1.], grad_fn=<AddBackward0>)"
+    assert (
+        show([1], grad_fn="AddBackward0", requires_grad=True)
+        == "tensor([1.], grad_fn=<AddBackward0>)"
+    )
     assert show([1], device="cuda:0") == "tensor([1.], device='cuda:0')"
     assert show([1, 2], name="Named") == "Named([1., 2.])"
-    assert printing.describe(None, (2, 3), dtypes.float32, device="meta") == "tensor(..., device='meta', size=(2, 3))"
+    assert (
+        printing.describe(None, (2, 3), dtypes.float32, device="meta")
+        == "tensor(..., device='meta', size=(2, 3))"
+    )
     long = show(np.arange(13) * 1.5, grad_fn="MulBackward0")
-    assert long.endswith("10.5000,\n        12.0000, 13.5000, 15.0000, 16.5000, 18.0000], grad_fn=<MulBackward0>)")
+    assert long.endswith(
+        "10.5000,\n        12.0000, 13.5000, 15.0000, 16.5000, 18.0000], grad_fn=<MulBackward0>)"
+    )
     broken = show([[1.5] * 7], grad_fn="MulBackward0")
     assert broken.endswith("1.5000]],\n       grad_fn=<MulBackward0>)")
 
@@ -75,10 +97,20 @@ def test_options():
         assert "..." not in show(np.arange(2000))
     with printing.printoptions(linewidth=20):
         assert show(range(6)) == "tensor([0., 1., 2.,\n        3., 4., 5.])"
-    assert printing.get_printoptions() == before == {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+    assert (
+        printing.get_printoptions()
+        == before
+        == {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+    )
 
 
 def test_elements_that_are_repeated_beyond_memory() -> None:
     x = torch.tensor([[1.0], [2.0]]).expand(3, 2, 2**40)
-    assert repr(x[0]) == "tensor([[1., 1., 1.,  ..., 1., 1., 1.],\n        [2., 2., 2.,  ..., 2., 2., 2.]])"
-    assert repr(torch.ones(1, requires_grad=True).expand(2**40)) == "tensor([1., 1., 1.,  ..., 1., 1., 1.], grad_fn=<ExpandBackward0>)"
+    assert (
+        repr(x[0])
+        == "tensor([[1., 1., 1.,  ..., 1., 1., 1.],\n        [2., 2., 2.,  ..., 2., 2., 2.]])"
+    )
+    assert (
+        repr(torch.ones(1, requires_grad=True).expand(2**40))
+        == "tensor([1., 1., 1.,  ..., 1., 1., 1.], grad_fn=<ExpandBackward0>)"
+    )

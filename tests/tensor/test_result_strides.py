@@ -21,7 +21,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "solution": (lambda: torch.linalg.solve(SQUARE, TALL.mT), (1, 3)),
     "solution from the right": (lambda: torch.linalg.solve(SQUARE, TALL, left=False), (3, 1)),
     "solutions for vectors": (lambda: torch.linalg.solve(BATCH, torch.ones(2, 3)), (1, 2)),
-    "triangular solution": (lambda: torch.linalg.solve_triangular(SQUARE.triu(), TALL.mT, upper=True), (1, 3)),
+    "triangular solution": (
+        lambda: torch.linalg.solve_triangular(SQUARE.triu(), TALL.mT, upper=True),
+        (1, 3),
+    ),
     "Q": (lambda: torch.linalg.qr(TALL).Q, (1, 4)),
     "R": (lambda: torch.linalg.qr(TALL).R, (1, 3)),
     "LU": (lambda: torch.linalg.lu_factor(BATCH).LU, (9, 1, 3)),
@@ -40,17 +43,41 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "turn": (lambda: torch.rot90(torch.ones(2, 3, 4)), (4, 12, 1)),
     "turn by half": (lambda: torch.rot90(TURNED, 2), (1, 2, 6)),
     "positions": (lambda: torch.nonzero(torch.ones(2, 3)), (1, 6)),
-    "written positions": (lambda: TURNED.index_put((torch.tensor([0]),), torch.tensor(1.0)), (1, 2, 6)),
+    "written positions": (
+        lambda: TURNED.index_put((torch.tensor([0]),), torch.tensor(1.0)),
+        (1, 2, 6),
+    ),
     "fft of an inner dimension": (lambda: torch.fft.fft(torch.ones(2, 3, 4), dim=1), (12, 1, 3)),
     "fft of turned": (lambda: torch.fft.fft(TURNED), (4, 8, 1)),
-    "fft of several dimensions": (lambda: torch.fft.rfftn(torch.ones(4, 3, 2), dim=(0, 1)), (2, 1, 8)),
-    "fft to real numbers": (lambda: torch.fft.irfft2(torch.ones(4, 3, 2, dtype=torch.complex64), dim=(0, 1)), (4, 1, 16)),
-    "fft of padded": (lambda: torch.fft.ihfft(torch.ones(4, 3, 2).permute(2, 1, 0), 4, 1), (12, 1, 3)),
-    "stft": (lambda: torch.stft(torch.ones(40), 8, window=torch.ones(8), return_complex=True), (1, 5)),
-    "filter with channels inside": (lambda: F.conv1d(torch.ones(2, 3, 6), torch.ones(4, 2, 3).mT), (20, 1, 4)),
-    "signals with channels inside": (lambda: F.conv1d(torch.ones(2, 6, 3).mT, torch.ones(4, 3, 2)), (20, 5, 1)),
+    "fft of several dimensions": (
+        lambda: torch.fft.rfftn(torch.ones(4, 3, 2), dim=(0, 1)),
+        (2, 1, 8),
+    ),
+    "fft to real numbers": (
+        lambda: torch.fft.irfft2(torch.ones(4, 3, 2, dtype=torch.complex64), dim=(0, 1)),
+        (4, 1, 16),
+    ),
+    "fft of padded": (
+        lambda: torch.fft.ihfft(torch.ones(4, 3, 2).permute(2, 1, 0), 4, 1),
+        (12, 1, 3),
+    ),
+    "stft": (
+        lambda: torch.stft(torch.ones(40), 8, window=torch.ones(8), return_complex=True),
+        (1, 5),
+    ),
+    "filter with channels inside": (
+        lambda: F.conv1d(torch.ones(2, 3, 6), torch.ones(4, 2, 3).mT),
+        (20, 1, 4),
+    ),
+    "signals with channels inside": (
+        lambda: F.conv1d(torch.ones(2, 6, 3).mT, torch.ones(4, 3, 2)),
+        (20, 5, 1),
+    ),
     "pooled signals": (lambda: F.avg_pool1d(torch.ones(2, 6, 3).mT, 2), (9, 1, 3)),
-    "pooled signals and places": (lambda: F.max_pool1d(torch.ones(2, 6, 3).mT, 2, return_indices=True)[1], (9, 1, 3)),
+    "pooled signals and places": (
+        lambda: F.max_pool1d(torch.ones(2, 6, 3).mT, 2, return_indices=True)[1],
+        (9, 1, 3),
+    ),
     "resized signals": (lambda: F.interpolate(torch.ones(2, 6, 3).mT, 3, mode="area"), (9, 1, 3)),
     "a number expanded": (lambda: torch.tensor(1.0).expand(1, 1), (0, 0)),
     "log multigamma": (lambda: torch.mvlgamma(TURNED + 3, 2), (12, 4, 1)),
@@ -70,7 +97,11 @@ def test_values_are_where_strides_say() -> None:
         found.view(9)
     assert found.numpy().strides == (4, 12)
     assert torch.allclose(found @ SQUARE, torch.eye(3), atol=1e-6)
-    assert found.flatten().tolist() == found.contiguous().view(9).tolist() == [x for row in found.tolist() for x in row]
+    assert (
+        found.flatten().tolist()
+        == found.contiguous().view(9).tolist()
+        == [x for row in found.tolist() for x in row]
+    )
     found.mT[0, 1] = 7
     assert found[1, 0].item() == 7
 
@@ -100,7 +131,9 @@ def test_elements_with_gaps_are_copied_by_ravel() -> None:
 
 
 @pytest.mark.parametrize("shape", [(8, 1, 3, 3), (16, 16, 1, 1), (4, 8, 3, 3)])
-def test_conversions_to_a_memory_format_order_dimensions_of_one_element_too(shape: tuple[int, ...]) -> None:
+def test_conversions_to_a_memory_format_order_dimensions_of_one_element_too(
+    shape: tuple[int, ...],
+) -> None:
     x = torch.ones(shape, dtype=torch.float64)
     last = torch.empty(shape, memory_format=torch.channels_last).stride()
     y = x.to(torch.float32, memory_format=torch.channels_last)
@@ -113,8 +146,15 @@ def test_strides_of_transforms_are_those_of_each_call() -> None:
     for _ in range(2):  # the second time from what is remembered
         assert torch.fft.fft(x, dim=1).stride() == torch.fft.fft(x, None, 1).stride() == (12, 1, 3)
         assert torch.fft.fft(x, dim=2).stride() == (12, 4, 1)
-        assert torch.fft.fft(TURNED).stride() == torch.fft.fft(TURNED, torch.tensor(4)).stride() == (4, 8, 1)
-        assert torch.fft.fftn(TURNED, dim=[0, 2]).stride() == torch.fft.fftn(TURNED, dim=(0, 2)).stride()
+        assert (
+            torch.fft.fft(TURNED).stride()
+            == torch.fft.fft(TURNED, torch.tensor(4)).stride()
+            == (4, 8, 1)
+        )
+        assert (
+            torch.fft.fftn(TURNED, dim=[0, 2]).stride()
+            == torch.fft.fftn(TURNED, dim=(0, 2)).stride()
+        )
 
 
 def test_contiguous_copies_have_their_own_strides_and_histories() -> None:

@@ -18,7 +18,11 @@ def test_a_grown_storage_is_seen_by_all_its_tensors():
     assert storage.resize_(32) is storage and storage.nbytes() == 32
     wide = x.as_strided((8,), (1,))
     wide.fill_(3)
-    assert x.tolist() == [3, 3, 3, 3] and tail.tolist() == [3, 3] and turned.tolist() == [[3, 3], [3, 3]]
+    assert (
+        x.tolist() == [3, 3, 3, 3]
+        and tail.tolist() == [3, 3]
+        and turned.tolist() == [[3, 3], [3, 3]]
+    )
     tail.mul_(2)
     turned[0, 1] = 7
     assert wide.tolist() == [3, 3, 7, 6, 3, 3, 3, 3] and x.data_ptr() == wide.data_ptr()
@@ -34,7 +38,11 @@ def test_views_of_other_dtypes_and_bits_follow_too():
         t.untyped_storage().resize_(101)
     z[0] = 1j
     bits[2] = 1
-    assert conjugate.tolist() == [-1j, 0] and conjugate.is_conj() and parts.tolist() == [[0, 1], [0, 0]]
+    assert (
+        conjugate.tolist() == [-1j, 0]
+        and conjugate.is_conj()
+        and parts.tolist() == [[0, 1], [0, 0]]
+    )
     assert ints.tolist() == [0, 0, 1065353216] and bits.untyped_storage().nbytes() == 101
 
 
@@ -57,7 +65,12 @@ def test_resize_of_a_view_grows_what_it_looks_at():
     assert y.tolist() == [[7, 7, 7, 0], [0, 0, 0, 0]]
     y.fill_(2)
     assert x.tolist() == [7, 2, 2, 2]
-    assert torch.zeros(3).resize_(1, 3, 2, 2, memory_format=torch.channels_last).stride() == (12, 1, 6, 3)
+    assert torch.zeros(3).resize_(1, 3, 2, 2, memory_format=torch.channels_last).stride() == (
+        12,
+        1,
+        6,
+        3,
+    )
 
 
 def test_a_larger_out_grows_the_memory_of_its_views():
@@ -77,7 +90,11 @@ def test_set_reaches_beyond_the_end():
     y.fill_(5)
     assert x.tolist() == [0, 1, 2, 5]
     same = torch.arange(4.0)
-    with pytest.raises(RuntimeError, match=r"sizes \[4\], strides \[1\], storage offset 2, and itemsize 4 requiring a storage size"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"sizes \[4\], strides \[1\], storage offset 2, and itemsize 4 requiring a storage "
+        r"size",
+    ):
         same.set_(same, 2, (4,), (1,))  # its size is that already: torch looks at the end only then
     with pytest.raises(RuntimeError, match="invalid storage offset -1"):
         y.set_(x, -1, (2,), (1,))
@@ -91,9 +108,14 @@ def test_any_dtype_looks_at_an_untyped_storage():
     shorts = torch.arange(6, dtype=torch.int16)
     y = torch.tensor([]).set_(shorts.untyped_storage())
     assert y.shape == (3,) and y.view(torch.int16).tolist() == [0, 1, 2, 3, 4, 5]
-    with pytest.raises(RuntimeError, match="Expected a Storage of type float or an UntypedStorage, but got type Short"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected a Storage of type float or an UntypedStorage, but got type Short",
+    ):
         y.set_(shorts.storage())
-    with pytest.raises(RuntimeError, match="Could not set tensor of type short int to a tensor of type float"):
+    with pytest.raises(
+        RuntimeError, match="Could not set tensor of type short int to a tensor of type float"
+    ):
         y.set_(shorts)
 
 
@@ -102,7 +124,12 @@ def test_memory_of_others_keeps_its_size():
     x, plain = torch.from_numpy(array), torch.zeros(2)
     numbers = plain.numpy()
     storage = x.untyped_storage()
-    for refused in (lambda: x.resize_(8), lambda: plain.resize_(9), lambda: storage.resize_(99), lambda: x.set_(x, 0, (9,), (1,))):
+    for refused in (
+        lambda: x.resize_(8),
+        lambda: plain.resize_(9),
+        lambda: storage.resize_(99),
+        lambda: x.set_(x, 0, (9,), (1,)),
+    ):
         with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
             refused()
     assert not x.untyped_storage().resizable() and torch.zeros(1).untyped_storage().resizable()
@@ -111,7 +138,8 @@ def test_memory_of_others_keeps_its_size():
 
 @pytest.mark.parametrize(
     ("size", "error", "words"),
-    [(-1, RuntimeError, "18446744073709551615"), ("a", RuntimeError, "expects an int, but got str"), (2**70, ValueError, "Overflow"),
+    [(-1, RuntimeError, "18446744073709551615"), ("a", RuntimeError, "expects an int, but got str"),
+     (2**70, ValueError, "Overflow"),
      (2**60, RuntimeError, "can't allocate memory")],
 )  # fmt: skip
 def test_impossible_sizes(size, error, words):
@@ -207,10 +235,22 @@ def test_classes_of_storages():
 
 def test_addresses_of_nothing() -> None:
     x = torch.zeros(3)
-    assert x[3:].data_ptr() == torch.zeros(2, 0).data_ptr() == torch.zeros(0).untyped_storage().data_ptr() == 0
-    assert x[3:].untyped_storage().data_ptr() == x.data_ptr() != 0 and torch.zeros(0).resize_(2).data_ptr() != 0
+    assert (
+        x[3:].data_ptr()
+        == torch.zeros(2, 0).data_ptr()
+        == torch.zeros(0).untyped_storage().data_ptr()
+        == 0
+    )
+    assert (
+        x[3:].untyped_storage().data_ptr() == x.data_ptr() != 0
+        and torch.zeros(0).resize_(2).data_ptr() != 0
+    )
     meta = torch.zeros(2, 2, device="meta")
-    assert meta.data_ptr() == meta.untyped_storage().data_ptr() == 0 and meta[1:].data_ptr() == 8 and meta[2:].data_ptr() == 0
+    assert (
+        meta.data_ptr() == meta.untyped_storage().data_ptr() == 0
+        and meta[1:].data_ptr() == 8
+        and meta[2:].data_ptr() == 0
+    )
 
 
 def test_deep_copies_count_their_changes_by_themselves() -> None:

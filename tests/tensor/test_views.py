@@ -19,7 +19,14 @@ def at_once():
 
 @pytest.mark.parametrize(
     "make",
-    [lambda x: x.t(), lambda x: x[1:], lambda x: x.reshape(-1), lambda x: x.chunk(2, 1)[1], lambda x: x.unbind()[2], lambda x: x[:, None]],
+    [
+        lambda x: x.t(),
+        lambda x: x[1:],
+        lambda x: x.reshape(-1),
+        lambda x: x.chunk(2, 1)[1],
+        lambda x: x.unbind()[2],
+        lambda x: x[:, None],
+    ],
     ids=["t", "slice", "reshape", "chunk", "unbind", "unsqueeze"],
 )
 def test_views_are_computed_when_they_are_read(at_once, make):
@@ -50,7 +57,16 @@ def test_recorded_views_follow_their_base_too():
     assert view.tolist() == [[0, 0], [5, 0]]
 
 
-@pytest.mark.parametrize("f", [torch.conj, torch.conj_physical, torch.positive, lambda x: +x, lambda x: torch.broadcast_tensors(x, x)[0]])
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.conj,
+        torch.conj_physical,
+        torch.positive,
+        lambda x: +x,
+        lambda x: torch.broadcast_tensors(x, x)[0],
+    ],
+)
 def test_nothing_to_do_gives_the_tensor_itself(f):
     x = torch.ones(2, requires_grad=True)
     assert f(x) is x
@@ -92,7 +108,13 @@ def test_views_are_not_detached_in_place() -> None:
 
 def test_expanded_numbers_have_no_strides() -> None:
     x = torch.tensor(1.0)
-    found = [x.expand(2, 1), x.expand(1), x.expand(1, 1), torch.broadcast_to(x, (2, 3, 1)), x.expand_as(torch.ones(1, 2))]
+    found = [
+        x.expand(2, 1),
+        x.expand(1),
+        x.expand(1, 1),
+        torch.broadcast_to(x, (2, 3, 1)),
+        x.expand_as(torch.ones(1, 2)),
+    ]
     assert [set(t.stride()) for t in found] == [{0}] * 5
     assert torch.ones(1).expand(2, 1).stride() == (0, 1)
 
@@ -115,13 +137,16 @@ def test_conjugate_transposes_of_numbers() -> None:
 
 
 def test_many_parts_are_views_and_quick() -> None:
-    x = torch.arange(40000.0).view(2, 20000) * 1  # pending: a program with as many results would take minutes to make
+    # pending: a program with as many results would take minutes to make
+    x = torch.arange(40000.0).view(2, 20000) * 1
     parts = x.unbind(1)
     assert len(parts) == 20000 and parts[3].tolist() == [3.0, 20003.0]
     parts[5].fill_(9)
     x[0, 7] = 5
     assert x[1, 5].item() == 9 and parts[7].tolist() == [5.0, 20007.0]
-    assert parts[7].stride() == (20000,) and parts[7].storage_offset() == 7 and parts[7]._version == 2
+    assert (
+        parts[7].stride() == (20000,) and parts[7].storage_offset() == 7 and parts[7]._version == 2
+    )
     conjugates = list(torch.full((70,), 1j).conj())
     assert conjugates[3].item() == -1j
 

@@ -14,7 +14,9 @@ OVERLAP = "more than one element of the written-to tensor"
 def test_triangles_of_expanded_tensors() -> None:
     base = torch.tensor([1.0, 2.0, 3.0])
     x = base.expand(2, 3)
-    assert x.tril_() is x and x.tolist() == [[1.0, 0.0, 0.0]] * 2 and base.tolist() == [1.0, 0.0, 0.0]
+    assert (
+        x.tril_() is x and x.tolist() == [[1.0, 0.0, 0.0]] * 2 and base.tolist() == [1.0, 0.0, 0.0]
+    )
     assert torch.ones(3, 1).expand(3, 3).triu_().tolist() == [[1.0] * 3, [0.0] * 3, [0.0] * 3]
     assert torch.ones(1).expand(3, 3).tril_().tolist() == [[0.0] * 3] * 3
     assert torch.ones(2, 2).expand(2, 2, 2).tril_().tolist() == [[[1.0, 0.0], [1.0, 1.0]]] * 2
@@ -31,11 +33,21 @@ def test_results_do_not_go_to_expanded_tensors_of_another_shape() -> None:
         torch.add(torch.ones(3), 1, out=torch.ones(3).expand(2, 3))
 
 
-@pytest.mark.parametrize("sign", "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift".split())
+@pytest.mark.parametrize(
+    "sign", "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift".split()
+)
 def test_operators_do_not_write_where_they_read(sign: str) -> None:
-    x = torch.arange(4) if sign in ("iand", "ior", "ixor", "ilshift", "irshift") else torch.arange(4.0)
+    x = (
+        torch.arange(4)
+        if sign in ("iand", "ior", "ixor", "ilshift", "irshift")
+        else torch.arange(4.0)
+    )
     part = x[1:]
-    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+    with pytest.raises(
+        RuntimeError,
+        match="some elements of the input tensor and the written-to tensor refer to a single "
+        "memory location",
+    ):
         getattr(operator, sign)(part, x[:3])
     getattr(operator, sign)(part, x[1:])  # the same memory
     assert x[0] == 0
@@ -49,7 +61,9 @@ def test_masks_on_expanded_tensors_warn_of_both_functions() -> None:
     assert x.tolist() == [[1.0] * 3, [0.0] * 3]
 
 
-@pytest.mark.parametrize("index", [slice(None), slice(0, None), slice(0, 9), slice(None, None, 1), ...], ids=str)
+@pytest.mark.parametrize(
+    "index", [slice(None), slice(0, None), slice(0, 9), slice(None, None, 1), ...], ids=str
+)
 def test_everything_by_index_is_no_view(index: object) -> None:
     with pytest.raises(RuntimeError, match=r"^a leaf Variable that requires grad"):
         torch.ones(2, requires_grad=True)[index] = 0.0  # type: ignore[index]
@@ -60,7 +74,9 @@ def test_everything_by_index_is_no_view(index: object) -> None:
     assert y.grad_fn.name() == "CopyBackwards"
 
 
-@pytest.mark.parametrize("index", [slice(-2, None), slice(None, None, 2), slice(1, None), None], ids=str)
+@pytest.mark.parametrize(
+    "index", [slice(-2, None), slice(None, None, 2), slice(1, None), None], ids=str
+)
 def test_parts_by_index_are_views(index: object) -> None:
     with pytest.raises(RuntimeError, match=r"^a view of a leaf Variable that requires grad"):
         torch.ones(2, requires_grad=True)[index] = 0.0  # type: ignore[index]
@@ -166,8 +182,13 @@ def test_what_was_read_before_a_view_is_written_is_refused() -> None:
 def test_splits_of_tensors_that_lie_otherwise() -> None:
     x = torch.arange(12).reshape(3, 4)
     for _ in range(2):
-        assert [p.tolist() for p in x.t().chunk(2)] == [[[0, 4, 8], [1, 5, 9]], [[2, 6, 10], [3, 7, 11]]]
-        assert [p.stride() for p in x.chunk(2)] == [(4, 1)] * 2 and [p.storage_offset() for p in x.chunk(2)] == [0, 8]
+        assert [p.tolist() for p in x.t().chunk(2)] == [
+            [[0, 4, 8], [1, 5, 9]],
+            [[2, 6, 10], [3, 7, 11]],
+        ]
+        assert [p.stride() for p in x.chunk(2)] == [(4, 1)] * 2 and [
+            p.storage_offset() for p in x.chunk(2)
+        ] == [0, 8]
         assert [p.storage_offset() for p in x[1:].chunk(2)] == [4, 8]
         assert [p.tolist() for p in x[1:].unbind(1)] == [[4, 8], [5, 9], [6, 10], [7, 11]]
     first, _ = x.float().chunk(2)

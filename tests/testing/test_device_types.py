@@ -60,7 +60,11 @@ def ran() -> tuple[unittest.TestResult, list[Any], type]:
         def test_op(self, device, dtype, op):
             seen.append((op.name, dtype))
 
-        @kinds.ops([Described()], dtypes=kinds.OpDTypes.unsupported_backward, allowed_dtypes=[torch.float32])
+        @kinds.ops(
+            [Described()],
+            dtypes=kinds.OpDTypes.unsupported_backward,
+            allowed_dtypes=[torch.float32],
+        )
         def test_forward(self, device, dtype, op):
             seen.append(("forward", dtype))
 
@@ -102,14 +106,17 @@ def ran() -> tuple[unittest.TestResult, list[Any], type]:
 
 def test_a_test_for_each_dtype_parameter_and_operation(ran):
     result, seen, made = ran
-    assert not result.errors and [t._testMethodName for t, _ in result.failures] == ["test_passing_cpu"]
+    assert not result.errors and [t._testMethodName for t, _ in result.failures] == [
+        "test_passing_cpu"
+    ]
     assert {t._testMethodName: why for t, why in result.skipped} == {
-        "test_elsewhere_cpu": "Only runs on cuda", "test_left_out_cpu": "not here", "test_large_cpu": "Insufficient cpu memory",
-        "test_op_my_op_cpu_int64": "as described",
+        "test_elsewhere_cpu": "Only runs on cuda", "test_left_out_cpu": "not here",
+        "test_large_cpu": "Insufficient cpu memory", "test_op_my_op_cpu_int64": "as described",
     }  # fmt: skip
     for one in (
-        ("plain", "cpu", "cpu", True), (torch.float32, 0.1, 0.2), (torch.int64, 0, 0), (torch.float32, torch.float64), (1, 0.5), (2, 0.5),
-        ("my.op", torch.float32), ("my.op", torch.float64), ("forward", torch.float32), "my_op", ["cpu"],
+        ("plain", "cpu", "cpu", True), (torch.float32, 0.1, 0.2), (torch.int64, 0, 0),
+        (torch.float32, torch.float64), (1, 0.5), (2, 0.5), ("my.op", torch.float32),
+        ("my.op", torch.float64), ("forward", torch.float32), "my_op", ["cpu"],
     ):  # fmt: skip
         seen.remove(one)
     assert seen == []
@@ -125,8 +132,12 @@ def test_a_test_for_each_dtype_parameter_and_operation(ran):
 
 def test_other_types_of_devices_make_no_class():
     for only, without in (("cuda", None), (None, ("cpu",))):
-        scope: Any = {"TestNone": type("TestNone", (TestCase,), {"test_a": lambda self, device: None})}
-        kinds.instantiate_device_type_tests(scope["TestNone"], scope, except_for=without, only_for=only)
+        scope: Any = {
+            "TestNone": type("TestNone", (TestCase,), {"test_a": lambda self, device: None})
+        }
+        kinds.instantiate_device_type_tests(
+            scope["TestNone"], scope, except_for=without, only_for=only
+        )
         assert scope == {} or kinds.get_all_device_types() != ["cpu"]
 
 

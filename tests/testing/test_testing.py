@@ -11,12 +11,23 @@ from jtorch.testing import assert_close, make_tensor
 @pytest.mark.parametrize(
     ("actual", "expected", "message"),
     [
-        (torch.ones(2), torch.ones(3), r"'shape' do not match: torch.Size\(\[2\]\) != torch.Size\(\[3\]\)"),
-        (torch.ones(2), torch.ones(2).double(), "'dtype' do not match: torch.float32 != torch.float64"),
+        (
+            torch.ones(2),
+            torch.ones(3),
+            r"'shape' do not match: torch.Size\(\[2\]\) != torch.Size\(\[3\]\)",
+        ),
+        (
+            torch.ones(2),
+            torch.ones(2).double(),
+            "'dtype' do not match: torch.float32 != torch.float64",
+        ),
         (
             torch.ones(2),
             torch.tensor([1.0, 2.0]),
-            r"Mismatched elements: 1 / 2 \(50.0%\)\nGreatest absolute difference: 1.0 at index \(1,\)",
+            (
+                r"Mismatched elements: 1 / 2 \(50.0%\)\nGreatest absolute difference: 1.0 at index "
+                r"\(1,\)"
+            ),
         ),
         (1.0, 2.0, "Expected 2.0 but got 1.0."),
         ([1, torch.ones(2)], [1, torch.zeros(2)], r"The failure occurred for item \[1\]"),
@@ -48,7 +59,9 @@ def test_make_tensor():
     t = make_tensor(4, 5, dtype=torch.int8, device="cpu", low=2, high=4, noncontiguous=True)
     assert (t.shape, t.dtype, t.is_contiguous()) == ((4, 5), torch.int8, False)
     assert 2 <= t.min().item() <= t.max().item() <= 3
-    assert make_tensor((2, 2), dtype=torch.complex64, device="cpu", requires_grad=True).requires_grad
+    assert make_tensor(
+        (2, 2), dtype=torch.complex64, device="cpu", requires_grad=True
+    ).requires_grad
     assert (make_tensor(100, dtype=torch.uint8, device="cpu", high=2, exclude_zero=True) != 0).all()
     with pytest.raises(ValueError, match="requires_grad=True"):
         make_tensor(2, dtype=torch.int64, device="cpu", requires_grad=True)

@@ -12,7 +12,11 @@ import numpy as np
 import jtorch as torch
 from jtorch.testing._internal import common_cuda, common_utils
 from jtorch.testing._internal.common_utils import TestCase as Case
-from jtorch.testing._internal.common_utils import instantiate_parametrized_tests, parametrize, subtest
+from jtorch.testing._internal.common_utils import (
+    instantiate_parametrized_tests,
+    parametrize,
+    subtest,
+)
 
 
 class _Compared(Case):
@@ -28,7 +32,9 @@ class _Compared(Case):
         self.assertEqual(x[:1], [1.0])
         self.assertEqual(1, 1.0)
         self.assertEqual("word", "word")
-        self.assertEqual({"a": (x, "word", torch.int64), "b": None}, {"b": None, "a": [x, "word", torch.int64]})
+        self.assertEqual(
+            {"a": (x, "word", torch.int64), "b": None}, {"b": None, "a": [x, "word", torch.int64]}
+        )
         self.assertEqual(np.float32(1), 1.0)
         self.assertNotEqual(x[0], 2.0)
         self.assertEqualIgnoreType(torch.ones(1), torch.ones(1, dtype=torch.float64))
@@ -66,12 +72,19 @@ def test_parametrised_methods() -> None:
     @instantiate_parametrized_tests
     class Tests(Case):
         @parametrize("dtype", [torch.float32, torch.int64])
-        @parametrize("a, b", [(1, 2), subtest((3, 4), name="named", decorators=[unittest.skip("not now")])])
+        @parametrize(
+            "a, b", [(1, 2), subtest((3, 4), name="named", decorators=[unittest.skip("not now")])]
+        )
         def test_it(self, a, b, dtype):
             seen.append((a, b, dtype))
 
     names = sorted(name for name in vars(Tests) if name.startswith("test"))
-    assert names == ["test_it_float32_a_1_b_2", "test_it_float32_named", "test_it_int64_a_1_b_2", "test_it_int64_named"]
+    assert names == [
+        "test_it_float32_a_1_b_2",
+        "test_it_float32_named",
+        "test_it_int64_a_1_b_2",
+        "test_it_int64_named",
+    ]
     found = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Tests).run(found)
     assert found.wasSuccessful() and len(found.skipped) == 2
@@ -91,4 +104,8 @@ def test_helpers() -> None:
     with common_utils.TemporaryFileName() as name:
         Path(name).write_text("x")
     assert not Path(name).exists()
-    assert common_utils.skipIfTorchDynamo("why")(test_helpers) is test_helpers is common_utils.skipIfRocm(test_helpers)
+    assert (
+        common_utils.skipIfTorchDynamo("why")(test_helpers)
+        is test_helpers
+        is common_utils.skipIfRocm(test_helpers)
+    )

@@ -1,4 +1,5 @@
-"""Forty mistakes of users: a type checker must report each line that says ``wrong``, and no other."""
+"""Forty mistakes of users: a type checker must report each line that says ``wrong``, and no
+other."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
         self.proj = nn.Linear(config.width, config.width)
         self.drop = nn.Dropout(config.dropout)
-        self.register_buffer("mask", torch.tril(torch.ones(length, length)).view(1, 1, length, length))
+        self.register_buffer(
+            "mask", torch.tril(torch.ones(length, length)).view(1, 1, length, length)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         batch, steps, width = x.shape
@@ -59,7 +61,11 @@ class Block(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(config.width)
         self.attention = Attention(config)
-        self.mlp = nn.Sequential(nn.Linear(config.width, 4 * config.width), nn.GELU(), nn.Linear(4 * config.width, config.width))
+        self.mlp = nn.Sequential(
+            nn.Linear(config.width, 4 * config.width),
+            nn.GELU(),
+            nn.Linear(4 * config.width, config.width),
+        )
         self.scale = nn.Parameter(torch.ones(config.width))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -88,10 +94,14 @@ class Model(nn.Module):
         logits: Tensor = self.head(x)
         if target is None:
             return logits, None
-        return logits, F.cross_entropy(logits.view(-1, logits.size(-1)), target.reshape(-1), ignore_index=-1)
+        return logits, F.cross_entropy(
+            logits.view(-1, logits.size(-1)), target.reshape(-1), ignore_index=-1
+        )
 
     @torch.no_grad()
-    def generate(self, tokens: Tensor, count: int, temperature: float = 1.0, top_k: int | None = None) -> Tensor:
+    def generate(
+        self, tokens: Tensor, count: int, temperature: float = 1.0, top_k: int | None = None
+    ) -> Tensor:
         for _ in range(count):
             logits, _ = self(tokens[:, -128:])
             logits = logits[:, -1, :] / temperature
@@ -163,12 +173,22 @@ def statistics(x: Tensor) -> dict[str, float]:
     u, s, vh = torch.linalg.svd(x, full_matrices=False)
     assert_type(best, Tensor)
     assert_type(values, Tensor)
-    return {"max": best.item(), "mean": x.mean().item(), "norm": float(x.norm()), "n": x.shape[0], "sum": sum(x.flatten().tolist(), 0.0)}
+    return {
+        "max": best.item(),
+        "mean": x.mean().item(),
+        "norm": float(x.norm()),
+        "n": x.shape[0],
+        "sum": sum(x.flatten().tolist(), 0.0),
+    }
 
 
 def shapes(x: Tensor) -> Tensor:
     x = x.reshape(2, -1).unsqueeze(0).expand(3, -1, -1).flatten(1)
-    x = torch.where(x > 0, x, torch.zeros_like(x)) + torch.where(x > 0, 1, 2) + torch.where(x > 0, x, 0.0)
+    x = (
+        torch.where(x > 0, x, torch.zeros_like(x))
+        + torch.where(x > 0, 1, 2)
+        + torch.where(x > 0, x, 0.0)
+    )
     x = torch.stack([x, x], dim=0).squeeze(0)[..., None, :2].to(torch.float64).float().cpu()
     x[0] = 1
     x[x.isnan()] = 0.0
@@ -176,9 +196,21 @@ def shapes(x: Tensor) -> Tensor:
     rows = torch.arange(0, 10, 2, device=x.device, dtype=torch.long)
     grid_y, grid_x = torch.meshgrid(rows, rows, indexing="ij")
     mixed = torch.einsum("ij,jk->ik", torch.randn(2, 3), torch.randn(3, 4)).clamp(min=0.0, max=1)
-    made = torch.from_numpy(np.zeros((2, 2), dtype=np.float32)) + torch.as_tensor([[1, 2], [3, 4]]) - torch.full((2, 2), 3.5)
+    made = (
+        torch.from_numpy(np.zeros((2, 2), dtype=np.float32))
+        + torch.as_tensor([[1, 2], [3, 4]])
+        - torch.full((2, 2), 3.5)
+    )
     back: np.ndarray[Any, Any] = made.detach().numpy()
-    return 1 - x.mul_(2).add(first, alpha=2) ** 2 + mixed.sum() + grid_y.sum() + grid_x.sum() + back.sum() + sum(r.sum() for r in rest)
+    return (
+        1
+        - x.mul_(2).add(first, alpha=2) ** 2
+        + mixed.sum()
+        + grid_y.sum()
+        + grid_x.sum()
+        + back.sum()
+        + sum(r.sum() for r in rest)
+    )
 
 
 def indexed(x: Tensor, rows: list[int]) -> list[Tensor]:
@@ -195,8 +227,18 @@ def indexed(x: Tensor, rows: list[int]) -> list[Tensor]:
         x[torch.where(x > 0)],
         x[rows[0] :],
     ]
-    found += [x.reshape(-1), x.reshape(3, 2), x.reshape((3, 2)), x.reshape([6]), x.reshape(x.shape), torch.reshape(x, shape=(6,))]
-    found += [torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0]), torch.sparse_coo_tensor(size=(2, 3))]
+    found += [
+        x.reshape(-1),
+        x.reshape(3, 2),
+        x.reshape((3, 2)),
+        x.reshape([6]),
+        x.reshape(x.shape),
+        torch.reshape(x, shape=(6,)),
+    ]
+    found += [
+        torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0]),
+        torch.sparse_coo_tensor(size=(2, 3)),
+    ]
     return [*found, F.affine_grid(torch.ones(1, 2, 3), [1, 1, 2, 2], align_corners=False)]
 
 
@@ -216,8 +258,13 @@ def main() -> None:
     loader = DataLoader(kept, batch_size=8, shuffle=True, num_workers=0, drop_last=True)
     losses = train(model, loader, config)
     torch.save({"model": model.state_dict(), "losses": losses}, args.out)
-    model.load_state_dict(torch.load(args.out, map_location="cpu", weights_only=True)["model"], strict=True)
-    warmup = LambdaLR(optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True), lambda step: min(1.0, step / 10))
+    model.load_state_dict(
+        torch.load(args.out, map_location="cpu", weights_only=True)["model"], strict=True
+    )
+    warmup = LambdaLR(
+        optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True),
+        lambda step: min(1.0, step / 10),
+    )
     rows = pad_sequence([torch.ones(3, 2), torch.ones(2, 2)], batch_first=True)
     packed = pack_padded_sequence(rows, torch.tensor([3, 2]), batch_first=True)
     output, (h, c) = nn.LSTM(2, 5, batch_first=True)(packed)
@@ -225,12 +272,35 @@ def main() -> None:
     extra = Parameter(torch.zeros(3, requires_grad=False))
     (grad,) = torch.autograd.grad(Double.apply(extra).sum(), extra)
     jac = torch.func.vmap(torch.func.grad(lambda v: (v**2).sum()))(torch.ones(3, 2))
-    print(len(indexed(torch.ones(2, 3), [0, 1])), len(list(WeightedRandomSampler(torch.ones(3), 2))))
-    print(count, len(left), warmup.get_last_lr(), h.shape, c.shape, padded, lengths, grad.sum(), jac, device.type, str(extra.dtype), shapes)
+    print(
+        len(indexed(torch.ones(2, 3), [0, 1])), len(list(WeightedRandomSampler(torch.ones(3), 2)))
+    )
+    print(
+        count,
+        len(left),
+        warmup.get_last_lr(),
+        h.shape,
+        c.shape,
+        padded,
+        lengths,
+        grad.sum(),
+        jac,
+        device.type,
+        str(extra.dtype),
+        shapes,
+    )
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:
-            print(f"{name:20s} {tuple(parameter.shape)} {parameter.grad.norm().item():.3f} {parameter.device.type}")
-    print(evaluate(model, iter([torch.zeros(1, 4, dtype=torch.long)])), statistics(torch.rand(3, 3)), Squares()[0], list(model.children()))
+            print(
+                f"{name:20s} {tuple(parameter.shape)} {parameter.grad.norm().item():.3f} "
+                f"{parameter.device.type}"
+            )
+    print(
+        evaluate(model, iter([torch.zeros(1, 4, dtype=torch.long)])),
+        statistics(torch.rand(3, 3)),
+        Squares()[0],
+        list(model.children()),
+    )
 
 
 if __name__ == "__main__":

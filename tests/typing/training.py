@@ -1,4 +1,5 @@
-"""More code of the kind that users write: classes, loops, schedulers, custom functions, hooks, distributions, transformations."""
+"""More code of the kind that users write: classes, loops, schedulers, custom functions, hooks,
+distributions, transformations."""
 
 from __future__ import annotations
 
@@ -18,10 +19,26 @@ from torch import Tensor, nn, optim
 from torch.amp.autocast_mode import autocast
 from torch.autograd import Function
 from torch.distributions import Categorical, MultivariateNormal, Normal, kl_divergence
-from torch.func import functional_call, grad, grad_and_value, hessian, jacrev, stack_module_state, vmap
+from torch.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacrev,
+    stack_module_state,
+    vmap,
+)
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, OneCycleLR, ReduceLROnPlateau, SequentialLR, StepLR
+from torch.optim.lr_scheduler import (
+    CosineAnnealingLR,
+    LambdaLR,
+    LinearLR,
+    OneCycleLR,
+    ReduceLROnPlateau,
+    SequentialLR,
+    StepLR,
+)
 from torch.utils.data import (
     ConcatDataset,
     DataLoader,
@@ -98,7 +115,13 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.attention = nn.MultiheadAttention(width, heads, dropout=dropout, batch_first=True)
         self.mlp = nn.Sequential(
-            OrderedDict([("up", nn.Linear(width, 2 * width)), ("act", nn.GELU()), ("down", nn.Linear(2 * width, width))])
+            OrderedDict(
+                [
+                    ("up", nn.Linear(width, 2 * width)),
+                    ("act", nn.GELU()),
+                    ("down", nn.Linear(2 * width, width)),
+                ]
+            )
         )
         self.scale = nn.Parameter(torch.ones(width))
         self.register_buffer("mask", torch.triu(torch.ones(16, 16, dtype=torch.bool), diagonal=1))
@@ -123,7 +146,9 @@ class Model(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(10, settings.width, padding_idx=0)
         self.blocks = nn.ModuleList([Block(settings.width) for _ in range(2)])
-        self.heads = nn.ModuleDict({"mean": nn.Linear(settings.width, 1), "spread": nn.Linear(settings.width, 1)})
+        self.heads = nn.ModuleDict(
+            {"mean": nn.Linear(settings.width, 1), "spread": nn.Linear(settings.width, 1)}
+        )
 
     def forward(self, tokens: Tensor) -> dict[str, Tensor]:
         x = self.embed(tokens)
@@ -139,11 +164,17 @@ def fit(settings: Settings, folder: Path) -> float:
     decay = [p for n, p in model.named_parameters() if p.ndim > 1]
     others = [p for n, p in model.named_parameters() if p.ndim <= 1]
     optimizer = optim.AdamW(
-        [{"params": decay, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=settings.rate, betas=(0.9, 0.95)
+        [{"params": decay, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+        lr=settings.rate,
+        betas=(0.9, 0.95),
     )
     warmup = LinearLR(optimizer, start_factor=0.1, total_iters=2)
-    schedule = SequentialLR(optimizer, [warmup, CosineAnnealingLR(optimizer, T_max=10)], milestones=[2])
-    plateau = ReduceLROnPlateau(optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True), mode="min", patience=2)
+    schedule = SequentialLR(
+        optimizer, [warmup, CosineAnnealingLR(optimizer, T_max=10)], milestones=[2]
+    )
+    plateau = ReduceLROnPlateau(
+        optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True), mode="min", patience=2
+    )
     tokens = torch.randint(0, 10, (16, 5), device=settings.device)
     loader: DataLoader[tuple[Tensor, ...]] = DataLoader(
         TensorDataset(tokens, tokens.float().mean(1)), batch_size=8, shuffle=True, drop_last=True
@@ -156,8 +187,13 @@ def fit(settings: Settings, folder: Path) -> float:
             optimizer.zero_grad(set_to_none=True)
             with autocast("cpu", dtype=torch.bfloat16, enabled=epoch > 0):
                 found = model(inputs)
-                posterior = Normal(found["mean"].float(), F.softplus(found["spread"].float()) + 1e-3)
-                loss = -posterior.log_prob(target).mean() + 1e-3 * kl_divergence(posterior, Normal(0.0, 1.0)).mean()
+                posterior = Normal(
+                    found["mean"].float(), F.softplus(found["spread"].float()) + 1e-3
+                )
+                loss = (
+                    -posterior.log_prob(target).mean()
+                    + 1e-3 * kl_divergence(posterior, Normal(0.0, 1.0)).mean()
+                )
             loss.backward()
             norm = clip_grad_norm_(model.parameters(), max_norm=1.0)
             optimizer.step()
@@ -166,7 +202,9 @@ def fit(settings: Settings, folder: Path) -> float:
         plateau.step(history[-1])
         best = {k: v.detach().clone() for k, v in model.state_dict().items()}
     rates = [float(rate) for rate in schedule.get_last_lr()]
-    torch.save({"model": best, "optimizer": optimizer.state_dict(), "rates": rates}, folder / "last.pt")
+    torch.save(
+        {"model": best, "optimizer": optimizer.state_dict(), "rates": rates}, folder / "last.pt"
+    )
     loaded = torch.load(folder / "last.pt", map_location="cpu", weights_only=True)
     missing, unexpected = model.load_state_dict(loaded["model"])
     assert not missing and not unexpected
@@ -184,7 +222,9 @@ def hooks(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
 
         return hook
 
-    handles = [module.register_forward_hook(keep(name)) for name, module in net.named_modules() if name]
+    handles = [
+        module.register_forward_hook(keep(name)) for name, module in net.named_modules() if name
+    ]
     x.register_hook(lambda g: g * 2)
     net(x).sum().backward()
     for handle in handles:
@@ -204,8 +244,12 @@ def transformations() -> Tensor:
     nets = [nn.Linear(3, 2) for _ in range(3)]
     params, buffers = stack_module_state(nets)  # type: ignore[arg-type, unused-ignore]
     skeleton = copy.deepcopy(nets[0]).to("meta")
-    outs = vmap(lambda p, b, x: functional_call(skeleton, (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, xs)
-    return per_example.sum() + gradient.sum() + value + curvature.trace() + slope.norm() + outs.sum()
+    outs = vmap(lambda p, b, x: functional_call(skeleton, (p, b), (x,)), in_dims=(0, 0, None))(
+        params, buffers, xs
+    )
+    return (
+        per_example.sum() + gradient.sum() + value + curvature.trace() + slope.norm() + outs.sum()
+    )
 
 
 def sequences() -> Tensor:
@@ -236,16 +280,35 @@ def arithmetic(x: Tensor) -> Tensor:
     rows, columns = x.shape
     text = f"{x.mean().item():.3f} {x.dtype} {x.device.type} {rows * columns}"
     grid = torch.stack(torch.meshgrid(torch.arange(3), torch.arange(2), indexing="ij"), dim=-1)
-    mixed = torch.where(grid > 0, 1, 2).float().mean() + torch.einsum("ij,kj->ik", q, r.T).norm() + (u * s @ vh).norm()
-    return picked.sum() + total + largest.sum() + smallest.sum() + n * mixed + unique.sum() + len(text) - 1 + (2**x).sum() / 3
+    mixed = (
+        torch.where(grid > 0, 1, 2).float().mean()
+        + torch.einsum("ij,kj->ik", q, r.T).norm()
+        + (u * s @ vh).norm()
+    )
+    return (
+        picked.sum()
+        + total
+        + largest.sum()
+        + smallest.sum()
+        + n * mixed
+        + unique.sum()
+        + len(text)
+        - 1
+        + (2**x).sum() / 3
+    )
 
 
 def worker(rank: int, world: int) -> None:
     dist.init_process_group("gloo", rank=rank, world_size=world)
-    sampler: DistributedSampler[tuple[torch.Tensor, torch.Tensor]] = DistributedSampler(Squares(10), shuffle=True)
+    sampler: DistributedSampler[tuple[torch.Tensor, torch.Tensor]] = DistributedSampler(
+        Squares(10), shuffle=True
+    )
     sampler.set_epoch(1)
     own: nn.DataParallel[nn.Linear] = nn.DataParallel(nn.Linear(3, 4))
-    print(own.module.weight.shape, [batch[0].shape for batch in DataLoader(Squares(10), batch_size=2, sampler=sampler)])
+    print(
+        own.module.weight.shape,
+        [batch[0].shape for batch in DataLoader(Squares(10), batch_size=2, sampler=sampler)],
+    )
     dist.destroy_process_group()
 
 
@@ -263,7 +326,9 @@ def main(folder: Path) -> None:
     print(sorted(hooks(net, torch.ones(2, 3, requires_grad=True))))
     flat = parameters_to_vector(net.parameters())
     vector_to_parameters(flat * 0.5, net.parameters())
-    print(transformations().shape, sequences().shape, arithmetic(torch.rand(3, 3)).item() is not None)
+    print(
+        transformations().shape, sequences().shape, arithmetic(torch.rand(3, 3)).item() is not None
+    )
     x = torch.tensor([0.2, 0.7], requires_grad=True)
     made = Straight.apply(x, 2.0)
     made.sum().backward()
@@ -272,7 +337,12 @@ def main(folder: Path) -> None:
     first, second = random_split(whole, [8, 2], generator=torch.Generator().manual_seed(0))
     picked = Subset(whole, [1, 2])
     both = ConcatDataset([picked, second])
-    for part in (DataLoader(first, batch_size=4), DataLoader(second), DataLoader(picked), DataLoader(both)):
+    for part in (
+        DataLoader(first, batch_size=4),
+        DataLoader(second),
+        DataLoader(picked),
+        DataLoader(both),
+    ):
         for a, b in part:
             assert torch.allclose(a**2, b)
     for batch in DataLoader(Stream(), batch_size=2):
@@ -284,8 +354,19 @@ def main(folder: Path) -> None:
     choice = Categorical(logits=torch.zeros(3)).sample((2,))
     cloud = MultivariateNormal(torch.zeros(2), covariance_matrix=torch.eye(2)).rsample()
     sgd = optim.SGD(net.parameters(), lr=0.1)
-    schedules = [StepLR(sgd, step_size=2), LambdaLR(sgd, lambda step: 0.9**step), OneCycleLR(sgd, max_lr=0.1, total_steps=10)]
-    print(joined.x.shape, choice.shape, cloud.shape, len(schedules), torch.backends.cudnn.is_available(), torch.cuda.is_available())
+    schedules = [
+        StepLR(sgd, step_size=2),
+        LambdaLR(sgd, lambda step: 0.9**step),
+        OneCycleLR(sgd, max_lr=0.1, total_steps=10),
+    ]
+    print(
+        joined.x.shape,
+        choice.shape,
+        cloud.shape,
+        len(schedules),
+        torch.backends.cudnn.is_available(),
+        torch.cuda.is_available(),
+    )
     scaler = torch.amp.GradScaler("cpu", enabled=False)
     scaler.scale(net(torch.ones(1, 3)).sum()).backward()
     scaler.step(sgd)

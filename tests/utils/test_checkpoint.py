@@ -7,14 +7,21 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from jtorch.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_early_stop,
+)
 
 HOOKS = hasattr(torch.autograd.graph, "saved_tensors_hooks")
 
 
 def gradients(use: str) -> list[list[float]]:
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(4, 2)
+    )
     x = torch.randn(5, 3, requires_grad=True)
     if use == "plain":
         y = model(x)
@@ -81,7 +88,10 @@ def test_nested_and_closed_over() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
-    [(1, 2, "trying to save more tensors during recomputation"), (2, 1, "A different number of tensors was saved")],
+    [
+        (1, 2, "trying to save more tensors during recomputation"),
+        (2, 1, "A different number of tensors was saved"),
+    ],
 )
 def test_a_function_that_changes_its_mind(first: int, second: int, words: str) -> None:
     turns = iter([first, second])

@@ -46,7 +46,10 @@ def test_what_test_runners_ask_of_the_machine() -> None:
     found = importlib.import_module("jtorch.utils.collect_env")
     assert found.run("echo out; echo err >&2; exit 3") == (3, "out", "err")
     assert found.get_cpu_info(found.run) == found.get_cpu_info()
-    answers = {"gcc --version": (0, "gcc (Debian 12) 12.2.0", ""), "nvidia-smi": (127, "", "not found")}
+    answers = {
+        "gcc --version": (0, "gcc (Debian 12) 12.2.0", ""),
+        "nvidia-smi": (127, "", "not found"),
+    }
     assert found.get_gcc_version(answers.get) == "(Debian 12) 12.2.0"
     assert found.get_nvidia_driver_version(answers.get) is None
     assert found.get_gpu_info(found.run) is None or "GPU" in found.get_gpu_info(found.run)

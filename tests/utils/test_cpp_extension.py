@@ -1,4 +1,5 @@
-"""C++ kernels: compiled, bound as operators, with gradients, shapes, ``vmap`` and errors of their own."""
+"""C++ kernels: compiled, bound as operators, with gradients, shapes, ``vmap`` and errors of their
+own."""
 
 from __future__ import annotations
 
@@ -29,13 +30,17 @@ ffi::Error total_impl(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> out) 
   return ffi::Error::Success();
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(total, total_impl, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: Any) -> Any:
     return cpp_extension.load_inline(
-        "tests_axpy", SOURCE, functions=["axpy", "total"], extra_cflags=["-O0"], build_directory=str(tmp_path_factory.mktemp("build"))
+        "tests_axpy",
+        SOURCE,
+        functions=["axpy", "total"],
+        extra_cflags=["-O0"],
+        build_directory=str(tmp_path_factory.mktemp("build")),
     )
 
 
@@ -43,8 +48,14 @@ def test_calling(extension: Any) -> None:
     x, y = torch.arange(4.0), torch.ones(4)
     assert extension.axpy(x, y, 3.0).tolist() == [1.0, 4.0, 7.0, 10.0]
     assert torch.ops.tests_axpy.axpy(x, y, a=2.0).tolist() == [1.0, 3.0, 5.0, 7.0]
-    assert str(extension.axpy._opoverload._schema) == "tests_axpy::axpy(Tensor x0, Tensor x1, float a) -> Tensor"
-    assert torch.func.vmap(lambda v: extension.axpy(v, y, 3.0))(torch.ones(2, 4)).tolist() == [[4.0] * 4] * 2
+    assert (
+        str(extension.axpy._opoverload._schema)
+        == "tests_axpy::axpy(Tensor x0, Tensor x1, float a) -> Tensor"
+    )
+    assert (
+        torch.func.vmap(lambda v: extension.axpy(v, y, 3.0))(torch.ones(2, 4)).tolist()
+        == [[4.0] * 4] * 2
+    )
 
 
 def test_shapes(extension: Any) -> None:
@@ -69,7 +80,10 @@ def test_errors(extension: Any) -> None:
         extension.axpy(torch.ones(3), torch.ones(4), 1.0).tolist()
     with pytest.raises(RuntimeError, match=r"Error building extension 'tests_broken'"):
         cpp_extension.load_inline(
-            "tests_broken", SOURCE.replace("float sum", "flot"), extra_cflags="-O0", build_directory=str(Path(extension.__file__).parent)
+            "tests_broken",
+            SOURCE.replace("float sum", "flot"),
+            extra_cflags="-O0",
+            build_directory=str(Path(extension.__file__).parent),
         )
     with pytest.raises(ValueError, match="define no handler 'nope'"):
         cpp_extension.load_inline("tests_nope", SOURCE, functions=["nope"])
@@ -79,13 +93,19 @@ def test_errors(extension: Any) -> None:
         cpp_extension.load_inline("tests_cuda", SOURCE, cuda_sources="x")
     kernel = Path(extension.__file__).parent / "kernel.cu"
     kernel.write_text("")
-    with pytest.raises(NotImplementedError, match=r"the extension 'tests_kernel' with sources kernel\.cu is not offered"):
+    with pytest.raises(
+        NotImplementedError,
+        match=r"the extension 'tests_kernel' with sources kernel\.cu is not offered",
+    ):
         cpp_extension.load("tests_kernel", [str(kernel)])
 
 
 def test_files_are_compiled_once(tmp_path: Path) -> None:
     file = tmp_path / "total.cpp"
-    file.write_text('#include "xla/ffi/api/ffi.h"\nnamespace ffi = xla::ffi;\n' + SOURCE[SOURCE.index("ffi::Error total_impl") :])
+    file.write_text(
+        '#include "xla/ffi/api/ffi.h"\nnamespace ffi = xla::ffi;\n'
+        + SOURCE[SOURCE.index("ffi::Error total_impl") :]
+    )
     made = cpp_extension.load("tests_files", [str(file)], "-O0", build_directory=str(tmp_path))
     stamp = Path(made.__file__).stat().st_mtime_ns
     again = cpp_extension.load("tests_files", str(file), "-O0", build_directory=str(tmp_path))

@@ -137,7 +137,9 @@ def test_collation_keeps_containers() -> None:
 def test_concatenation_counts_from_both_ends() -> None:
     both = ConcatDataset([[1, 2], [3]])
     assert [both[i] for i in (0, 2, -1, -3)] == [1, 3, 3, 1]
-    with pytest.raises(ValueError, match="absolute value of index should not exceed dataset length"):
+    with pytest.raises(
+        ValueError, match="absolute value of index should not exceed dataset length"
+    ):
         both[-4]
 
 
@@ -160,7 +162,9 @@ def test_workers_give_batches_in_order() -> None:
 
 def test_functions_of_the_program_reach_workers() -> None:
     offset = 100
-    loader = DataLoader([1, 2, 3], batch_size=2, num_workers=1, collate_fn=lambda b: [x + offset for x in b])
+    loader = DataLoader(
+        [1, 2, 3], batch_size=2, num_workers=1, collate_fn=lambda b: [x + offset for x in b]
+    )
     assert list(loader) == [[101, 102], [103]]
 
 
@@ -205,7 +209,10 @@ def test_worker_init_fn() -> None:
         def __getitem__(self, i: int) -> Any:
             return self.what
 
-    assert set(DataLoader(Shown(""), num_workers=2, collate_fn=first, worker_init_fn=init)) == {"worker 0", "worker 1"}
+    assert set(DataLoader(Shown(""), num_workers=2, collate_fn=first, worker_init_fn=init)) == {
+        "worker 0",
+        "worker 1",
+    }
 
     def bad(worker_id: int) -> None:
         raise ValueError("no start")
@@ -229,7 +236,9 @@ def test_errors_come_with_their_traceback() -> None:
 
 
 def test_death_and_sleep_of_workers() -> None:
-    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
+    with pytest.raises(
+        RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"
+    ):
         list(DataLoader(Behaviour("die"), num_workers=1))
     started = time.monotonic()
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
@@ -246,7 +255,9 @@ def test_an_iterator_left_early_does_not_spoil_the_next() -> None:
 
 
 def test_too_many_workers_are_warned_of() -> None:
-    with pytest.warns(UserWarning, match="This DataLoader will create 1000 worker processes in total"):
+    with pytest.warns(
+        UserWarning, match="This DataLoader will create 1000 worker processes in total"
+    ):
         DataLoader([1], num_workers=1000)
 
 
@@ -271,7 +282,12 @@ def test_a_script_without_main_guard(tmp_path: Path) -> None:
     )
     root = str(Path(torch.__file__).parent.parent)
     out = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": root}, check=True
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": root},
+        check=True,
     ).stdout.split("\n")
     assert out[:4] == ["once", "[0]", "[1]", "[2]"]
     with pytest.raises(ProcessLookupError):
@@ -318,7 +334,9 @@ def test_what_cannot_be_sent_is_inherited() -> None:
     torch.ones(2).sum().item()  # XLA may run by now
     data = Counted(6)
     for _ in range(2):
-        assert torch.cat(list(DataLoader(data, batch_size=3, num_workers=2))).tolist() == [[2 * i, 2 * i + 2] for i in range(6)]
+        assert torch.cat(list(DataLoader(data, batch_size=3, num_workers=2))).tolist() == [
+            [2 * i, 2 * i + 2] for i in range(6)
+        ]
     assert data.seen.value == 12
     loader = DataLoader(data, num_workers=2, persistent_workers=True)
     assert len(list(loader)) == len(list(loader)) == 6
@@ -356,18 +374,28 @@ def test_forks_are_made_when_asked_for() -> None:
         def __getitem__(self, i: int) -> Any:
             return os.getppid(), torch.initial_seed(), get_worker_info().seed  # type: ignore[union-attr]
 
-    found = list(DataLoader(Where(""), num_workers=2, multiprocessing_context="fork", collate_fn=first))
+    found = list(
+        DataLoader(Where(""), num_workers=2, multiprocessing_context="fork", collate_fn=first)
+    )
     assert {parent for parent, _, _ in found} == {os.getpid()}
     assert all(a == b for _, a, b in found)
     assert found[1][1] == found[0][1] + 1
-    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
+    with pytest.raises(
+        RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"
+    ):
         list(DataLoader(Behaviour("die"), num_workers=1, multiprocessing_context="fork"))
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
-        list(DataLoader(Behaviour("sleep"), num_workers=1, timeout=0.5, multiprocessing_context="fork"))
+        list(
+            DataLoader(
+                Behaviour("sleep"), num_workers=1, timeout=0.5, multiprocessing_context="fork"
+            )
+        )
 
 
 @pytest.mark.parametrize("kind", ["made", "failing"])
-def test_datasets_of_modules_that_workers_cannot_import(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_datasets_of_modules_that_workers_cannot_import(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = f"""
 import sys
 if getattr(sys, "_a_worker_{kind}", 1):

@@ -9,7 +9,13 @@ import threading
 import pytest
 
 import jtorch as torch
-from jtorch.utils.data._utils import HAS_NUMPY, MP_STATUS_CHECK_INTERVAL, pin_memory, python_exit_status, signal_handling
+from jtorch.utils.data._utils import (
+    HAS_NUMPY,
+    MP_STATUS_CHECK_INTERVAL,
+    pin_memory,
+    python_exit_status,
+    signal_handling,
+)
 from jtorch.utils.data._utils.worker import ManagerWatchdog, _ResumeIteration
 from jtorch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
@@ -26,27 +32,46 @@ def test_facts_that_loaders_ask() -> None:
 def test_iterators_of_packages_find_the_state_of_ours() -> None:
     class Own(_BaseDataLoaderIter):
         def _next_data(self) -> object:
-            return self._next_index(), self._pin_memory, self._pin_memory_device, self._world_size, self._rank
+            return (
+                self._next_index(),
+                self._pin_memory,
+                self._pin_memory_device,
+                self._world_size,
+                self._rank,
+            )
 
-    assert next(Own(torch.utils.data.DataLoader(list(range(4)), batch_size=2))) == ([0, 1], False, None, 1, 0)
+    assert next(Own(torch.utils.data.DataLoader(list(range(4)), batch_size=2))) == (
+        [0, 1],
+        False,
+        None,
+        1,
+        0,
+    )
 
 
 def test_workers_are_known_once() -> None:
     with pytest.raises(TypeError, match="expects a tuple for child_pids, but got int"):
         signal_handling._set_worker_pids(-1, 3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Cannot find worker information for _BaseDataLoaderIter with id -1"):
+    with pytest.raises(
+        ValueError, match="Cannot find worker information for _BaseDataLoaderIter with id -1"
+    ):
         signal_handling._remove_worker_pids(-1)
     signal_handling._set_worker_pids(-1, (os.getpid(),))
     try:
         with pytest.raises(ValueError, match="should be called only once"):
             signal_handling._set_worker_pids(-1, ())
-        signal_handling._error_if_any_worker_fails()  # a process that is no child of this one says nothing
+        # a process that is no child of this one says nothing
+        signal_handling._error_if_any_worker_fails()
     finally:
         signal_handling._remove_worker_pids(-1)
 
 
 @pytest.mark.parametrize(
-    ("end", "words"), [("exit 3", "exited unexpectedly with exit code 3"), ("kill -9 $$", "is killed by signal: Killed")]
+    ("end", "words"),
+    [
+        ("exit 3", "exited unexpectedly with exit code 3"),
+        ("kill -9 $$", "is killed by signal: Killed"),
+    ],
 )
 def test_the_death_of_a_worker_is_told_once(end: str, words: str) -> None:
     pid = os.posix_spawn("/bin/sh", ["sh", "-c", end], dict(os.environ))
@@ -65,7 +90,9 @@ def test_a_thread_that_pins_passes_batches_on() -> None:
     given: queue.Queue[object] = queue.Queue()
     taken: queue.Queue[object] = queue.Queue()
     done = threading.Event()
-    thread = threading.Thread(target=pin_memory._pin_memory_loop, args=(given, taken, 0, done, None))
+    thread = threading.Thread(
+        target=pin_memory._pin_memory_loop, args=(given, taken, 0, done, None)
+    )
     thread.start()
     try:
         given.put((7, [[1, 2]]))

@@ -1,4 +1,5 @@
-"""Worker processes of loaders: the process that they are forked from, and what there is without it."""
+"""Worker processes of loaders: the process that they are forked from, and what there is without
+it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ class Reports:
         return 2
 
     def __getitem__(self, i: int) -> Any:
-        return {"parent": os.getppid(), "variable": os.environ.get("OF_THE_PROGRAM"), "index": i, "pid": os.getpid()}[self.what]
+        return {
+            "parent": os.getppid(),
+            "variable": os.environ.get("OF_THE_PROGRAM"),
+            "index": i,
+            "pid": os.getpid(),
+        }[self.what]
 
 
 def first(batch: list[Any]) -> Any:
@@ -44,7 +50,9 @@ def _new_workers() -> Any:
     pool._stop_all()
 
 
-needs_nursery = pytest.mark.skipif(not nursery.can_be(), reason="workers are started one by one on this platform")
+needs_nursery = pytest.mark.skipif(
+    not nursery.can_be(), reason="workers are started one by one on this platform"
+)
 
 
 @needs_nursery
@@ -94,7 +102,9 @@ def test_the_same_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask("index") == [0, 1]
 
 
-def test_workers_have_the_variables_that_are_set_when_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_have_the_variables_that_are_set_when_they_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     loader = DataLoader(Reports("variable"), num_workers=1, collate_fn=first)  # type: ignore[arg-type]
     monkeypatch.setenv("OF_THE_PROGRAM", "set later")
     assert list(loader) == ["set later"] * 2

@@ -24,7 +24,13 @@ from jtorch.utils.data import (
     guaranteed_datapipes_determinism,
     non_deterministic,
 )
-from jtorch.utils.data.datapipes.iter import Batcher, FileLister, FileOpener, IterableWrapper, Shuffler
+from jtorch.utils.data.datapipes.iter import (
+    Batcher,
+    FileLister,
+    FileOpener,
+    IterableWrapper,
+    Shuffler,
+)
 from jtorch.utils.data.datapipes.map import SequenceWrapper
 from jtorch.utils.data.datapipes.utils.common import StreamWrapper
 
@@ -44,7 +50,9 @@ def test_classes_register_methods() -> None:
                 yield 2 * x
 
     try:
-        assert list(Source().twice()) == [0, 2, 4] and [x.tolist() for x in DataLoader(Source().twice(), 2)] == [[0, 2], [4]]
+        assert list(Source().twice()) == [0, 2, 4] and [
+            x.tolist() for x in DataLoader(Source().twice(), 2)
+        ] == [[0, 2], [4]]
         with pytest.raises(Exception, match="already taken"):
             functional_datapipe("twice")(Twice)
     finally:
@@ -71,7 +79,10 @@ def test_one_iterator_at_a_time() -> None:
     second = iter(pipe)
     assert next(first) == "1"  # the second has not begun
     assert next(second) == "0"
-    with pytest.raises(RuntimeError, match="This iterator has been invalidated because another iterator has been created"):
+    with pytest.raises(
+        RuntimeError,
+        match="This iterator has been invalidated because another iterator has been created",
+    ):
         next(first)
     assert list(second) == ["1", "2", "3"]
 
@@ -100,7 +111,10 @@ def test_files(tmp_path: Path) -> None:
     del opened
     gc.collect()
     assert stream.closed
-    assert [piece for _, piece in FileOpener(FileLister(str(tmp_path), "*.bin"), mode="b").read_from_stream(4)] == [b"in c", b".bin"]
+    assert [
+        piece
+        for _, piece in FileOpener(FileLister(str(tmp_path), "*.bin"), mode="b").read_from_stream(4)
+    ] == [b"in c", b".bin"]
     with pytest.raises(ValueError, match="Invalid mode w"):
         FileOpener([], mode="w")
 
@@ -119,9 +133,14 @@ def test_graphs() -> None:
     source = IterableWrapper(range(8))
     shuffled = source.shuffle()
     pipe = shuffled.zip(source.map(str)).sharding_filter()
-    found = {type(p).__name__.removesuffix("IterDataPipe") for p in graph_settings.get_all_graph_pipes(graph.traverse_dps(pipe))}
+    found = {
+        type(p).__name__.removesuffix("IterDataPipe")
+        for p in graph_settings.get_all_graph_pipes(graph.traverse_dps(pipe))
+    }
     assert found == {"ShardingFilter", "Zipper", "Shuffler", "Mapper", "IterableWrapper"}
-    assert graph_settings.apply_shuffle_settings(pipe, False) is pipe and list(shuffled) == list(range(8))
+    assert graph_settings.apply_shuffle_settings(pipe, False) is pipe and list(shuffled) == list(
+        range(8)
+    )
     graph_settings.apply_sharding(pipe, 4, 3)
     assert len(pipe) == 2
     with pytest.warns(UserWarning, match="does not contain a `Shuffler`"):
@@ -137,7 +156,11 @@ def test_seeds_of_loaders() -> None:
         torch.manual_seed(3)
         loader = DataLoader(pipe, None)
         orders.append([list(loader), list(loader)])
-    assert orders[0] == orders[1] and orders[0][0] != orders[0][1] and sorted(orders[0][0]) == list(range(20))
+    assert (
+        orders[0] == orders[1]
+        and orders[0][0] != orders[0][1]
+        and sorted(orders[0][0]) == list(range(20))
+    )
     # Shuffled or not, the default generator moves on alike.
     states = []
     for shuffle in (True, False):
@@ -147,7 +170,8 @@ def test_seeds_of_loaders() -> None:
     assert states[0] == states[1]
 
 
-@pytest.mark.filterwarnings("ignore:.*function is not supported by pickle")  # said where dill is not installed
+# said where dill is not installed
+@pytest.mark.filterwarnings("ignore:.*function is not supported by pickle")
 def test_workers_share_out_and_shuffle_alike() -> None:
     pipe = IterableWrapper(range(12)).shuffle().sharding_filter().map(lambda x: 10 * x)
     loader = DataLoader(pipe, None, num_workers=2, persistent_workers=True)
@@ -162,7 +186,9 @@ def test_determinism() -> None:
     by_size = non_deterministic(lambda source, **kwargs: len(source) > 2)(Shuffler)
     few = IterableWrapper(range(2))
     with guaranteed_datapipes_determinism():
-        with pytest.raises(TypeError, match="ShufflerIterDataPipe is non-deterministic, but you set"):
+        with pytest.raises(
+            TypeError, match="ShufflerIterDataPipe is non-deterministic, but you set"
+        ):
             anyway(few)
         with pytest.raises(TypeError, match="is non-deterministic with the inputs"):
             by_size(IterableWrapper(range(3)))
@@ -171,7 +197,9 @@ def test_determinism() -> None:
 
 
 def test_data_frames_are_refused_by_name() -> None:
-    with pytest.raises(NotImplementedError, match=r"IterDataPipe\.trace_as_dataframe is not offered"):
+    with pytest.raises(
+        NotImplementedError, match=r"IterDataPipe\.trace_as_dataframe is not offered"
+    ):
         IterableWrapper([1]).trace_as_dataframe()
 
     class Frames(DFIterDataPipe):
@@ -181,7 +209,9 @@ def test_data_frames_are_refused_by_name() -> None:
     assert list(Frames().batch(2)) == [[1]]
     with pytest.raises(NotImplementedError, match="pipes of data frames are left out"):
         Frames().map(str)
-    CaptureDataFrame = importlib.import_module("jtorch.utils.data.datapipes.dataframe").CaptureDataFrame
+    CaptureDataFrame = importlib.import_module(
+        "jtorch.utils.data.datapipes.dataframe"
+    ).CaptureDataFrame
 
     assert issubclass(type("Mine", (CaptureDataFrame,), {}), CaptureDataFrame)
     with pytest.raises(NotImplementedError, match="CaptureDataFrame is not offered"):
@@ -190,7 +220,11 @@ def test_data_frames_are_refused_by_name() -> None:
 
 def test_keyed_pipes() -> None:
     pipe = SequenceWrapper({"a": 1, "b": 2}).map(float)
-    assert pipe["b"] == 2.0 and isinstance(pipe, MapDataPipe) and isinstance(pipe.shuffle(indices=["a"]), IterDataPipe)
+    assert (
+        pipe["b"] == 2.0
+        and isinstance(pipe, MapDataPipe)
+        and isinstance(pipe.shuffle(indices=["a"]), IterDataPipe)
+    )
     assert sorted(pipe.shuffle(indices=["a", "b"])) == [1.0, 2.0]
 
 

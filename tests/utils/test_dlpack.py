@@ -51,7 +51,11 @@ class Exporter:
 
 def test_factories_take_what_has_the_protocol() -> None:
     x = torch.arange(3.0)
-    copied, other, shared = torch.tensor(Exporter(x)), x.long().new_tensor(Exporter(x)), torch.as_tensor(Exporter(x))
+    copied, other, shared = (
+        torch.tensor(Exporter(x)),
+        x.long().new_tensor(Exporter(x)),
+        torch.as_tensor(Exporter(x)),
+    )
     x[0] = 5
     assert copied.tolist() == [0, 1, 2] and shared.tolist() == [5, 1, 2]
     assert other.tolist() == [0, 1, 2] and other.dtype is torch.int64

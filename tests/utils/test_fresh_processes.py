@@ -17,7 +17,9 @@ from jtorch import multiprocessing as mp
 from jtorch.multiprocessing import _fresh
 from jtorch.utils.data._utils import nursery
 
-pytestmark = pytest.mark.skipif(not nursery.can_be(), reason="processes are started one by one on this platform")
+pytestmark = pytest.mark.skipif(
+    not nursery.can_be(), reason="processes are started one by one on this platform"
+)
 CONTEXT = _fresh.FreshContext()
 
 
@@ -29,7 +31,16 @@ def _ended() -> Iterator[None]:
 
 
 def tell(pipe: Any, given: Any) -> None:
-    pipe.send((os.getppid(), os.environ.get("OF_THE_PROGRAM"), os.getcwd(), (given @ given).item(), random.random(), np.random.rand()))
+    pipe.send(
+        (
+            os.getppid(),
+            os.environ.get("OF_THE_PROGRAM"),
+            os.getcwd(),
+            (given @ given).item(),
+            random.random(),
+            np.random.rand(),
+        )
+    )
     sys.stdout.write("of the process\n")
     sys.exit(7)
 
@@ -50,7 +61,11 @@ def test_they_are_forks_of_one_process_and_have_what_the_program_has_now(
 ) -> None:
     parent, variable, _, product, *drawn, code = asked()
     assert _fresh._nursery is not None and parent == _fresh._nursery.process.pid
-    assert (variable, product, code) == (None, 8.0, 7) and capfd.readouterr().out == "of the process\n"
+    assert (variable, product, code) == (
+        None,
+        8.0,
+        7,
+    ) and capfd.readouterr().out == "of the process\n"
     monkeypatch.setenv("OF_THE_PROGRAM", "set later")
     monkeypatch.chdir(tmp_path)
     again, variable, folder, _, *others, _ = asked()
@@ -58,7 +73,9 @@ def test_they_are_forks_of_one_process_and_have_what_the_program_has_now(
     assert drawn[0] != others[0] and drawn[1] != others[1]
 
 
-def test_variables_that_are_read_early_have_a_process_import_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_are_read_early_have_a_process_import_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked()
     monkeypatch.setenv("JAX_ENABLE_CHECKS", "1")
     parent, *_, code = asked()
@@ -93,7 +110,9 @@ def test_who_starts_one_without_a_method(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (torch.ones(2) @ torch.ones(2)).item() == 2
     torch.ones(2).jax()
     monkeypatch.setattr(mp._default, "_actual_context", None)
-    monkeypatch.setattr("multiprocessing.context.DefaultContext.get_start_method", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "multiprocessing.context.DefaultContext.get_start_method", lambda *_, **__: None
+    )
     monkeypatch.setattr("multiprocessing.get_start_method", lambda *_, **__: None)
     assert type(mp.get_context()) is _fresh.FreshContext and mp.get_start_method() == "spawn"
     with mp.Pool(2) as pool:

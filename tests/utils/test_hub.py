@@ -29,7 +29,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "hub" / "owner_name_main"
     folder.mkdir(parents=True)
     (folder / "hubconf.py").write_text(_HUBCONF)
-    helper = "import jtorch\ndef make(size, bias):\n    return jtorch.nn.Linear(size, 2, bias=bias)\n"
+    helper = (
+        "import jtorch\ndef make(size, bias):\n    return jtorch.nn.Linear(size, 2, bias=bias)\n"
+    )
     (folder / "helper_of_this_repository.py").write_text(helper)
     monkeypatch.setattr(hub, "_hub_dir", str(tmp_path / "hub"))
     return folder
@@ -47,12 +49,16 @@ def test_local_repositories(repository: Path) -> None:
         hub.load(repository, "linear", source="local")
 
 
-def test_the_cache_and_what_is_not_in_it(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cache_and_what_is_not_in_it(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert tuple(hub.load("owner/name", "linear", 4).weight.shape) == (2, 4)
     assert str(repository) in capsys.readouterr().err
     assert hub.list("owner/name", verbose=False) == ["linear"]
     assert hub.help("owner/name", "linear") == "A linear layer."
-    with pytest.raises(NotImplementedError, match="no network connections; put a copy of owner/other"):
+    with pytest.raises(
+        NotImplementedError, match="no network connections; put a copy of owner/other"
+    ):
         hub.load("owner/other", "linear")
     with pytest.raises(ValueError, match="repo_owner/repo_name"):
         hub.load("name", "linear")
@@ -67,7 +73,12 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state: Any = hub.load_state_dict_from_url(named.as_uri(), check_hash=True)
     assert state["w"].tolist() == [0, 1, 2]
     named.unlink()
-    assert hub.load_state_dict_from_url(f"https://example.org/{named.name}")["w"].tolist() == [0, 1, 2]  # it is in the cache now
+    # it is in the cache now
+    assert hub.load_state_dict_from_url(f"https://example.org/{named.name}")["w"].tolist() == [
+        0,
+        1,
+        2,
+    ]
     with pytest.raises(NotImplementedError, match="no network connections; put the file"):
         hub.load_state_dict_from_url("https://example.org/other.pt")
     source.write_bytes(b"other")

@@ -34,12 +34,23 @@ def sent(x: Any) -> Any:
     return pickle.loads(bytes(ForkingPickler.dumps(x)))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn],
+)
 def test_tensors_arrive(dtype: torch.dtype) -> None:
     x = torch.tensor([[0, 1], [1, 0]]).to(dtype)
     y = sent(x)
-    assert y.dtype is dtype and torch.equal(y.to(torch.complex64), x.to(torch.complex64)) and not y.requires_grad
-    assert torch.equal(sent(x.t()).to(torch.float32), x.t().to(torch.float32)) if not dtype.is_complex else True
+    assert (
+        y.dtype is dtype
+        and torch.equal(y.to(torch.complex64), x.to(torch.complex64))
+        and not y.requires_grad
+    )
+    assert (
+        torch.equal(sent(x.t()).to(torch.float32), x.t().to(torch.float32))
+        if not dtype.is_complex
+        else True
+    )
 
 
 def test_parameters_and_gradients() -> None:
@@ -74,13 +85,22 @@ def test_names() -> None:
     assert mp.get_all_sharing_strategies() >= {mp.get_sharing_strategy()}
     with pytest.raises(AssertionError, match="invalid sharing strategy 'x'"):
         mp.set_sharing_strategy("x")
-    assert mp.get_context("spawn").get_start_method() == "spawn" and mp.cpu_count() >= 1 and mp.current_process().name == "MainProcess"
+    assert (
+        mp.get_context("spawn").get_start_method() == "spawn"
+        and mp.cpu_count() >= 1
+        and mp.current_process().name == "MainProcess"
+    )
     assert set(sys.modules["multiprocessing"].__all__) <= set(dir(mp))
 
 
 def test_exceptions_can_be_sent() -> None:
     error = sent(mp.ProcessExitedException("text", 1, 2, 3, "SIGTERM"))
-    assert (str(error), error.error_index, error.exit_code, error.signal_name) == ("text", 1, 3, "SIGTERM")
+    assert (str(error), error.error_index, error.exit_code, error.signal_name) == (
+        "text",
+        1,
+        3,
+        "SIGTERM",
+    )
 
 
 @pytest.fixture(params=["file_descriptor", "file_system"])
@@ -105,7 +125,12 @@ def test_what_is_sent_shares_memory(strategy: str) -> None:
     kept = x[1]
     y, row, again = sent([x, kept, x.t()])
     y[1, 2] = 5
-    assert x.tolist() == [[0, 0, 0], [0, 0, 5]] and kept.tolist() == row.tolist() == [0, 0, 5] and x.is_shared() and y.is_shared()
+    assert (
+        x.tolist() == [[0, 0, 0], [0, 0, 5]]
+        and kept.tolist() == row.tolist() == [0, 0, 5]
+        and x.is_shared()
+        and y.is_shared()
+    )
     kept.fill_(7)
     assert y[1].tolist() == again[:, 1].tolist() == [7, 7, 7]
     assert y.untyped_storage() == row.untyped_storage() == x.untyped_storage()
@@ -115,7 +140,10 @@ def test_what_is_sent_shares_memory(strategy: str) -> None:
     assert bits.view(torch.int32).tolist() == [65536, 1, 2, 3]
     z = torch.tensor([1 + 2j]).conj()
     assert sent(z).tolist() == [1 - 2j]
-    assert sent(torch.empty(0)).tolist() == [] and sent(torch.DoubleStorage([1, 2])).tolist() == [1, 2]
+    assert sent(torch.empty(0)).tolist() == [] and sent(torch.DoubleStorage([1, 2])).tolist() == [
+        1,
+        2,
+    ]
 
 
 def test_memory_goes_with_what_looks_at_it(strategy: str) -> None:
@@ -132,16 +160,23 @@ def test_memory_goes_with_what_looks_at_it(strategy: str) -> None:
         gc.collect()
         assert not shared_files()
     x = torch.ones(5).share_memory_()
-    start, fd = x.data_ptr(), x.untyped_storage()._share_fd_cpu_()[0] if strategy == "file_descriptor" else -1
+    start, fd = (
+        x.data_ptr(),
+        x.untyped_storage()._share_fd_cpu_()[0] if strategy == "file_descriptor" else -1,
+    )
     del x
     gc.collect()
     assert fd < 0 or not is_open(fd, start)
 
 
 def is_open(fd: int, address: int) -> bool:
-    """Whether this process still has a descriptor of shared memory, or the memory itself where it was."""
+    """Whether this process still has a descriptor of shared memory, or the memory itself where it
+    was."""
     maps = Path("/proc/self/maps")
-    if maps.exists() and any(line.startswith(f"{address:x}-") and "memfd:jtorch" in line for line in maps.read_text().splitlines()):
+    if maps.exists() and any(
+        line.startswith(f"{address:x}-") and "memfd:jtorch" in line
+        for line in maps.read_text().splitlines()
+    ):
         return True
     try:
         return os.path.realpath(f"/proc/self/fd/{fd}").startswith("/memfd:jtorch")
@@ -154,10 +189,19 @@ def test_sharing_moves_all_that_look_at_the_memory(strategy: str) -> None:
     x = torch.from_numpy(array[::2])
     part = x[1:]
     address = x.data_ptr()
-    assert not x.is_shared() and x.share_memory_() is x and part.is_shared() and x.data_ptr() != address
+    assert (
+        not x.is_shared()
+        and x.share_memory_() is x
+        and part.is_shared()
+        and x.data_ptr() != address
+    )
     part[0] = 9
     assert x.tolist() == [0, 9, 4, 6] and array[2] == 2 and x.stride() == (2,) and x._version == 1
-    assert x.share_memory_().data_ptr() == x.data_ptr() and not x.clone().is_shared() and not copy.deepcopy(x).is_shared()
+    assert (
+        x.share_memory_().data_ptr() == x.data_ptr()
+        and not x.clone().is_shared()
+        and not copy.deepcopy(x).is_shared()
+    )
     w = torch.arange(6.0).view(2, 3).t().contiguous().t().requires_grad_()
     w.share_memory_()
     (w * w).sum().backward()
@@ -169,7 +213,10 @@ def test_sharing_moves_all_that_look_at_the_memory(strategy: str) -> None:
         torch.empty(1, device="meta").share_memory_()
     with pytest.raises(NotImplementedError, match="Cannot access storage of SparseTensorImpl"):
         torch.ones(1).to_sparse().share_memory_()
-    assert torch.UntypedStorage._new_shared(4).tolist() == [0] * 4 and torch.FloatStorage._new_shared(2).is_shared()
+    assert (
+        torch.UntypedStorage._new_shared(4).tolist() == [0] * 4
+        and torch.FloatStorage._new_shared(2).is_shared()
+    )
 
 
 def test_memory_of_files(tmp_path: Path) -> None:
@@ -180,20 +227,31 @@ def test_memory_of_files(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="mapped from a file"):
         sent(x)
     private = torch.from_file(str(file), size=3, dtype=torch.float64)
-    assert private.is_shared() and private.untyped_storage().filename is None and sent(private).tolist() == [0, 1, 2]
+    assert (
+        private.is_shared()
+        and private.untyped_storage().filename is None
+        and sent(private).tolist() == [0, 1, 2]
+    )
 
 
 def test_weak_references() -> None:
     storage = torch.UntypedStorage(4)
     reference = StorageWeakRef(storage)
-    assert not reference.expired() and reference == StorageWeakRef(storage) and hash(reference) == storage._cdata
+    assert (
+        not reference.expired()
+        and reference == StorageWeakRef(storage)
+        and hash(reference) == storage._cdata
+    )
     del storage
     gc.collect()
     assert reference.expired()
 
 
 def test_names_that_have_gone() -> None:
-    with pytest.raises(RuntimeError, match="unable to open shared memory object </torch_no_such_file> in read-write mode"):
+    with pytest.raises(
+        RuntimeError,
+        match="unable to open shared memory object </torch_no_such_file> in read-write mode",
+    ):
         torch.UntypedStorage._new_shared_filename_cpu(b"", b"/torch_no_such_file", 8)
     if "file_descriptor" in mp.get_all_sharing_strategies():
         storage = torch.UntypedStorage(8)
@@ -254,7 +312,9 @@ if __name__ == "__main__":
 def test_processes_share_memory_and_leave_nothing(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(SHARING.format(root=str(ROOT)))
-    found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=240)
+    found = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=240
+    )
     assert found.stdout == "done\n", found.stderr
     (family,) = found.stderr.split()  # and no warning
     assert not [name for name in os.listdir(shared_memory._FILES) if f"_{family}_" in name]
@@ -291,7 +351,8 @@ if __name__ == "__main__":
     queue = mp.SimpleQueue()
     mp.spawn(fill, (queue,), nprocs=2)
     got = dict(queue.get() for _ in range(2))
-    assert {{i: t.tolist() for i, t in got.items()}} == {{0: [0, 0], 1: [1, 1]}} and got[1].requires_grad
+    assert {{i: t.tolist() for i, t in got.items()}} == {{0: [0, 0], 1: [1, 1]}} and \
+got[1].requires_grad
     for function, kind, words in (
         (fail, mp.ProcessRaisedException, "Process 1 terminated with the following error"),
         (leave, mp.ProcessExitedException, "process 0 terminated with exit code 3"),
@@ -307,7 +368,8 @@ if __name__ == "__main__":
     assert queue.get()[1].tolist() == [5, 5]
     process.join()
     with mp.Pool(1) as pool:
-        assert [t.tolist() for t in pool.map(double, [torch.ones(1), torch.ones(2)])] == [[2], [2, 2]]
+        assert [t.tolist() for t in pool.map(double, [torch.ones(1), torch.ones(2)])] == [[2], \
+[2, 2]]
     print("done")
 """
 
@@ -315,7 +377,9 @@ if __name__ == "__main__":
 def test_processes(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(PROGRAM.format(root=str(ROOT)))
-    found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=240)
+    found = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=240
+    )
     assert found.stdout == "done\n", found.stderr
 
 
@@ -336,7 +400,10 @@ class Counting(Dataset[torch.Tensor]):
 
 def test_datasets_share_memory_with_workers(strategy: str) -> None:
     data = Counting()
-    batches = [*DataLoader(data, batch_size=2, num_workers=2), *DataLoader(data, batch_size=None, num_workers=1)]
+    batches = [
+        *DataLoader(data, batch_size=2, num_workers=2),
+        *DataLoader(data, batch_size=None, num_workers=1),
+    ]
     assert data.asked.tolist() == [2] * 6 and len(batches) == 9
     batches[-1][0] = 8  # not collated: the memory itself
     assert data.asked.tolist() == [2, 2, 2, 8, 2, 2]
@@ -354,10 +421,18 @@ def test_descriptors_go_along_with_messages() -> None:
         got, first = transport.loads(message)
         assert transport.loads(transport.receive(there)) == "next"
         got[7][0] = -1
-        assert many[7].item() == -1 and first.untyped_storage() == many[0].untyped_storage() and len(message.fds) == 300
+        assert (
+            many[7].item() == -1
+            and first.untyped_storage() == many[0].untyped_storage()
+            and len(message.fds) == 300
+        )
         fds = message.fds
         del message
-        assert not any(os.path.realpath(f"/proc/self/fd/{fd}").startswith("/memfd:jtorch") for fd in fds if fd not in _kept(many))
+        assert not any(
+            os.path.realpath(f"/proc/self/fd/{fd}").startswith("/memfd:jtorch")
+            for fd in fds
+            if fd not in _kept(many)
+        )
 
 
 def _kept(tensors: list[torch.Tensor]) -> set[int]:

@@ -34,7 +34,10 @@ def test_flatten_and_rebuild() -> None:
     assert again["default"].default_factory is list
     assert spec.num_leaves == 10
     assert P.treespec_pprint(P.tree_structure({"a": [1, (2,)]})) == "{'a': [*, (*,)]}"
-    with pytest.raises(ValueError, match="`leaves` has length 1 but the spec refers to a pytree that holds 10 items"):
+    with pytest.raises(
+        ValueError,
+        match="`leaves` has length 1 but the spec refers to a pytree that holds 10 items",
+    ):
         P.tree_unflatten([1], spec)
 
 
@@ -46,7 +49,10 @@ def test_maps() -> None:
     assert P.tree_map_only(lambda x: x == 2, str, [1, 2]) == [1, "2"]
     assert P.tree_all(bool, [1, [2]])
     assert P.tree_any_only(str, lambda s: s == "x", [1, "x"])
-    assert P.tree_map(len, [[1, 2], [3]], is_leaf=lambda x: x and not isinstance(x[0], list)) == [2, 1]
+    assert P.tree_map(len, [[1, 2], [3]], is_leaf=lambda x: x and not isinstance(x[0], list)) == [
+        2,
+        1,
+    ]
     with pytest.raises(ValueError, match="Node arity mismatch; expected 2, but got 1"):
         P.tree_map(lambda a, b: a, [1, 2], [1])
     with pytest.raises(ValueError, match="missing key"):
@@ -71,7 +77,9 @@ def test_specs_compare_hash_and_print() -> None:
 
 
 def test_broadcasting() -> None:
-    assert P._broadcast_to_and_flatten({"a": 1, "b": 2}, P.tree_structure({"a": [0, 0], "b": 0})) == [1, 1, 2]
+    assert P._broadcast_to_and_flatten(
+        {"a": 1, "b": 2}, P.tree_structure({"a": [0, 0], "b": 0})
+    ) == [1, 1, 2]
     assert P._broadcast_to_and_flatten([1], P.tree_structure({"a": 0})) is None
 
 
@@ -117,7 +125,12 @@ def test_members_of_enumerations_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fqn", "error"), [("antigravity:Kind", NotImplementedError), ("os:environ", TypeError), ("json:JSONDecoder", TypeError)]
+    ("fqn", "error"),
+    [
+        ("antigravity:Kind", NotImplementedError),
+        ("os:environ", TypeError),
+        ("json:JSONDecoder", TypeError),
+    ],
 )
 def test_texts_of_members_import_nothing(fqn: str, error: type[Exception]) -> None:
     text = P.treespec_dumps(P.TreeSpec(dict, [Kind.ONE], [P.treespec_leaf()]))
@@ -128,9 +141,13 @@ def test_texts_of_members_import_nothing(fqn: str, error: type[Exception]) -> No
 
 def test_immutable_containers_have_paths() -> None:
     tree = immutable_dict(a=immutable_list([1, 2]))
-    assert P.tree_flatten_with_path(tree)[0] == [((P.MappingKey("a"), P.SequenceKey(i)), i + 1) for i in range(2)]
+    assert P.tree_flatten_with_path(tree)[0] == [
+        ((P.MappingKey("a"), P.SequenceKey(i)), i + 1) for i in range(2)
+    ]
 
 
 def test_the_old_name_of_registration_is_deprecated() -> None:
     with pytest.warns(FutureWarning, match="_register_pytree_node` is deprecated"):
-        P._register_pytree_node(type("Own", (), {}), lambda x: ([], None), lambda children, context: None)
+        P._register_pytree_node(
+            type("Own", (), {}), lambda x: ([], None), lambda children, context: None
+        )

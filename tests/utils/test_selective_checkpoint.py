@@ -1,4 +1,5 @@
-"""Selective checkpointing keeps the results that the policy names, computes the others again, and says so where it cannot."""
+"""Selective checkpointing keeps the results that the policy names, computes the others again, and
+says so where it cannot."""
 
 from __future__ import annotations
 
@@ -12,7 +13,11 @@ import pytest
 
 import jtorch as torch
 from jtorch.utils._python_dispatch import TorchDispatchMode
-from jtorch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from jtorch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
 
 A = torch.ops.aten
 
@@ -33,9 +38,13 @@ def plain(x: Any) -> Any:
     return x.tan().cos().exp()
 
 
-def run(policy: Any, f: Callable[..., Any] = plain, mutated: bool = False, times: int = 1) -> tuple[Counter[Any], list[float]]:
+def run(
+    policy: Any, f: Callable[..., Any] = plain, mutated: bool = False, times: int = 1
+) -> tuple[Counter[Any], list[float]]:
     x = torch.tensor([0.5, 1.5], requires_grad=True)
-    contexts = functools.partial(create_selective_checkpoint_contexts, policy, allow_cache_entry_mutation=mutated)
+    contexts = functools.partial(
+        create_selective_checkpoint_contexts, policy, allow_cache_entry_mutation=mutated
+    )
     with Counts() as counts:
         y = checkpoint(f, x, use_reentrant=False, context_fn=contexts).sum()
         for _ in range(times):
@@ -65,16 +74,26 @@ def test_what_is_computed_again(policy: Any, tangents: int) -> None:
 
 
 def test_a_model_trains_alike() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(4, 2)
+    )
 
     def gradients(policy: Any) -> list[Any]:
         torch.manual_seed(1)
         x = torch.ones(5, 3, requires_grad=True)
         contexts = functools.partial(create_selective_checkpoint_contexts, policy)
-        y = model(x) if policy is None else checkpoint(model, x, use_reentrant=False, context_fn=contexts)
+        y = (
+            model(x)
+            if policy is None
+            else checkpoint(model, x, use_reentrant=False, context_fn=contexts)
+        )
         return [g.tolist() for g in torch.autograd.grad(y.square().sum(), [x, *model.parameters()])]
 
-    for policy in ([A.addmm.default], [A.tanh.default], lambda _ctx, op, *_a, **_k: "mm" in str(op)):
+    for policy in (
+        [A.addmm.default],
+        [A.tanh.default],
+        lambda _ctx, op, *_a, **_k: "mm" in str(op),
+    ):
         for mine, plain in zip(gradients(policy), gradients(None), strict=True):
             assert torch.allclose(torch.tensor(mine), torch.tensor(plain))
 
@@ -99,7 +118,9 @@ def written(x: Any) -> Any:
 
 @pytest.mark.parametrize("policy", [[A.sin.default], [A.add_.Tensor]])
 def test_what_is_written_after_it_was_kept(policy: Any) -> None:
-    with pytest.raises(RuntimeError, match="Tensor cached during selective activation checkpoint has been mutated"):
+    with pytest.raises(
+        RuntimeError, match="Tensor cached during selective activation checkpoint has been mutated"
+    ):
         run(policy, written)
 
 
@@ -115,8 +136,14 @@ def test_backward_a_second_time() -> None:
 @pytest.mark.parametrize(
     ("second", "words"),
     [
-        (lambda x: x.sin().cos().exp(), r"aten.sin.default encountered during backward but not found in storage"),
-        (lambda x: x.tan().tan().exp(), r"aten.tan.default invocation index 1 encountered during backward but not found"),
+        (
+            lambda x: x.sin().cos().exp(),
+            r"aten.sin.default encountered during backward but not found in storage",
+        ),
+        (
+            lambda x: x.tan().tan().exp(),
+            r"aten.tan.default invocation index 1 encountered during backward but not found",
+        ),
     ],
 )
 def test_a_function_that_changes_its_mind(second: Any, words: str) -> None:
@@ -134,7 +161,9 @@ def test_what_is_no_policy() -> None:
         create_selective_checkpoint_contexts([2])
     with pytest.raises(ValueError, match=r"change it to `torch\.ops\.aten\.mm\.default`"):
         create_selective_checkpoint_contexts([A.mm])
-    with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops"):
+    with pytest.raises(
+        TypeError, match="policy_fn_or_list must be either a function or a list of ops"
+    ):
         create_selective_checkpoint_contexts(2)
 
 
@@ -153,4 +182,6 @@ def test_a_mode_in_one_of_the_contexts_sees_operators_and_changes_no_gradient(wh
     y = torch.arange(9.0).reshape(3, 3).requires_grad_()
     f(y).sum().backward()
     assert torch.allclose(x.grad, y.grad)
-    assert {name: mode.of[A.sin.default] > 0 for name, mode in modes.items()} == {name: which in (name, "both") for name in modes}
+    assert {name: mode.of[A.sin.default] > 0 for name, mode in modes.items()} == {
+        name: which in (name, "both") for name in modes
+    }

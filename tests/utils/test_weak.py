@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+from jtorch.utils._contextlib import (
+    _DecoratorContextManager,
+    _NoParamDecoratorContextManager,
+    context_decorator,
+)
 from jtorch.utils.weak import TensorWeakRef, WeakIdRef, WeakTensorKeyDictionary
 
 
@@ -19,7 +23,11 @@ def test_keys_are_compared_by_identity_and_go_with_their_tensors() -> None:
     b: Any = torch.ones(2)
     d = WeakTensorKeyDictionary({a: 1})
     d[b] = 2
-    assert (d[a], d[b], len(d)) == (1, 2, 2) and torch.ones(2) not in d and {id(k) for k in d} == {id(a), id(b)}
+    assert (
+        (d[a], d[b], len(d)) == (1, 2, 2)
+        and torch.ones(2) not in d
+        and {id(k) for k in d} == {id(a), id(b)}
+    )
     merged = d | {a: 5}
     assert merged[a] == 5 and d[a] == 1 and merged[b] == 2
     reference = TensorWeakRef(a)
@@ -75,7 +83,12 @@ def test_decorators_that_need_no_parentheses() -> None:
 def test_exchanged_tensors() -> None:
     a, b = torch.ones(2), torch.nn.Parameter(torch.zeros(3))
     torch.utils.swap_tensors(a, b)
-    assert isinstance(a, torch.nn.Parameter) and a.tolist() == [0, 0, 0] and a.requires_grad and b.tolist() == [1, 1]
+    assert (
+        isinstance(a, torch.nn.Parameter)
+        and a.tolist() == [0, 0, 0]
+        and a.requires_grad
+        and b.tolist() == [1, 1]
+    )
     r = TensorWeakRef(a)
     with pytest.raises(RuntimeError, match="Cannot swap t2 because it has weakref"):
         torch.utils.swap_tensors(b, a)
@@ -103,7 +116,9 @@ def test_wrappers_are_exchanged() -> None:
             self.inner = inner
 
         @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             return func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {}))
 
     a, b = torch.ones(2), Wrapper(torch.zeros(3))

@@ -1,4 +1,5 @@
-"""Run by ``test_several_devices.py`` in a process of its own that has eight devices: many small programs in a row, nothing waited for."""
+"""Run by ``test_several_devices.py`` in a process of its own that has eight devices: many small
+programs in a row, nothing waited for."""
 
 import sys
 

@@ -1,4 +1,5 @@
-"""JAX differentiates kernels by itself: where these choose a value, what they choose must have the derivative, too."""
+"""JAX differentiates kernels by itself: where these choose a value, what they choose must have the
+derivative, too."""
 
 from __future__ import annotations
 
@@ -22,16 +23,24 @@ def test_products_with_logarithms(name):
     def total(a, b):
         return function(torch.as_tensor(a), torch.as_tensor(b)).sum().jax()
 
-    np.testing.assert_allclose(jax.grad(total)(jnp.array(X), jnp.array(Y)), x.grad.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.grad(total)(jnp.array(X), jnp.array(Y)), x.grad.numpy(), rtol=1e-6
+    )
     tangent = jax.jvp(lambda a: total(a, jnp.array(Y)), (jnp.array(X),), (jnp.ones_like(X),))[1]
     np.testing.assert_allclose(tangent, x.grad.sum().item(), rtol=1e-6)
-    values = np.asarray(jax.jit(lambda a, b: function(torch.as_tensor(a), torch.as_tensor(b)).jax())(X, Y))
+    values = np.asarray(
+        jax.jit(lambda a, b: function(torch.as_tensor(a), torch.as_tensor(b)).jax())(X, Y)
+    )
     assert (values[X == 0] == 0).all() and not np.signbit(values[X == 0]).any()
 
 
 def test_densities_where_a_concentration_is_one():
     def density(a):
-        return torch.distributions.Gamma(torch.as_tensor(a), torch.tensor(2.0)).log_prob(torch.tensor(0.5)).jax()
+        return (
+            torch.distributions.Gamma(torch.as_tensor(a), torch.tensor(2.0))
+            .log_prob(torch.tensor(0.5))
+            .jax()
+        )
 
     a = torch.tensor(1.0, requires_grad=True)
     torch.distributions.Gamma(a, torch.tensor(2.0)).log_prob(torch.tensor(0.5)).backward()

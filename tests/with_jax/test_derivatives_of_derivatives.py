@@ -1,4 +1,5 @@
-"""Second derivatives that JAX takes of operations, where their rules read results or what was computed on the way to them."""
+"""Second derivatives that JAX takes of operations, where their rules read results or what was
+computed on the way to them."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ def test_as_in_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     total = _total(function)
     found = jax.jacrev(jax.grad(total))(np.array(point, np.float32))
     monkeypatch.setitem(globals(), "torch", original)
-    expected = original.autograd.functional.hessian(function, original.tensor(point, dtype=original.float32))
+    expected = original.autograd.functional.hessian(
+        function, original.tensor(point, dtype=original.float32)
+    )
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=2e-6)
 
 
@@ -67,8 +70,16 @@ ELEMENTWISE: dict[str, tuple[Callable[[Any], Any], list[float], list[float]]] = 
     "digamma": (torch.digamma, [0.0, -1.0, 1.0], [-INFINITE, -INFINITE, -2.4041138063]),
     "polygamma": (lambda x: torch.polygamma(1, x), [0.0, 1.0], [INFINITE, 6.4939394023]),
     "polygamma of order 2": (lambda x: x.polygamma(2), [0.0, 1.0], [-INFINITE, -24.8862661234]),
-    "zeta": (lambda x: torch.special.zeta(torch.full_like(x, 2), x), [1.0, 2.0], [6.4939394023, 0.4939394023]),
-    "huber": (lambda x: F.huber_loss(x, torch.zeros_like(x), reduction="none"), [1.0, -1.0, 0.5, 2.0], [0.0, 0.0, 1.0, 0.0]),
+    "zeta": (
+        lambda x: torch.special.zeta(torch.full_like(x, 2), x),
+        [1.0, 2.0],
+        [6.4939394023, 0.4939394023],
+    ),
+    "huber": (
+        lambda x: F.huber_loss(x, torch.zeros_like(x), reduction="none"),
+        [1.0, -1.0, 0.5, 2.0],
+        [0.0, 0.0, 1.0, 0.0],
+    ),
     "softplus": (lambda x: F.softplus(x, threshold=2), [2.0, 0.0, 3.0], [0.0, 0.25, 0.0]),
 }
 
@@ -78,7 +89,9 @@ def test_of_elements_where_functions_change(name: str) -> None:
     function, values, expected = ELEMENTWISE[name]
     x, ones = np.array(values), np.ones(len(values))
     first = jax.grad(_total(lambda x: function(x).sum()))
-    np.testing.assert_allclose(np.diagonal(_own(lambda x: function(x).sum(), x)), expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        np.diagonal(_own(lambda x: function(x).sum(), x)), expected, rtol=1e-8
+    )
     np.testing.assert_allclose(jax.grad(lambda x: first(x).sum())(x), expected, rtol=1e-8)
     np.testing.assert_allclose(jax.jvp(first, (x,), (ones,))[1], expected, rtol=1e-8)
 

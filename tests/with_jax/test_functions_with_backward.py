@@ -1,4 +1,5 @@
-"""``autograd.Function`` inside JAX's transformations: the derivative is the one that its ``backward`` states."""
+"""``autograd.Function`` inside JAX's transformations: the derivative is the one that its
+``backward`` states."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Rounded(torch.autograd.Function):
 
 
 class Product(torch.autograd.Function):
-    """A product and a sign, whose gradient is three times its own; what it keeps is saved, or an attribute."""
+    """A product and a sign, whose gradient is three times its own; what it keeps is saved, or an
+    attribute."""
 
     @staticmethod
     def forward(x: torch.Tensor, y: torch.Tensor) -> Any:
@@ -44,7 +46,9 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g: torch.Tensor, by_sign: torch.Tensor, _: Any) -> Any:
-        return 3 * g * ctx.kept["other"] + by_sign if ctx.needs_input_grad[0] else None, 3 * g * ctx.saved_tensors[0]
+        return 3 * g * ctx.kept["other"] + by_sign if ctx.needs_input_grad[
+            0
+        ] else None, 3 * g * ctx.saved_tensors[0]
 
 
 class Filled(torch.autograd.Function):
@@ -84,7 +88,11 @@ def test_what_is_kept_and_several_results() -> None:
     product, sign, flags = Product.apply(x, y)
     assert not flags.requires_grad
     (product.sin() + sign).sum().backward()
-    for transformed in (jax.grad(_both, (0, 1)), jax.jit(jax.grad(_both, (0, 1))), jax.grad(jax.jit(_both), (0, 1))):
+    for transformed in (
+        jax.grad(_both, (0, 1)),
+        jax.jit(jax.grad(_both, (0, 1))),
+        jax.grad(jax.jit(_both), (0, 1)),
+    ):
         found = transformed(X, X[::-1].copy())
         np.testing.assert_allclose(found[0], x.grad.numpy(), rtol=1e-6)
         np.testing.assert_allclose(found[1], y.grad.numpy(), rtol=1e-6)
@@ -149,7 +157,9 @@ def test_what_is_refused() -> None:
         jax.jvp(_straight, (X,), (X,))
     with pytest.raises(TypeError, match="forward-mode"):
         jax.hessian(_both)(X, X)
-    with pytest.raises(NotImplementedError, match="Filled: a Function that writes to its arguments"):
+    with pytest.raises(
+        NotImplementedError, match="Filled: a Function that writes to its arguments"
+    ):
         jax.jit(lambda x: Filled.apply(torch.as_tensor(x)).jax())(X)
 
 
@@ -158,7 +168,9 @@ def test_reentrant_checkpoints_are_differentiated_by_jax() -> None:
 
     def total(w: Any, x: Any) -> Any:
         w = torch.as_tensor(w)
-        return checkpoint(lambda x: (x * w).sin(), torch.as_tensor(x), use_reentrant=True).sum().jax()
+        return (
+            checkpoint(lambda x: (x * w).sin(), torch.as_tensor(x), use_reentrant=True).sum().jax()
+        )
 
     with pytest.warns(UserWarning, match="requires_grad"):
         found = jax.grad(total)(weight, X)

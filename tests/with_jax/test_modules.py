@@ -1,4 +1,5 @@
-"""Modules in programs of JAX: pure functions of their state, random numbers from keys, and no tracer that stays behind."""
+"""Modules in programs of JAX: pure functions of their state, random numbers from keys, and no
+tracer that stays behind."""
 
 from __future__ import annotations
 
@@ -19,10 +20,15 @@ def test_functionalize() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
     before = {k: v.clone() for k, v in module.state_dict().items()}
     apply, params, buffers = torch.jax.functionalize(module)
-    assert params.keys() == dict(module.named_parameters()).keys() and buffers.keys() == dict(module.named_buffers()).keys()
+    assert (
+        params.keys() == dict(module.named_parameters()).keys()
+        and buffers.keys() == dict(module.named_buffers()).keys()
+    )
     x = torch.randn(5, 3)
     made, new = jax.jit(apply)(params, buffers, x.jax())
-    assert isinstance(made, jax.Array) and all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
+    assert isinstance(made, jax.Array) and all(
+        torch.equal(v, before[k]) for k, v in module.state_dict().items()
+    )
     expected = module(x)
     torch.testing.assert_close(torch.from_jax(made), expected.detach(), rtol=1e-5, atol=1e-6)
     for name, buffer in module.named_buffers():
@@ -47,7 +53,10 @@ def test_functionalize_keeps_ties_and_containers() -> None:
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.first, self.second = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+            self.first, self.second = (
+                torch.nn.Linear(2, 2, bias=False),
+                torch.nn.Linear(2, 2, bias=False),
+            )
             self.second.weight = self.first.weight
 
         def forward(self, data, scale=1.0):
@@ -58,7 +67,9 @@ def test_functionalize_keeps_ties_and_containers() -> None:
         def __init__(self, y, z):
             super().__init__(y=y, z=z)
 
-    torch.utils._pytree.register_pytree_node(Output, lambda o: ([o["y"], o["z"]], None), lambda children, _: Output(*children))
+    torch.utils._pytree.register_pytree_node(
+        Output, lambda o: ([o["y"], o["z"]], None), lambda children, _: Output(*children)
+    )
     apply, params, buffers = torch.jax.functionalize(Model())
     assert list(params) == ["first.weight"]
     ones, twice = jnp.array([1.0, 1.0], jnp.float32), 2 * jnp.eye(2, dtype=jnp.float32)
@@ -110,12 +121,19 @@ class CountingAnew(Replacing):
         return x * 2
 
 
-@pytest.mark.parametrize("kind", [lambda: torch.nn.BatchNorm1d(3), Replacing, Viewing, Counting, CountingInParts, CountingAnew])
+@pytest.mark.parametrize(
+    "kind",
+    [lambda: torch.nn.BatchNorm1d(3), Replacing, Viewing, Counting, CountingInParts, CountingAnew],
+)
 def test_no_state_changes_inside_a_transformation(kind) -> None:
     module = kind()
     before = [b.clone() for b in module.buffers()]
     x = torch.randn(4, 3)
-    for call in (jax.jit(module), jax.jit(module.double().float()), jax.grad(lambda v: module(v).sum().jax())):
+    for call in (
+        jax.jit(module),
+        jax.jit(module.double().float()),
+        jax.grad(lambda v: module(v).sum().jax()),
+    ):
         with pytest.raises(RuntimeError, match="functionalize"):
             call(x)
     assert all(torch.equal(a, b) for a, b in zip(module.buffers(), before, strict=True))
@@ -165,7 +183,7 @@ def test_tensors_made_inside_may_change() -> None:
     assert jax.jit(f)(torch.ones(3))[0].tolist() == [0.0, 1.0, 1.0]
 
 
-# ---- random numbers --------------------------------------------------------------------------------------------------------------
+# ---- random numbers ------------------------------------------------------------------------------
 
 D = torch.distributions
 DRAWS = {
@@ -188,7 +206,9 @@ DRAWS = {
     "multinomial": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]), 4000, replacement=True),
     "without": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]).expand(4000, 3), 2),
     "normal": lambda: torch.normal(torch.full((4000,), 5.0), 2.0),
-    "von Mises": lambda: D.VonMises(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 5.0])).sample((4000,)),
+    "von Mises": lambda: D.VonMises(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 5.0])).sample(
+        (4000,)
+    ),
     "rrelu": lambda: torch.nn.functional.rrelu(torch.full((4000,), -1.0), training=True),
 }
 
@@ -201,14 +221,16 @@ def test_draws_from_a_key(name) -> None:
 
     one, two = draw(jax.random.key(3))
     again = jax.jit(draw)(jax.random.key(3))[0]
-    torch.testing.assert_close(again.double(), one.double(), rtol=1e-3, atol=1e-6)  # fused, the last places differ
+    # fused, the last places differ
+    torch.testing.assert_close(again.double(), one.double(), rtol=1e-3, atol=1e-6)
     assert not torch.equal(one, two)
     torch.manual_seed(0)
     with torch.random.fork_rng():
         usual = DRAWS[name]()
     assert one.dtype is usual.dtype and one.shape == usual.shape
     scale = usual.double().std(0) + 1e-9
-    assert ((one.double().mean(0) - usual.double().mean(0)).abs() / scale < 0.12).all()  # 5 standard errors
+    # 5 standard errors
+    assert ((one.double().mean(0) - usual.double().mean(0)).abs() / scale < 0.12).all()
     assert (one.double().std(0) / scale - 1).abs().max() < 0.25
     many = jax.vmap(draw)(jax.random.split(jax.random.key(1), 2))[0]
     assert not torch.equal(many[0], many[1])
@@ -241,7 +263,9 @@ def test_keys_of_the_old_kind_blocks_and_generators() -> None:
 def test_angles_from_a_key_where_parameters_are_traced() -> None:
     def draw(key, concentration, outside=None):
         with torch.jax.with_key(key):
-            return (outside or D.VonMises(torch.zeros(2), concentration, validate_args=False)).sample((3,)), torch.rand(2)
+            return (
+                outside or D.VonMises(torch.zeros(2), concentration, validate_args=False)
+            ).sample((3,)), torch.rand(2)
 
     key, other, strength = jax.random.key(0), jax.random.key(1), torch.tensor([0.5, 5.0])
     angles, after = draw(key, strength)
@@ -278,7 +302,12 @@ def test_states_inside_with_key(kind: str) -> None:
     key = jax.random.key(0, impl=kind)
     for run in (draw, jax.jit(draw)):
         one, two, three, four, five, six, state = run(key)
-        assert torch.equal(one, three) and torch.equal(two, four) and torch.equal(one, five) and torch.equal(one, six)
+        assert (
+            torch.equal(one, three)
+            and torch.equal(two, four)
+            and torch.equal(one, five)
+            and torch.equal(one, six)
+        )
         assert not torch.equal(one, two)
         with torch.jax.with_key(jax.random.key(7, impl=kind)):
             torch.set_rng_state(state)
@@ -297,7 +326,10 @@ def test_states_of_the_other_kind_are_refused() -> None:
             torch.set_rng_state(state.int())
         with pytest.raises(TypeError, match="ByteTensor"):
             torch.set_rng_state(cast("torch.Tensor", 3))
-    with torch.jax.with_key(jax.random.key(0, impl="rbg")), pytest.raises(RuntimeError, match="same kind"):
+    with (
+        torch.jax.with_key(jax.random.key(0, impl="rbg")),
+        pytest.raises(RuntimeError, match="same kind"),
+    ):
         torch.set_rng_state(state)
     with pytest.raises(RuntimeError):
         torch.set_rng_state(state)
@@ -364,7 +396,12 @@ def test_truncated_normal_numbers_come_from_keys_under_jit() -> None:
             return torch.nn.init.trunc_normal_(torch.empty(2000), 1.0, 2.0, -1.0, 2.0)
 
     one = made(jax.random.key(0))
-    assert torch.equal(one, made(jax.random.key(0))) and not torch.equal(one, made(jax.random.key(1)))
+    assert torch.equal(one, made(jax.random.key(0))) and not torch.equal(
+        one, made(jax.random.key(1))
+    )
     assert one.min() >= -1 and one.max() <= 2
     wanted = scipy.stats.truncnorm(-1, 0.5, loc=1, scale=2)
-    assert abs(float(one.mean()) - wanted.mean()) < 0.06 and abs(float(one.std()) - wanted.std()) < 0.06
+    assert (
+        abs(float(one.mean()) - wanted.mean()) < 0.06
+        and abs(float(one.std()) - wanted.std()) < 0.06
+    )

@@ -240,7 +240,9 @@ def test_exported_programs_are_differentiated() -> None:
             return (x * x).sum()
 
     program = torch.export.stablehlo(torch.export.export(Squares(), (torch.ones(3),)))
-    np.testing.assert_allclose(jax.grad(lambda x: jax.tree.leaves(program.call({}, x))[0])(X), 2 * X)
+    np.testing.assert_allclose(
+        jax.grad(lambda x: jax.tree.leaves(program.call({}, x))[0])(X), 2 * X
+    )
 
 
 def test_the_mode_is_as_before_after_an_error() -> None:
@@ -287,7 +289,11 @@ def test_rows_that_are_renormalised_keep_their_derivative() -> None:
         return (F.embedding(places, torch.as_tensor(x), max_norm=1.0) ** 2).sum().jax()
 
     def bags(x: Any) -> Any:
-        return (F.embedding_bag(places.mT, torch.as_tensor(x), max_norm=1.0, mode="sum") ** 2).sum().jax()
+        return (
+            (F.embedding_bag(places.mT, torch.as_tensor(x), max_norm=1.0, mode="sum") ** 2)
+            .sum()
+            .jax()
+        )
 
     assert w.grad is not None and w.grad.abs().sum() > 1
     np.testing.assert_allclose(jax.grad(table)(weight), w.grad.numpy(), rtol=1e-6)

@@ -1,4 +1,5 @@
-"""JAX differentiates operations by the gradients that their declarations state, not by what it would make of their kernels."""
+"""JAX differentiates operations by the gradients that their declarations state, not by what it
+would make of their kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def _own(function: Callable[[Any], Any], values: list[float]) -> Any:
     return x.grad.numpy()
 
 
-#: Functions, the points at which JAX's derivative of their kernels is another, and PyTorch's gradients there.
+#: Functions, the points at which JAX's derivative of their kernels is another, and PyTorch's
+#: gradients there.
 CASES: list[tuple[str, Callable[[Any], Any], list[float], list[float]]] = [
     ("norm", lambda x: x.norm(), NOTHING, NOTHING),
     ("abs", torch.abs, NOTHING, NOTHING),
@@ -42,12 +44,24 @@ CASES: list[tuple[str, Callable[[Any], Any], list[float], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "function", "values", "expected"), CASES, ids=[c[0] for c in CASES])
-def test_by_all_of_jax(name: str, function: Callable[[Any], Any], values: list[float], expected: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("name", "function", "values", "expected"), CASES, ids=[c[0] for c in CASES]
+)
+def test_by_all_of_jax(
+    name: str, function: Callable[[Any], Any], values: list[float], expected: list[float]
+) -> None:
     del name
-    total, x, tangent = _total(function), jnp.array(values, jnp.float32), jnp.array([3.0, 5.0, 7.0], jnp.float32)
+    total, x, tangent = (
+        _total(function),
+        jnp.array(values, jnp.float32),
+        jnp.array([3.0, 5.0, 7.0], jnp.float32),
+    )
     np.testing.assert_allclose(_own(function, values), expected, rtol=1e-6)
     np.testing.assert_allclose(jax.grad(total)(x), expected, rtol=1e-6)
     np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(total)))(x[None])[0], expected, rtol=1e-6)
-    np.testing.assert_allclose(jax.jvp(total, (x,), (tangent,))[1], np.dot(expected, tangent), rtol=1e-6)
-    np.testing.assert_allclose(jax.vjp(total, x)[1](np.float32(2))[0], np.multiply(expected, 2), rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.jvp(total, (x,), (tangent,))[1], np.dot(expected, tangent), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        jax.vjp(total, x)[1](np.float32(2))[0], np.multiply(expected, 2), rtol=1e-6
+    )

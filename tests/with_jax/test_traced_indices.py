@@ -1,4 +1,5 @@
-"""``x[i]`` where JAX traces the number ``i``: a view, as outside of a transformation, or a copy that cannot be written into."""
+"""``x[i]`` where JAX traces the number ``i``: a view, as outside of a transformation, or a copy
+that cannot be written into."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ TABLE, PLACE = torch.arange(6.0).reshape(3, 2), torch.tensor(1)
 @pytest.mark.parametrize("function", [method, part, column, read_later, unrecorded])
 def test_what_is_written_into_a_row_is_in_the_whole(function) -> None:
     wanted = function(TABLE, PLACE)
-    for found in (jax.jit(function)(TABLE, PLACE), jax.jit(function)(TABLE, 1), jax.vmap(function)(TABLE[None], PLACE[None])[0]):
+    for found in (
+        jax.jit(function)(TABLE, PLACE),
+        jax.jit(function)(TABLE, 1),
+        jax.vmap(function)(TABLE[None], PLACE[None])[0],
+    ):
         assert torch.equal(found, wanted)
 
 
@@ -64,7 +69,11 @@ def test_rows_in_a_loop() -> None:
         y[i].mul_(torch.as_tensor(i) + 1)
         return y.jax()
 
-    assert jax.lax.fori_loop(0, 3, body, torch.ones(3, 2).jax()).tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert jax.lax.fori_loop(0, 3, body, torch.ones(3, 2).jax()).tolist() == [
+        [1, 1],
+        [2, 2],
+        [3, 3],
+    ]
 
 
 def test_a_row_of_a_constant_is_a_copy_that_is_not_written() -> None:
@@ -83,6 +92,12 @@ def test_a_row_of_a_constant_is_a_copy_that_is_not_written() -> None:
         return y, row.add_(1), y[i] + 1
 
     for function in (lost, lost_part):
-        with pytest.raises(RuntimeError, match=r"^x\[i\] is a copy where JAX traces the index and x is a constant"):
+        with pytest.raises(
+            RuntimeError, match=r"^x\[i\] is a copy where JAX traces the index and x is a constant"
+        ):
             jax.jit(function)(TABLE, PLACE)
-    assert [t.tolist() for t in jax.jit(kept)(TABLE, PLACE)] == [[[0, 0], [2, 3], [0, 0]], [3, 4], [3, 4]]
+    assert [t.tolist() for t in jax.jit(kept)(TABLE, PLACE)] == [
+        [[0, 0], [2, 3], [0, 0]],
+        [3, 4],
+        [3, 4],
+    ]

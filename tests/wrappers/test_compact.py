@@ -6,7 +6,14 @@ import jax
 import pytest
 
 import jtorch as torch
-from jtorch.wrappers import CompactTensor, DiagonalTensor, DiagonalTensorWithFallback, ScalarTensor, ScalarTensorWithFallback, compact
+from jtorch.wrappers import (
+    CompactTensor,
+    DiagonalTensor,
+    DiagonalTensorWithFallback,
+    ScalarTensor,
+    ScalarTensorWithFallback,
+    compact,
+)
 from jtorch.wrappers.coverage import overridable_functions
 
 V = torch.tensor([1.0, 2.0, 4.0])
@@ -22,24 +29,32 @@ def as_dense(x):
 @pytest.mark.parametrize(
     ("function", "stays"),
     [
-        (lambda x: x + x, True), (lambda x: torch.add(x, x, alpha=2), True), (lambda x: x + DENSE, False), (lambda x: DENSE + x, False),
-        (lambda x: x - 2 * x, True), (lambda x: DENSE - x, False), (lambda x: x - DENSE, False), (lambda x: x * 3, True),
-        (lambda x: x * x, True), (lambda x: x * DENSE, False), (lambda x: x / 4, True), (lambda x: x @ x, True),
-        (lambda x: x @ DENSE, False), (lambda x: DENSE @ x, False), (lambda x: x @ V, False),
-        (lambda x: -x, True), (lambda x: x.T, True), (lambda x: x.t(), True), (lambda x: x.clone(), True), (lambda x: x.trace(), False),
-        (lambda x: x.sum(), False), (lambda x: torch.sum(x, 1), False), (lambda x: torch.sum(x, 0, keepdim=True), False),
-        (torch.mean, False), (torch.det, False), (torch.logdet, False),
-        (torch.linalg.inv, True), (lambda x: torch.linalg.solve(x, DENSE), False), (lambda x: torch.matrix_power(x, 3), True),
+        (lambda x: x + x, True), (lambda x: torch.add(x, x, alpha=2), True),
+        (lambda x: x + DENSE, False), (lambda x: DENSE + x, False), (lambda x: x - 2 * x, True),
+        (lambda x: DENSE - x, False), (lambda x: x - DENSE, False), (lambda x: x * 3, True),
+        (lambda x: x * x, True), (lambda x: x * DENSE, False), (lambda x: x / 4, True),
+        (lambda x: x @ x, True), (lambda x: x @ DENSE, False), (lambda x: DENSE @ x, False),
+        (lambda x: x @ V, False), (lambda x: -x, True), (lambda x: x.T, True),
+        (lambda x: x.t(), True), (lambda x: x.clone(), True), (lambda x: x.trace(), False),
+        (lambda x: x.sum(), False), (lambda x: torch.sum(x, 1), False),
+        (lambda x: torch.sum(x, 0, keepdim=True), False), (torch.mean, False), (torch.det, False), (torch.logdet, False), (torch.linalg.inv, True), (lambda x: torch.linalg.solve(x, DENSE), False), (lambda x: torch.matrix_power(x, 3), True),  # noqa: E501
         (torch.diagonal, False), (lambda x: x.diag(), False),
     ],
 )  # fmt: skip
 def test_formulas_agree_with_dense_matrices(x, function, stays):
     found = function(x)
-    assert torch.allclose(as_dense(found), function(x.dense())) and isinstance(found, CompactTensor) == stays
+    assert (
+        torch.allclose(as_dense(found), function(x.dense()))
+        and isinstance(found, CompactTensor) == stays
+    )
 
 
 def test_vector_times_matrix_scales_its_entries():
-    assert (V @ DiagonalTensor(V)).tolist() == [1, 4, 16] and (V @ ScalarTensor(3, 2)).tolist() == [2, 4, 8]
+    assert (V @ DiagonalTensor(V)).tolist() == [1, 4, 16] and (V @ ScalarTensor(3, 2)).tolist() == [
+        2,
+        4,
+        8,
+    ]
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         DiagonalTensor(V) @ torch.ones(2, 2)
 
@@ -49,7 +64,10 @@ def test_mixed_kinds_and_sizes():
     assert type(total) is DiagonalTensor and total.entries.tolist() == [2, 3, 5]
     with pytest.raises(ValueError, match="one size, not 2 and 3"):
         ScalarTensor(2, 1) + ScalarTensor(3, 1)
-    assert torch.mean(ScalarTensor(5, 2)).item() == pytest.approx(0.4) and repr(ScalarTensor(5, 2)) == "ScalarTensor(N=5, value=2)"
+    assert (
+        torch.mean(ScalarTensor(5, 2)).item() == pytest.approx(0.4)
+        and repr(ScalarTensor(5, 2)) == "ScalarTensor(N=5, value=2)"
+    )
     assert DiagonalTensor(2, 3.0).dense().tolist() == [[3, 0], [0, 3]]
     with pytest.raises(ValueError, match="must be a vector"):
         DiagonalTensor(torch.ones(2, 2))
@@ -57,7 +75,13 @@ def test_mixed_kinds_and_sizes():
 
 @pytest.mark.parametrize("x", MATRICES, ids=str)
 def test_facts(x):
-    assert x.shape == (3, 3) and x.size(0) == 3 and x.dim() == x.ndim == 2 and torch.numel(x) == x.numel() == 9 and len(x) == 3
+    assert (
+        x.shape == (3, 3)
+        and x.size(0) == 3
+        and x.dim() == x.ndim == 2
+        and torch.numel(x) == x.numel() == 9
+        and len(x) == 3
+    )
     assert x.dtype is torch.float32 and not x.requires_grad
 
 
@@ -71,7 +95,10 @@ def test_refusing_and_falling_back():
     found = torch.exp(ScalarTensorWithFallback(2, 1.0))
     assert type(found) is torch.Tensor and torch.equal(found, torch.exp(torch.eye(2)))
     d = DiagonalTensorWithFallback(V)
-    assert torch.equal(torch.cat([d, DENSE]), torch.cat([d.dense(), DENSE])) and type(d + d) is DiagonalTensorWithFallback
+    assert (
+        torch.equal(torch.cat([d, DENSE]), torch.cat([d.dense(), DENSE]))
+        and type(d + d) is DiagonalTensorWithFallback
+    )
 
 
 def test_gradients_reach_the_entries():
@@ -95,8 +122,13 @@ def test_tables_are_inherited_and_overridden():
     def add(input, other, *, alpha=1):
         return NotImplemented
 
-    assert torch.neg(Named(V)) == "own" and type(torch.neg(DiagonalTensor(V))) is DiagonalTensor and torch.trace(Named(V)).item() == 7
-    assert type(torch.add(Named(V), DiagonalTensor(V))) in (Named, DiagonalTensor)  # the base class is asked next
+    assert (
+        torch.neg(Named(V)) == "own"
+        and type(torch.neg(DiagonalTensor(V))) is DiagonalTensor
+        and torch.trace(Named(V)).item() == 7
+    )
+    # the base class is asked next
+    assert type(torch.add(Named(V), DiagonalTensor(V))) in (Named, DiagonalTensor)
     with pytest.raises(TypeError):
         torch.add(Named(V), Named(V))
 
@@ -112,7 +144,10 @@ def test_other_array_types_are_left_to_decide():
 
 def test_trees():
     f = jax.jit(lambda x: x + x)
-    assert f(DiagonalTensor(V)).entries.tolist() == [2, 4, 8] and f(ScalarTensor(3, torch.tensor(2.0))).value.item() == 4
+    assert (
+        f(DiagonalTensor(V)).entries.tolist() == [2, 4, 8]
+        and f(ScalarTensor(3, torch.tensor(2.0))).value.item() == 4
+    )
 
 
 @pytest.mark.parametrize("name", ["COVERAGE", "FALLBACK_COVERAGE"])
@@ -121,13 +156,23 @@ def test_coverage_partitions_the_list(name):
     every = overridable_functions()
     parts = [set(sets[part]) for part in ("unchanged", "special", "delegates", "refused")]
     assert set().union(*parts) == every and sum(map(len, parts)) == len(every)
-    assert torch.mean in sets["special"] and torch.exp in sets["refused" if name == "COVERAGE" else "delegates"]
+    assert (
+        torch.mean in sets["special"]
+        and torch.exp in sets["refused" if name == "COVERAGE" else "delegates"]
+    )
     assert all(sets["refused"].values()) and len(sets["special"]) > 40
 
 
 def test_what_coverage_refuses_is_refused():
     s, refused = ScalarTensor(2, 1.0), compact.COVERAGE["refused"]
-    for func in (torch.exp, torch.sort, torch.cat, torch.Tensor.view, torch.nn.functional.linear, torch.linalg.eigh):
+    for func in (
+        torch.exp,
+        torch.sort,
+        torch.cat,
+        torch.Tensor.view,
+        torch.nn.functional.linear,
+        torch.linalg.eigh,
+    ):
         assert func in refused
         with pytest.raises(TypeError):
             torch.overrides.handle_torch_function(func, (s,), s)

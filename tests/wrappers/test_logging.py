@@ -39,7 +39,13 @@ def test_mode_notes_a_training_step():
         model(x).sum().backward()
         step.step()
     text = "\n".join(log)
-    for name in ("aten.t.default", "aten.addmm.default", "aten.sum.default", "aten.ones_like.default", "aten.mm.default"):
+    for name in (
+        "aten.t.default",
+        "aten.addmm.default",
+        "aten.sum.default",
+        "aten.ones_like.default",
+        "aten.mm.default",
+    ):
         assert name in text
     assert model.weight.grad.tolist() == [[2.0, 2.0, 2.0]]
 

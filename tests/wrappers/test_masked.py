@@ -27,7 +27,7 @@ def shown(m, fill=-1):
     return m.to_tensor(fill).tolist()
 
 
-# ---- functions on plain tensors --------------------------------------------------------------------------------------------------
+# ---- functions on plain tensors ------------------------------------------------------------------
 
 
 X = torch.tensor([[1.0, NAN, 3.0], [INF, 2.0, NAN]])
@@ -37,9 +37,11 @@ M = torch.tensor([[True, False, True], [False, True, False]])
 @pytest.mark.parametrize(
     ("name", "args", "expected"),
     [
-        ("sum", (1,), [4, 2]), ("prod", (1,), [3, 2]), ("mean", (1,), [2, 2]), ("amax", (1,), [3, 2]), ("amin", (1,), [1, 2]),
-        ("argmax", (1,), [2, 1]), ("argmin", (1,), [0, 1]), ("median", (1,), [1, 2]), ("norm", (1, 1), [4, 2]), ("var", (1, False), [1, 0]),
-        ("std", (1, False), [1, 0]), ("cumsum", (1,), [[1, 1, 4], [0, 2, 2]]), ("cumprod", (1,), [[1, 1, 3], [1, 2, 2]]),
+        ("sum", (1,), [4, 2]), ("prod", (1,), [3, 2]), ("mean", (1,), [2, 2]),
+        ("amax", (1,), [3, 2]), ("amin", (1,), [1, 2]), ("argmax", (1,), [2, 1]),
+        ("argmin", (1,), [0, 1]), ("median", (1,), [1, 2]), ("norm", (1, 1), [4, 2]),
+        ("var", (1, False), [1, 0]), ("std", (1, False), [1, 0]),
+        ("cumsum", (1,), [[1, 1, 4], [0, 2, 2]]), ("cumprod", (1,), [[1, 1, 3], [1, 2, 2]]),
         ("normalize", (1, 1), [[0.25, 0, 0.75], [0, 1, 0]]),
     ],
 )  # fmt: skip
@@ -51,18 +53,29 @@ def test_absent_elements_do_not_count(name, args, expected):
 def test_softmax_family():
     x = torch.tensor([[0.0, NAN, 0.0]])
     m = torch.tensor([[True, False, True]])
-    assert masked.softmax(x, 1, mask=m).tolist() == [[0.5, 0, 0.5]] == masked.softmin(x, 1, mask=m).tolist()
+    assert (
+        masked.softmax(x, 1, mask=m).tolist()
+        == [[0.5, 0, 0.5]]
+        == masked.softmin(x, 1, mask=m).tolist()
+    )
     assert torch.allclose(masked.log_softmax(x, 1, mask=m).exp(), torch.tensor([[0.5, 0, 0.5]]))
     assert torch.allclose(masked.logsumexp(x, 1, mask=m).exp(), torch.tensor([2.0]))
-    both = masked.logaddexp(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]), other_mask=torch.tensor([True, False]))
+    both = masked.logaddexp(
+        torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]), other_mask=torch.tensor([True, False])
+    )
     assert torch.allclose(both.exp(), torch.tensor([2.0, 1.0]))
 
 
 def test_masks_broadcast_and_no_element_gives_the_identity():
     x = torch.ones(2, 3, dtype=torch.int32)
     assert masked.sum(x, 0, mask=torch.tensor([True, False, True])).tolist() == [2, 0, 2]
-    assert masked.amax(x, 0, mask=torch.tensor([False])).tolist() == [torch.iinfo(torch.int32).min] * 3
-    assert masked.sum(x).dtype is torch.int64 and masked.sum(x, dtype=torch.float32).dtype is torch.float32
+    assert (
+        masked.amax(x, 0, mask=torch.tensor([False])).tolist() == [torch.iinfo(torch.int32).min] * 3
+    )
+    assert (
+        masked.sum(x).dtype is torch.int64
+        and masked.sum(x, dtype=torch.float32).dtype is torch.float32
+    )
     assert masked.mean(torch.ones(2), mask=torch.tensor([False, False])).isnan()
     assert masked.var(torch.tensor([1.0, 3.0]), correction=0).item() == 1
 
@@ -70,7 +83,8 @@ def test_masks_broadcast_and_no_element_gives_the_identity():
 def test_gradients_of_functions_stay_off_absent_elements():
     x = X.clone().requires_grad_()
     masked.sum(x * x, mask=M).backward()
-    # 2x at present ones; at absent ones 0 arrives, which a NaN or inf in the data still turns into NaN on its way through the square
+    # 2x at present ones; at absent ones 0 arrives, which a NaN or inf in the data still turns into
+    # NaN on its way through the square
     assert x.grad[M].tolist() == [2, 6, 4]
     y = X.clone().requires_grad_()
     masked.softmax(y, 1, mask=M).sum().backward()
@@ -94,15 +108,25 @@ def test_helpers_that_libraries_import():
     x = torch.ones(2, 3)
     assert masked._canonical_dim((-1, 0), 2) == (0, 1) == masked._canonical_dim(None, 2)
     assert masked._input_mask(x, mask=torch.tensor([True, False, True])).shape == (2, 3)
-    assert masked._output_mask(masked.sum, x, 1, mask=torch.tensor([[False], [True]])).tolist() == [False, True]
-    assert masked._output_mask(masked.norm, x, 2.0, 0, keepdim=True, mask=torch.tensor([False])).tolist() == [[False] * 3]
-    assert masked._reduction_identity("prod", x).item() == 1 and masked._reduction_identity("mean", x) is None
-    assert masked._combine_input_and_mask(masked.amin, x, torch.tensor([True, True, False]))[0].tolist() == [1, 1, INF]
+    assert masked._output_mask(masked.sum, x, 1, mask=torch.tensor([[False], [True]])).tolist() == [
+        False,
+        True,
+    ]
+    assert masked._output_mask(
+        masked.norm, x, 2.0, 0, keepdim=True, mask=torch.tensor([False])
+    ).tolist() == [[False] * 3]
+    assert (
+        masked._reduction_identity("prod", x).item() == 1
+        and masked._reduction_identity("mean", x) is None
+    )
+    assert masked._combine_input_and_mask(masked.amin, x, torch.tensor([True, True, False]))[
+        0
+    ].tolist() == [1, 1, INF]
     with pytest.raises(ValueError, match="requires explicit mask"):
         masked._input_mask(x)
 
 
-# ---- the type --------------------------------------------------------------------------------------------------------------------
+# ---- the type ------------------------------------------------------------------------------------
 
 
 def test_construction_copies_and_warns():
@@ -111,10 +135,21 @@ def test_construction_copies_and_warns():
         m = masked.masked_tensor(data, mask)
     data.add_(1)
     mask.fill_(True)
-    assert shown(m) == [1, -1] and m.get_data().tolist() == [1, 1] and type(m.get_data()) is torch.Tensor
-    assert isinstance(m, torch.Tensor) and m.shape == (2,) and m.dtype is torch.float32 and m.dim() == 1
+    assert (
+        shown(m) == [1, -1]
+        and m.get_data().tolist() == [1, 1]
+        and type(m.get_data()) is torch.Tensor
+    )
+    assert (
+        isinstance(m, torch.Tensor)
+        and m.shape == (2,)
+        and m.dtype is torch.float32
+        and m.dim() == 1
+    )
     with pytest.warns(UserWarning, match="prototype|requires_grad") as seen:
-        assert not masked.masked_tensor(torch.ones(1, requires_grad=True), torch.tensor([True])).requires_grad
+        assert not masked.masked_tensor(
+            torch.ones(1, requires_grad=True), torch.tensor([True])
+        ).requires_grad
     assert len(seen) == 2 and "requires_grad" in str(seen[1].message)
 
 
@@ -126,7 +161,12 @@ def test_construction_copies_and_warns():
         (mt(), torch.tensor(MASK), TypeError, "data must be a Tensor"),
         (torch.ones(2), [True, True], TypeError, "mask must be a Tensor"),
         (torch.ones(2), torch.ones(2), TypeError, "mask must have dtype bool."),
-        (torch.ones(2, dtype=torch.complex64), torch.ones(2) > 0, TypeError, "torch.complex64 is not supported in MaskedTensor."),
+        (
+            torch.ones(2, dtype=torch.complex64),
+            torch.ones(2) > 0,
+            TypeError,
+            "torch.complex64 is not supported in MaskedTensor.",
+        ),
         (torch.ones(2), torch.ones(2, 2) > 0, ValueError, r"data.dim\(\) must equal mask.dim\(\)"),
         (torch.ones(2), torch.ones(3) > 0, ValueError, r"data.size\(\) must equal mask.size\(\)"),
     ],
@@ -137,20 +177,39 @@ def test_construction_refuses(data, mask, error, text):
 
 
 def test_repr():
-    assert repr(mt()) == "MaskedTensor(\n  [\n    [  0.0000,       --,       --],\n    [  3.0000,   4.0000,       --]\n  ]\n)"
-    assert repr(mt([1, 2], [True, False])) == str(mt([1, 2], [True, False])) == "MaskedTensor(\n  [1,       --]\n)"
-    assert [repr(mt()[1, i]) for i in (0, 2)] == ["MaskedTensor(  3.0000, True)", "MaskedTensor(--, False)"]
+    assert repr(mt()) == (
+        "MaskedTensor(\n"
+        "  [\n"
+        "    [  0.0000,       --,       --],\n"
+        "    [  3.0000,   4.0000,       --]\n"
+        "  ]\n"
+        ")"
+    )
+    assert (
+        repr(mt([1, 2], [True, False]))
+        == str(mt([1, 2], [True, False]))
+        == "MaskedTensor(\n  [1,       --]\n)"
+    )
+    assert [repr(mt()[1, i]) for i in (0, 2)] == [
+        "MaskedTensor(  3.0000, True)",
+        "MaskedTensor(--, False)",
+    ]
     assert f"{mt()[1, 0]}" == "MaskedTensor(  3.0000, True)"
 
 
 def test_pointwise_functions_keep_the_mask():
     m = mt()
     for r, expected in [
-        (m + 1, [[1, -1, -1], [4, 5, -1]]), (1 + m, [[1, -1, -1], [4, 5, -1]]), (m * m, [[0, -1, -1], [9, 16, -1]]),
-        (torch.ones(2, 3) - m, [[1, -1, -1], [-2, -3, -1]]), (m**2, [[0, -1, -1], [9, 16, -1]]), (-m, [[0, -1, -1], [-3, -4, -1]]),
-        (m.clamp(1, 3.5), [[1, -1, -1], [3, 3.5, -1]]), (6 / (m + 1), [[6, -1, -1], [1.5, 1.2, -1]]), (m // 2, [[0, -1, -1], [1, 2, -1]]),
+        (m + 1, [[1, -1, -1], [4, 5, -1]]), (1 + m, [[1, -1, -1], [4, 5, -1]]),
+        (m * m, [[0, -1, -1], [9, 16, -1]]), (torch.ones(2, 3) - m, [[1, -1, -1], [-2, -3, -1]]),
+        (m**2, [[0, -1, -1], [9, 16, -1]]), (-m, [[0, -1, -1], [-3, -4, -1]]),
+        (m.clamp(1, 3.5), [[1, -1, -1], [3, 3.5, -1]]),
+        (6 / (m + 1), [[6, -1, -1], [1.5, 1.2, -1]]), (m // 2, [[0, -1, -1], [1, 2, -1]]),
     ]:  # fmt: skip
-        assert torch.allclose(r.to_tensor(-1.0), torch.tensor(expected, dtype=torch.float32)), (r, expected)
+        assert torch.allclose(r.to_tensor(-1.0), torch.tensor(expected, dtype=torch.float32)), (
+            r,
+            expected,
+        )
     assert (m > 3).get_data().dtype is torch.bool and shown(m == m, False) == MASK
     assert shown(torch.ones(2, 2, 3) + m)[1] == shown(m + 1)
     assert m.double().dtype is torch.float64 and shown(m.to(torch.int32)) == shown(m)
@@ -166,17 +225,33 @@ def test_in_place():
 
 def test_masks_must_match():
     other = mt(mask=[[True] * 3] * 2)
-    for call in (lambda: mt() + other, lambda: mt().add_(other), lambda: torch.maximum(mt(), other)):
+    for call in (
+        lambda: mt() + other,
+        lambda: mt().add_(other),
+        lambda: torch.maximum(mt(), other),
+    ):
         with pytest.raises(ValueError, match="Input masks must match"):
             call()
 
 
 def test_reductions():
     m = mt()
-    assert m.sum().item() == 7 and torch.sum(m).item() == 7 and m.mean().item() == pytest.approx(7 / 3)
-    assert shown(m.sum(1)) == [0, 7] and shown(m.sum(0)) == [3, 4, -1] and shown(m.mean(1)) == [0, 3.5]
-    assert shown(m.sum(0, keepdim=True)) == [[3, 4, -1]] and shown(m.amax((0, 1))) == 4 and shown(m.prod(1)) == [0, 12]
-    assert shown(m.argmax(1)) == [0, 1] and shown(torch.var(m, 1, unbiased=False)) == [0, 0.25] and shown(m.norm(dim=1)) == [0, 5]
+    assert (
+        m.sum().item() == 7 and torch.sum(m).item() == 7 and m.mean().item() == pytest.approx(7 / 3)
+    )
+    assert (
+        shown(m.sum(1)) == [0, 7] and shown(m.sum(0)) == [3, 4, -1] and shown(m.mean(1)) == [0, 3.5]
+    )
+    assert (
+        shown(m.sum(0, keepdim=True)) == [[3, 4, -1]]
+        and shown(m.amax((0, 1))) == 4
+        and shown(m.prod(1)) == [0, 12]
+    )
+    assert (
+        shown(m.argmax(1)) == [0, 1]
+        and shown(torch.var(m, 1, unbiased=False)) == [0, 0.25]
+        and shown(m.norm(dim=1)) == [0, 5]
+    )
     assert shown((m > 1).all(1), None or False) == [False, True] and m.all().item() is False
     assert shown(m.std(1)[1:]) == [pytest.approx(0.5**0.5)]
 
@@ -186,17 +261,37 @@ def test_hidden_values_do_not_leak():
     assert m.sum().item() == 6 and shown(m.mean(0)) == [2, 1, 3] and m.amax().item() == 3
     assert torch.allclose(m.softmax(1).to_tensor(0.0)[0], torch.tensor([0.0, 1.0, 0.0]))
     empty = mt([[NAN, NAN]], [[False, False]])
-    assert repr(empty.sum()) == "MaskedTensor(--, False)" and repr(empty.softmax(1)).count("--") == 2
+    assert (
+        repr(empty.sum()) == "MaskedTensor(--, False)" and repr(empty.softmax(1)).count("--") == 2
+    )
 
 
 def test_shapes_carry_the_mask():
     m = mt()
-    assert shown(m[0]) == [0, -1, -1] and shown(m[:, 1]) == [-1, 4] and shown(m[m.get_mask()]) == [0, 3, 4]
-    assert shown(m.view(3, 2)) == [[0, -1], [-1, 3], [4, -1]] and shown(m.t()) == [[0, 3], [-1, 4], [-1, -1]]
-    assert shown(torch.cat([m, m], 1)[0]) == [0, -1, -1] * 2 and shown(torch.stack([m, m])[1]) == shown(m)
+    assert (
+        shown(m[0]) == [0, -1, -1]
+        and shown(m[:, 1]) == [-1, 4]
+        and shown(m[m.get_mask()]) == [0, 3, 4]
+    )
+    assert shown(m.view(3, 2)) == [[0, -1], [-1, 3], [4, -1]] and shown(m.t()) == [
+        [0, 3],
+        [-1, 4],
+        [-1, -1],
+    ]
+    assert shown(torch.cat([m, m], 1)[0]) == [0, -1, -1] * 2 and shown(
+        torch.stack([m, m])[1]
+    ) == shown(m)
     assert [shown(part) for part in m.split(2, 1)] == [[[0, -1], [3, 4]], [[-1], [-1]]]
-    assert shown(m.expand(2, 2, 3)[1]) == shown(m.unsqueeze(0)[0]) == shown(m.clone()) == shown(m.detach())
-    assert shown(torch.where(torch.tensor([[True], [False]]), m, torch.zeros(2, 3))) == [[0, -1, -1], [0, 0, 0]]
+    assert (
+        shown(m.expand(2, 2, 3)[1])
+        == shown(m.unsqueeze(0)[0])
+        == shown(m.clone())
+        == shown(m.detach())
+    )
+    assert shown(torch.where(torch.tensor([[True], [False]]), m, torch.zeros(2, 3))) == [
+        [0, -1, -1],
+        [0, 0, 0],
+    ]
     with pytest.raises(TypeError, match="mask must have dtype bool"):
         torch.cat([m, torch.ones(2, 3)])
 
@@ -214,12 +309,19 @@ def test_scalars():
 
 def test_unknown_functions_are_declined_with_a_warning():
     for call, name in [
-        (lambda: torch.cumsum(mt(), 0), "aten.cumsum.default"), (lambda: mt().relu(), "aten.relu.default"),
-        (lambda: mt().unbind(0), "aten.unbind.int"), (lambda: mt().T, "aten.permute.default"),
+        (lambda: torch.cumsum(mt(), 0), "aten.cumsum.default"),
+        (lambda: mt().relu(), "aten.relu.default"), (lambda: mt().unbind(0), "aten.unbind.int"),
+        (lambda: mt().T, "aten.permute.default"),
     ]:  # fmt: skip
-        with pytest.warns(UserWarning, match="not implemented for MaskedTensor"), pytest.raises(TypeError, match=name):
+        with (
+            pytest.warns(UserWarning, match="not implemented for MaskedTensor"),
+            pytest.raises(TypeError, match=name),
+        ):
             call()
-    with pytest.warns(UserWarning, match="mm is not"), pytest.raises(TypeError, match="unsupported operand"):
+    with (
+        pytest.warns(UserWarning, match="mm is not"),
+        pytest.raises(TypeError, match="unsupported operand"),
+    ):
         mt() @ mt().t()
     with pytest.raises(ValueError, match=r"len\(kwargs\) must equal 0"):
         mt().add(1, alpha=2)
@@ -242,7 +344,12 @@ def test_gradients_are_masked():
     assert shown(m.grad) == [[0, -1, -1], [12, 16, -1]]
     (g,) = torch.autograd.grad(m.exp().sum(), m)
     assert shown(g.log()) == [[0, -1, -1], [3, 4, -1]]
-    for path in (lambda x: x.get_data().sum(), lambda x: x.to_tensor(0).sum(), masked.sum, lambda x: x.sum(1).sum()):
+    for path in (
+        lambda x: x.get_data().sum(),
+        lambda x: x.to_tensor(0).sum(),
+        masked.sum,
+        lambda x: x.sum(1).sum(),
+    ):
         x = mt(requires_grad=True)
         path(x).backward()
         assert shown(x.grad) == [[1, -1, -1], [1, 1, -1]]
@@ -286,14 +393,26 @@ def test_coverage_partitions_the_list():
     every = coverage.overridable_functions()
     parts = [set(sets[name]) for name in ("unchanged", "special", "delegates", "refused")]
     assert set().union(*parts) == every and sum(map(len, parts)) == len(every)
-    assert torch.reshape in sets["unchanged"] and torch.add in sets["special"] and torch.Tensor.dim in sets["delegates"]
+    assert (
+        torch.reshape in sets["unchanged"]
+        and torch.add in sets["special"]
+        and torch.Tensor.dim in sets["delegates"]
+    )
     assert torch.cumsum in sets["refused"] and all(sets["refused"].values())
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
 def test_sparse_masks_of_dense_tensors() -> None:
-    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([[True, False, True], [False, False, True]])
+    x, mask = (
+        torch.arange(6.0).reshape(2, 3),
+        torch.tensor([[True, False, True], [False, False, True]]),
+    )
     for sparse in (mask.to_sparse(), mask.to_sparse_csr()):
-        assert masked.sum(x, 1, mask=sparse).tolist() == [2, 5] and masked.amax(x, mask=sparse).item() == 5
+        assert (
+            masked.sum(x, 1, mask=sparse).tolist() == [2, 5]
+            and masked.amax(x, mask=sparse).item() == 5
+        )
         assert masked.mean(x, 1, mask=sparse).tolist() == [1, 5]
-        assert masked.softmax(x, 1, mask=sparse).tolist() == masked.softmax(x, 1, mask=mask).tolist()
+        assert (
+            masked.softmax(x, 1, mask=sparse).tolist() == masked.softmax(x, 1, mask=mask).tolist()
+        )

@@ -27,8 +27,16 @@ def test_repr_and_construction():
     x = torch.add(torch.tensor([[1, 2], [1, 2]]), m([[1, 2], [3, 4]]))
     assert repr(x) == "Metadata:\n{'unit': 'km'}\n\ndata:\ntensor([[2, 4],\n        [4, 6]])"
     t = torch.ones(2)
-    assert m(t).tensor is t and m([1], dtype=torch.float64).dtype is torch.float64 and m(t, None).metadata == {}
-    assert m(m(t)).tensor is t and m(m(t), None).metadata == FACTS and m(m(t), {"b": 1}).metadata == {"b": 1}
+    assert (
+        m(t).tensor is t
+        and m([1], dtype=torch.float64).dtype is torch.float64
+        and m(t, None).metadata == {}
+    )
+    assert (
+        m(m(t)).tensor is t
+        and m(m(t), None).metadata == FACTS
+        and m(m(t), {"b": 1}).metadata == {"b": 1}
+    )
     facts = dict(FACTS)
     x = m(t, facts)
     facts["unit"] = "m"
@@ -37,19 +45,33 @@ def test_repr_and_construction():
         m(t, policy="last")
 
 
-# ---- every function ----------------------------------------------------------------------------------------------------------------
+# ---- every function ------------------------------------------------------------------------------
 
 # Meta tensors: shapes and dtypes are computed, and nothing is compiled.
 A, N = torch.empty(2, 2, device="meta"), torch.empty(2, 2, dtype=torch.int64, device="meta")
 CALLS = [
-    (A,), (A, A), (A, A, A), ([A, A],), (A, 0), (A, 0, 1), (A, (0, 1)), (A, 0, N), (A, 0, N, A), (A, N), (N,), (N, N), (A, 2), (A, 1, 2),
-    (A.bool(),), (A[0],), (A[0], A[1]),
+    (A,), (A, A), (A, A, A), ([A, A],), (A, 0), (A, 0, 1), (A, (0, 1)), (A, 0, N), (A, 0, N, A),
+    (A, N), (N,), (N, N), (A, 2), (A, 1, 2), (A.bool(),), (A[0],), (A[0], A[1]),
 ]  # fmt: skip
 #: What they compute is not determined by their arguments, or is of the object itself.
-UNSTABLE = ("dropout", "rand", "empty", "normal", "rrelu", "lowrank", "init", "geometric", "exponential", "cauchy", "uniform", "storage")
+UNSTABLE = (
+    "dropout",
+    "rand",
+    "empty",
+    "normal",
+    "rrelu",
+    "lowrank",
+    "init",
+    "geometric",
+    "exponential",
+    "cauchy",
+    "uniform",
+    "storage",
+)
 SKIPPED = {
-    "bernoulli", "bernoulli_", "multinomial", "poisson", "binomial", "data_ptr", "__reduce_ex__", "__deepcopy__", "__dir__", "__dlpack__",
-    "__repr__", "__format__", "__array_wrap__", "__div__", "__idiv__", "__rdiv__",
+    "bernoulli", "bernoulli_", "multinomial", "poisson", "binomial", "data_ptr", "__reduce_ex__",
+    "__deepcopy__", "__dir__", "__dlpack__", "__repr__", "__format__", "__array_wrap__", "__div__",
+    "__idiv__", "__rdiv__",
 }  # fmt: skip
 
 
@@ -62,14 +84,22 @@ def copied(x, wrap=False):
 def agree(plain, wrapped):
     if isinstance(plain, torch.Tensor):
         carries = isinstance(wrapped, MetadataTensor) and wrapped.metadata == FACTS
-        return carries and plain.dtype is wrapped.dtype and plain.shape == wrapped.shape and plain.device == wrapped.device
+        return (
+            carries
+            and plain.dtype is wrapped.dtype
+            and plain.shape == wrapped.shape
+            and plain.device == wrapped.device
+        )
     if isinstance(plain, (tuple, list)):
-        return len(plain) == len(wrapped) and all(agree(p, w) for p, w in zip(plain, wrapped, strict=True))
+        return len(plain) == len(wrapped) and all(
+            agree(p, w) for p, w in zip(plain, wrapped, strict=True)
+        )
     return True
 
 
 def compare(call, on_wrapped):
-    """Whether a call exists that plain tensors can do; fails unless it does the same with metadata."""
+    """Whether a call exists that plain tensors can do; fails unless it does the same with
+    metadata."""
     for arguments in CALLS:
         torch.manual_seed(0)
         try:
@@ -133,7 +163,9 @@ def test_every_property():
                     plain = key.__get__(t)
                 except Exception:
                     continue
-                assert isinstance(getattr(m(t), key.__name__), MetadataTensor) == isinstance(plain, torch.Tensor), key.__name__
+                assert isinstance(getattr(m(t), key.__name__), MetadataTensor) == isinstance(
+                    plain, torch.Tensor
+                ), key.__name__
 
 
 def test_coverage_partitions_the_list():
@@ -141,24 +173,43 @@ def test_coverage_partitions_the_list():
     every = coverage.overridable_functions()
     parts = [set(sets[name]) for name in ("unchanged", "special", "delegates", "refused")]
     assert set().union(*parts) == every and sum(map(len, parts)) == len(every)
-    assert torch.add in sets["unchanged"] and torch.Tensor.add_ in sets["special"] and torch.Tensor.item in sets["delegates"]
+    assert (
+        torch.add in sets["unchanged"]
+        and torch.Tensor.add_ in sets["special"]
+        and torch.Tensor.item in sets["delegates"]
+    )
 
 
-# ---- objects ---------------------------------------------------------------------------------------------------------------------
+# ---- objects -------------------------------------------------------------------------------------
 
 
 def test_operators():
     x = m()
     for r, expected in [
-        (x + 1, [[2, 3], [4, 5]]), (1 - x, [[0, -1], [-2, -3]]), (torch.ones(2) * x, [[1, 2], [3, 4]]), (12 / x, [[12, 6], [4, 3]]),
-        (x @ x, [[7, 10], [15, 22]]), (-x, [[-1, -2], [-3, -4]]), (x**2, [[1, 4], [9, 16]]), (2**x, [[2, 4], [8, 16]]),
-        (x // 2, [[0, 1], [1, 2]]), (7 // x, [[7, 3], [2, 1]]), (x % 2, [[1, 0], [1, 0]]),
-        (5 % x, [[0, 1], [2, 1]]), (abs(-x), [[1, 2], [3, 4]]),
+        (x + 1, [[2, 3], [4, 5]]), (1 - x, [[0, -1], [-2, -3]]),
+        (torch.ones(2) * x, [[1, 2], [3, 4]]), (12 / x, [[12, 6], [4, 3]]),
+        (x @ x, [[7, 10], [15, 22]]), (-x, [[-1, -2], [-3, -4]]), (x**2, [[1, 4], [9, 16]]),
+        (2**x, [[2, 4], [8, 16]]), (x // 2, [[0, 1], [1, 2]]), (7 // x, [[7, 3], [2, 1]]),
+        (x % 2, [[1, 0], [1, 0]]), (5 % x, [[0, 1], [2, 1]]), (abs(-x), [[1, 2], [3, 4]]),
     ]:  # fmt: skip
         assert isinstance(r, MetadataTensor) and r.metadata == FACTS and r.tolist() == expected
-    assert (x > 2).tolist() == [[False, False], [True, True]] and (x == x).all().item() and (~(x > 2)).metadata == FACTS
-    assert len(x) == 2 and float(x.sum()) == 10 and 4.0 in x and [row.metadata for row in x] == [FACTS] * 2
-    assert f"{x.sum()}" == "10.0" and bool(x[0, 0]) and np.asarray(x).tolist() == x.tolist() and x.to(torch.int32).dtype is torch.int32
+    assert (
+        (x > 2).tolist() == [[False, False], [True, True]]
+        and (x == x).all().item()
+        and (~(x > 2)).metadata == FACTS
+    )
+    assert (
+        len(x) == 2
+        and float(x.sum()) == 10
+        and 4.0 in x
+        and [row.metadata for row in x] == [FACTS] * 2
+    )
+    assert (
+        f"{x.sum()}" == "10.0"
+        and bool(x[0, 0])
+        and np.asarray(x).tolist() == x.tolist()
+        and x.to(torch.int32).dtype is torch.int32
+    )
 
 
 def test_in_place_and_out_return_the_object():
@@ -170,7 +221,11 @@ def test_in_place_and_out_return_the_object():
     x[1] = m([7.0, 8.0], {"other": 1})
     assert x is before and x.metadata == FACTS and x.tolist() == [[0, 0], [7, 8]]
     out = m(torch.zeros(2), {"old": 1})
-    assert torch.add(torch.ones(2), m([1.0, 2.0]), out=out) is out and out.metadata == FACTS and out.tolist() == [2, 3]
+    assert (
+        torch.add(torch.ones(2), m([1.0, 2.0]), out=out) is out
+        and out.metadata == FACTS
+        and out.tolist() == [2, 3]
+    )
     assert torch.add(torch.ones(2), torch.ones(2), out=out) is out and out.metadata == FACTS
     t = torch.zeros(2)
     t[0] = m(3.0)
@@ -209,18 +264,34 @@ def test_autograd():
     seen = []
     x.register_hook(lambda g: seen.append(g) or g * 2)
     (x * w * 3).sum().backward()
-    assert x.grad.metadata == FACTS and x.grad.tolist() == [6, 6] and x.grad is x.grad and w.grad.tolist() == [3, 3]
-    assert seen[0].metadata == FACTS and type(w.grad) is torch.Tensor and x.is_leaf and not (x * 2).is_leaf
+    assert (
+        x.grad.metadata == FACTS
+        and x.grad.tolist() == [6, 6]
+        and x.grad is x.grad
+        and w.grad.tolist() == [3, 3]
+    )
+    assert (
+        seen[0].metadata == FACTS
+        and type(w.grad) is torch.Tensor
+        and x.is_leaf
+        and not (x * 2).is_leaf
+    )
     g, h = torch.autograd.grad((x * w).sum(), (x, w))
     assert g.metadata == FACTS and type(h) is torch.Tensor
     x.grad = None
     assert x.grad is None
     x.requires_grad = False
-    assert not x.requires_grad and x.requires_grad_().requires_grad and (x * 2).detach().metadata == FACTS
+    assert (
+        not x.requires_grad
+        and x.requires_grad_().requires_grad
+        and (x * 2).detach().metadata == FACTS
+    )
 
 
 def test_modules():
-    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.LayerNorm(3), torch.nn.Dropout(0.5)).eval()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.LayerNorm(3), torch.nn.Dropout(0.5)
+    ).eval()
     x = m()
     assert net(x).metadata == FACTS and torch.equal(net(x).tensor, net(x.tensor))
     loss = torch.nn.CrossEntropyLoss()(net(x), torch.tensor([0, 1]))
@@ -229,8 +300,18 @@ def test_modules():
 
 
 def test_data_loader():
-    batch = next(iter(DataLoader([(m([float(i)], {"i": i}, policy="merge"), i) for i in range(3)], batch_size=3)))
-    assert batch[0].tolist() == [[0], [1], [2]] and batch[0].metadata == {"i": 0} and batch[1].tolist() == [0, 1, 2]
+    batch = next(
+        iter(
+            DataLoader(
+                [(m([float(i)], {"i": i}, policy="merge"), i) for i in range(3)], batch_size=3
+            )
+        )
+    )
+    assert (
+        batch[0].tolist() == [[0], [1], [2]]
+        and batch[0].metadata == {"i": 0}
+        and batch[1].tolist() == [0, 1, 2]
+    )
 
 
 def test_copies_pickles_and_files():
@@ -239,13 +320,20 @@ def test_copies_pickles_and_files():
     torch.save({"x": x}, file)
     file.seek(0)
     for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), torch.load(file)["x"]):
-        assert type(y) is MetadataTensor and y.metadata == FACTS and y.policy == "merge" and y.tolist() == x.tolist()
+        assert (
+            type(y) is MetadataTensor
+            and y.metadata == FACTS
+            and y.policy == "merge"
+            and y.tolist() == x.tolist()
+        )
     assert copy.copy(x).tensor is x.tensor and copy.deepcopy(x).tensor is not x.tensor
 
 
 def test_jax_transformations():
     x = m()
-    assert jax.jit(lambda v: v * 2)(x).metadata == FACTS and jax.jit(lambda v: v * 2)(x).tolist() == [[2, 4], [6, 8]]
+    assert jax.jit(lambda v: v * 2)(x).metadata == FACTS and jax.jit(lambda v: v * 2)(
+        x
+    ).tolist() == [[2, 4], [6, 8]]
     traced = []
     f = jax.jit(lambda v: traced.append(v.metadata) or v + 1)
     f(x), f(x), f(m(facts={"unit": "m"}))
@@ -272,11 +360,17 @@ def test_subclasses_and_other_types():
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             if not all(issubclass(t, (Half, torch.Tensor)) for t in types):
                 return NotImplemented
-            return Half(func(*[x.inner if isinstance(x, Half) else x for x in args], **(kwargs or {})))
+            return Half(
+                func(*[x.inner if isinstance(x, Half) else x for x in args], **(kwargs or {}))
+            )
 
-    r = torch.add(Half(torch.ones(1)), m([1.0]))  # the other type declines, the metadata go around the result
+    # the other type declines, the metadata go around the result
+    r = torch.add(Half(torch.ones(1)), m([1.0]))
     assert type(r) is MetadataTensor and type(r.tensor) is Half and r.metadata == FACTS
-    assert type((m(Half(torch.ones(1))) * 2).tensor) is Half and m(Half(torch.ones(1))).reshape(1, 1).metadata == FACTS
+    assert (
+        type((m(Half(torch.ones(1))) * 2).tensor) is Half
+        and m(Half(torch.ones(1))).reshape(1, 1).metadata == FACTS
+    )
 
 
 def test_recording_one_add_stays_cheap():

@@ -23,7 +23,11 @@ from jtorch.wrappers.quantized import (
     quantize_,
 )
 
-CONFIGS = [Int8WeightOnlyConfig(), Int8DynamicActivationInt8WeightConfig(), Int4WeightOnlyConfig(group_size=32)]
+CONFIGS = [
+    Int8WeightOnlyConfig(),
+    Int8DynamicActivationInt8WeightConfig(),
+    Int4WeightOnlyConfig(group_size=32),
+]
 
 
 def weight(rows=32, columns=64, seed=0, dtype=torch.float32):
@@ -31,7 +35,11 @@ def weight(rows=32, columns=64, seed=0, dtype=torch.float32):
 
 
 def made():
-    return [Int8Tensor.of(weight()), Int8Tensor.of(weight(), dynamic=True), UInt4Tensor.of(weight(), group=32)]
+    return [
+        Int8Tensor.of(weight()),
+        Int8Tensor.of(weight(), dynamic=True),
+        UInt4Tensor.of(weight(), group=32),
+    ]
 
 
 def same(a, b):
@@ -58,7 +66,10 @@ def test_rounding_is_to_the_nearest(dtype):
     assert ((eight.dequantize().float() - w.float()).abs() <= step * (1.2 if half else 0.501)).all()
     groups = w.float().reshape(32, 2, 32)
     step = (groups.amax(2, keepdim=True) - groups.amin(2, keepdim=True)) / 15
-    assert ((four.dequantize().float().reshape(32, 2, 32) - groups).abs() <= step * (0.8 if half else 0.501)).all()
+    assert (
+        (four.dequantize().float().reshape(32, 2, 32) - groups).abs()
+        <= step * (0.8 if half else 0.501)
+    ).all()
     assert eight.q.abs().amax(1).tolist() == [127] * 32
 
 
@@ -74,7 +85,9 @@ def test_linear_is_that_of_the_dequantised(w):
     found, expected = F.linear(x, w, bias), F.linear(x, w.dequantize(), bias)
     assert found.shape == (2, 3, 32)
     assert type(found) is torch.Tensor
-    torch.testing.assert_close(found, expected, rtol=0, atol=0.2 if getattr(w, "dynamic", False) else 1e-4)
+    torch.testing.assert_close(
+        found, expected, rtol=0, atol=0.2 if getattr(w, "dynamic", False) else 1e-4
+    )
     assert F.linear(x[0, 0], w).shape == (32,)
     with pytest.raises(RuntimeError, match="must have the same dtype"):
         F.linear(x.bfloat16(), w)
@@ -105,13 +118,17 @@ def test_models(config):
     before = net[0].weight
     quantize_(net, config)
     assert net[0].weight is before
-    loaded = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Sequential(nn.Linear(32, 16, bias=False)))
+    loaded = nn.Sequential(
+        nn.Linear(64, 32), nn.ReLU(), nn.Sequential(nn.Linear(32, 16, bias=False))
+    )
     state = round_trip(net.state_dict())
     assert same(state["0.weight"], net[0].weight)
     loaded.load_state_dict(state, assign=True)
     assert torch.equal(loaded(x), net(x))
     with torch.device("meta"):
-        loaded = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Sequential(nn.Linear(32, 16, bias=False)))
+        loaded = nn.Sequential(
+            nn.Linear(64, 32), nn.ReLU(), nn.Sequential(nn.Linear(32, 16, bias=False))
+        )
     loaded.load_state_dict(state, assign=True)
     assert torch.equal(loaded(x), net(x))
     net[0].weight.copy_(weight(32, 64, 9))  # quantises
@@ -137,17 +154,29 @@ def test_only_chosen_layers_change_and_errors_name_them():
 @pytest.mark.parametrize("w", made(), ids=["int8", "dynamic", "uint4"])
 def test_copies_and_files(w):
     for again in (
-        copy.copy(w), copy.deepcopy(w), w.clone(), w.detach(), pickle.loads(pickle.dumps(w)), round_trip(w),
+        copy.copy(w), copy.deepcopy(w), w.clone(), w.detach(), pickle.loads(pickle.dumps(w)),
+        round_trip(w),
         round_trip(w, weights_only=False),
-        round_trip(nn.Parameter(w, requires_grad=False)), pickle.loads(pickle.dumps(nn.Parameter(w, requires_grad=False))),
+        round_trip(nn.Parameter(w, requires_grad=False)),
+        pickle.loads(pickle.dumps(nn.Parameter(w, requires_grad=False))),
     ):  # fmt: skip
         assert same(again, w)
-    assert isinstance(pickle.loads(pickle.dumps(nn.ParameterList([nn.Parameter(w, requires_grad=False)])))[0], type(w))
+    assert isinstance(
+        pickle.loads(pickle.dumps(nn.ParameterList([nn.Parameter(w, requires_grad=False)])))[0],
+        type(w),
+    )
 
 
 def test_what_is_not_known_is_refused():
     w = Int8Tensor.of(weight())
-    calls = (lambda: w + 1, w.t, lambda: torch.ones(2, 64) @ w, lambda: w[0], lambda: F.linear(w, w), lambda: w.to(torch.int8))
+    calls = (
+        lambda: w + 1,
+        w.t,
+        lambda: torch.ones(2, 64) @ w,
+        lambda: w[0],
+        lambda: F.linear(w, w),
+        lambda: w.to(torch.int8),
+    )
     for call in calls:
         with pytest.raises(NotImplementedError, match="dequantize"):
             call()
@@ -155,7 +184,9 @@ def test_what_is_not_known_is_refused():
         w.copy_(UInt4Tensor.of(weight(), group=32))
     with pytest.raises(RuntimeError, match="does not fit"):
         w.copy_(torch.ones(2, 2))
-    with pytest.raises(NotImplementedError, match=r"torch\.ao\.quantization\.quantize_dynamic .*quantize_"):
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.ao\.quantization\.quantize_dynamic .*quantize_"
+    ):
         torch.ao.quantization.quantize_dynamic(nn.Linear(2, 2))
 
 
@@ -165,7 +196,9 @@ def test_transformations(w):
     expected = F.linear(x, w)
     torch.testing.assert_close(torch.compile(F.linear)(x, w), expected)
     torch.testing.assert_close(torch.func.vmap(lambda row: F.linear(row, w))(x), expected)
-    torch.testing.assert_close(torch.as_tensor(jax.jit(F.linear)(x, w)), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        torch.as_tensor(jax.jit(F.linear)(x, w)), expected, rtol=1e-4, atol=1e-4
+    )
     mapped = jax.vmap(lambda x: F.linear(x, w))(x)
     torch.testing.assert_close(torch.as_tensor(mapped), expected, rtol=1e-4, atol=1e-4)
     leaves, tree = jax.tree.flatten(w)

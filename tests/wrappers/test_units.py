@@ -30,23 +30,30 @@ FAR = u(4000.0, "m")
 @pytest.mark.parametrize(
     ("x", "data", "unit"),
     [
-        (lambda: WAY / TIME, [1.5, 2.0], "km/minute"), (lambda: (WAY / TIME).to_unit("m/s"), [25.0, 33.3333], "m/s"),
-        (lambda: WAY + u(500.0, "m"), [3.5, 6.5], "km"), (lambda: u(500.0, "m") + WAY, [3500.0, 6500.0], "m"),
-        (lambda: WAY - WAY / 3, [2.0, 4.0], "km"), (lambda: WAY * WAY, [9.0, 36.0], "km**2"), (lambda: 2 * WAY, [6.0, 12.0], "km"),
-        (lambda: torch.ones(2) * WAY, [3.0, 6.0], "km"), (lambda: 6 / WAY, [2.0, 1.0], "1/km"), (lambda: WAY**2, [9.0, 36.0], "km**2"),
-        (lambda: torch.sqrt(WAY * WAY), [3.0, 6.0], "km"), (WAY.square, [9.0, 36.0], "km**2"), (lambda: -WAY, [-3.0, -6.0], "km"),
-        (WAY.reciprocal, [1 / 3, 1 / 6], "1/km"), (WAY.rsqrt, [3**-0.5, 6**-0.5], "km**-0.5"),
-        (WAY.sum, 9.0, "km"), (lambda: WAY.mean(0, keepdim=True), [4.5], "km"), (WAY.max, 6.0, "km"),
-        (lambda: torch.std(WAY, correction=0), 1.5, "km"), (lambda: torch.var(WAY, correction=0), 2.25, "km**2"),
-        (WAY.prod, 18.0, "km**2"), (lambda: torch.cat([WAY, u([500.0], "m")]), [3.0, 6.0, 0.5], "km"),
-        (lambda: torch.stack([u(1.0, "m"), u(1.0, "km")]), [1.0, 1000.0], "m"), (lambda: WAY.flip(0).reshape(2, 1)[:, 0], [6.0, 3.0], "km"),
+        (lambda: WAY / TIME, [1.5, 2.0], "km/minute"),
+        (lambda: (WAY / TIME).to_unit("m/s"), [25.0, 33.3333], "m/s"),
+        (lambda: WAY + u(500.0, "m"), [3.5, 6.5], "km"),
+        (lambda: u(500.0, "m") + WAY, [3500.0, 6500.0], "m"),
+        (lambda: WAY - WAY / 3, [2.0, 4.0], "km"), (lambda: WAY * WAY, [9.0, 36.0], "km**2"),
+        (lambda: 2 * WAY, [6.0, 12.0], "km"), (lambda: torch.ones(2) * WAY, [3.0, 6.0], "km"),
+        (lambda: 6 / WAY, [2.0, 1.0], "1/km"), (lambda: WAY**2, [9.0, 36.0], "km**2"),
+        (lambda: torch.sqrt(WAY * WAY), [3.0, 6.0], "km"), (WAY.square, [9.0, 36.0], "km**2"),
+        (lambda: -WAY, [-3.0, -6.0], "km"), (WAY.reciprocal, [1 / 3, 1 / 6], "1/km"),
+        (WAY.rsqrt, [3**-0.5, 6**-0.5], "km**-0.5"), (WAY.sum, 9.0, "km"),
+        (lambda: WAY.mean(0, keepdim=True), [4.5], "km"), (WAY.max, 6.0, "km"), (lambda: torch.std(WAY, correction=0), 1.5, "km"), (lambda: torch.var(WAY, correction=0), 2.25, "km**2"), (WAY.prod, 18.0, "km**2"), (lambda: torch.cat([WAY, u([500.0], "m")]), [3.0, 6.0, 0.5],  # noqa: E501
+                                    "km"),
+        (lambda: torch.stack([u(1.0, "m"), u(1.0, "km")]), [1.0, 1000.0], "m"),
+        (lambda: WAY.flip(0).reshape(2, 1)[:, 0], [6.0, 3.0], "km"),
         (lambda: torch.where(WAY > FAR, WAY, u(0.0, "m")), [0.0, 6.0], "km"),
         (lambda: WAY.clamp(max=u(5000.0, "m")), [3.0, 5.0], "km"),
-        (lambda: torch.dot(WAY, TIME), 24.0, "km*minute"), (lambda: torch.outer(WAY, WAY)[0], [9.0, 18.0], "km**2"),
-        (lambda: torch.exp(u([0.0], "m") / u([1.0], "km")), [1.0], ""), (lambda: torch.sin(u([90.0], "degree")), [1.0], ""),
+        (lambda: torch.dot(WAY, TIME), 24.0, "km*minute"),
+        (lambda: torch.outer(WAY, WAY)[0], [9.0, 18.0], "km**2"),
+        (lambda: torch.exp(u([0.0], "m") / u([1.0], "km")), [1.0], ""), (lambda: torch.sin(u([90.0], "degree")), [1.0], ""),  # noqa: E501
         (lambda: torch.nn.functional.mse_loss(WAY, u([3000.0, 5000.0], "m")), 0.5, "km**2"),
-        (lambda: torch.linalg.norm(WAY), 45**0.5, "km"), (lambda: torch.atan(WAY / u(1.0, "km"))[:1], [1.2490], ""),
-        (lambda: WAY.sort(descending=True).values, [6.0, 3.0], "km"), (lambda: WAY.to(torch.float64).float(), [3.0, 6.0], "km"),
+        (lambda: torch.linalg.norm(WAY), 45**0.5, "km"),
+        (lambda: torch.atan(WAY / u(1.0, "km"))[:1], [1.2490], ""),
+        (lambda: WAY.sort(descending=True).values, [6.0, 3.0], "km"),
+        (lambda: WAY.to(torch.float64).float(), [3.0, 6.0], "km"),
     ],
 )  # fmt: skip
 def test_units_follow(x, data, unit):
@@ -54,21 +61,36 @@ def test_units_follow(x, data, unit):
 
 
 def test_answers_without_unit():
-    assert (WAY > FAR).tolist() == [False, True] and torch.allclose(WAY, u([3000.0, 6000.0], "m")) and WAY.argmax().item() == 1
-    assert WAY.shape == (2,) and WAY.dtype is torch.float32 and torch.isnan(WAY).tolist() == [False] * 2 and len(WAY) == 2
+    assert (
+        (WAY > FAR).tolist() == [False, True]
+        and torch.allclose(WAY, u([3000.0, 6000.0], "m"))
+        and WAY.argmax().item() == 1
+    )
+    assert (
+        WAY.shape == (2,)
+        and WAY.dtype is torch.float32
+        and torch.isnan(WAY).tolist() == [False] * 2
+        and len(WAY) == 2
+    )
     assert [same(x, v, "km") for x, v in zip(WAY, (3.0, 6.0), strict=True)] == [True, True]
-    assert repr(u([1.0], "m / s")) == "UnitTensor(tensor([1.]), 'meter / second')" and f"{u(1.5, 'm'):.2f}" == "1.50 meter"
+    assert (
+        repr(u([1.0], "m / s")) == "UnitTensor(tensor([1.]), 'meter / second')"
+        and f"{u(1.5, 'm'):.2f}" == "1.50 meter"
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: WAY + TIME, r"torch\.add\(\): 'kilometer' \(\[length\]\) and 'minute' \(\[time\]\) do not go together"),
-        (lambda: WAY + 1, "'kilometer'.*'dimensionless'"), (lambda: torch.ones(2) + WAY, "do not go together"),
-        (lambda: WAY > TIME, r"torch\.gt"), (lambda: torch.exp(WAY), r"torch\.exp\(\): 'dimensionless'.*'kilometer'"),
+        (lambda: WAY + TIME,
+         r"torch\.add\(\): 'kilometer' \(\[length\]\) and 'minute' \(\[time\]\) do not go together"),  # noqa: E501
+        (lambda: WAY + 1, "'kilometer'.*'dimensionless'"),
+        (lambda: torch.ones(2) + WAY, "do not go together"), (lambda: WAY > TIME, r"torch\.gt"),
+        (lambda: torch.exp(WAY), r"torch\.exp\(\): 'dimensionless'.*'kilometer'"),
         (lambda: torch.cat([WAY, TIME]), r"torch\.cat"), (lambda: WAY.to_unit("kg"), "to_unit"),
         (lambda: WAY ** torch.tensor([1.0, 2.0]), "one exponent"),
-        (lambda: torch.ones(2).add_(WAY), "plain tensor cannot take"), (lambda: WAY.clone().add_(TIME), r"add_\(\)"),
+        (lambda: torch.ones(2).add_(WAY), "plain tensor cannot take"),
+        (lambda: WAY.clone().add_(TIME), r"add_\(\)"),
         (lambda: u(1.0, "degC") + u(1.0, "kelvin"), "different zeros"),
     ],
 )  # fmt: skip
@@ -78,7 +100,11 @@ def test_mismatches(call, text):
 
 
 def test_refusals():
-    for call in (lambda: torch.fft.fft(WAY), lambda: WAY.view(torch.int32).bitwise_not(), lambda: torch.add(WAY, WAY, out=torch.ones(2))):
+    for call in (
+        lambda: torch.fft.fft(WAY),
+        lambda: WAY.view(torch.int32).bitwise_not(),
+        lambda: torch.add(WAY, WAY, out=torch.ones(2)),
+    ):
         with pytest.raises(NotImplementedError):
             call()
     with pytest.raises(TypeError, match="have a unit already"):
@@ -121,13 +147,19 @@ def test_modules_and_composition():
     x = MetadataTensor(u([1.0, 2.0], "m"), {"by": "me"})
     r = torch.add(u([1.0, 2.0], "km"), x) * x
     assert r.metadata == {"by": "me"} and same(r.tensor, [1.001, 4.004], "km*m")
-    assert same((x.sum() / 3).tensor, 1.0, "m") and x.shape == (2,) and x.reshape(2, 1).tensor.unit == x.tensor.unit
+    assert (
+        same((x.sum() / 3).tensor, 1.0, "m")
+        and x.shape == (2,)
+        and x.reshape(2, 1).tensor.unit == x.tensor.unit
+    )
 
 
 def test_copies_and_trees():
     for y in (copy.deepcopy(WAY), pickle.loads(pickle.dumps(WAY))):
         assert same(y, [3.0, 6.0], "km")
-    assert same(jax.jit(lambda x: x * x)(WAY), [9.0, 36.0], "km**2") and same(jax.vmap(lambda x: x + x)(WAY), [6.0, 12.0], "km")
+    assert same(jax.jit(lambda x: x * x)(WAY), [9.0, 36.0], "km**2") and same(
+        jax.vmap(lambda x: x + x)(WAY), [6.0, 12.0], "km"
+    )
 
 
 def test_coverage_partitions_the_list():
@@ -135,7 +167,11 @@ def test_coverage_partitions_the_list():
     every = coverage.overridable_functions()
     parts = [set(sets[name]) for name in ("unchanged", "special", "delegates", "refused")]
     assert set().union(*parts) == every and sum(map(len, parts)) == len(every)
-    assert torch.sum in sets["unchanged"] and torch.mul in sets["special"] and torch.isnan in sets["delegates"]
+    assert (
+        torch.sum in sets["unchanged"]
+        and torch.mul in sets["special"]
+        and torch.isnan in sets["delegates"]
+    )
     assert torch.fft.fft in sets["refused"] and all(sets["refused"].values())
 
 
@@ -145,6 +181,12 @@ def test_no_private_import():
     import inspect
 
     for node in ast.walk(ast.parse(inspect.getsource(units))):
-        names = [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        names = (
+            [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        )
         module = getattr(node, "module", None) or ""
-        assert not any(part.startswith("_") and part != "__future__" for name in [module, *names] for part in name.split(".")), names
+        assert not any(
+            part.startswith("_") and part != "__future__"
+            for name in [module, *names]
+            for part in name.split(".")
+        ), names

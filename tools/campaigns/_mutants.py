@@ -1,4 +1,5 @@
-"""Checkpoints that were damaged, or made to do harm: what the campaign ``checkpoints`` and the tests of ``load`` read.
+"""Checkpoints that were damaged, or made to do harm: what the campaign ``checkpoints`` and the
+tests of ``load`` read.
 
 Everything follows from the random generator that is given, so that each file can be made again.
 """
@@ -20,7 +21,8 @@ import jtorch as torch
 
 
 def sample() -> Any:
-    """What the files hold that are then damaged: tensors of each kind, views, containers and numbers."""
+    """What the files hold that are then damaged: tensors of each kind, views, containers and
+    numbers."""
     whole = torch.arange(6.0).reshape(2, 3)
     return collections.OrderedDict(
         weight=whole,
@@ -29,7 +31,17 @@ def sample() -> Any:
         half=torch.tensor([1.5], dtype=torch.bfloat16),
         wide=torch.tensor([7], dtype=torch.uint16),
         parameter=torch.nn.Parameter(torch.ones(2)),
-        rest=[1, 2.5, "x", None, True, (1, {"k": 3}), torch.float32, torch.Size((2,)), torch.device("cpu")],
+        rest=[
+            1,
+            2.5,
+            "x",
+            None,
+            True,
+            (1, {"k": 3}),
+            torch.float32,
+            torch.Size((2,)),
+            torch.device("cpu"),
+        ],
     )
 
 
@@ -55,7 +67,7 @@ def pickle_of(archive: bytes) -> bytes:
         return file.read("archive/data.pkl")
 
 
-# ---- at random -----------------------------------------------------------------------------------------------------------------------
+# ---- at random -----------------------------------------------------------------------------------
 
 OPCODES = bytes(torch.serialization._weights_only_unpickler.Unpickler.dispatch)
 EDGES = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xff\xff\xff\x7f", b"\0\0\0\x80")
@@ -103,12 +115,15 @@ def other_opcodes(rng: random.Random, pickled: bytes) -> bytes:
             case 3:
                 ops[at] = b"J" + rng.choice(EDGES)
             case _:  # a number that is not small
-                ops[at] = b"\x8a\x09" + rng.choice((b"\0" * 8 + b"\1", b"\0" * 7 + b"\x80\0", b"\xff" * 9))
+                ops[at] = b"\x8a\x09" + rng.choice(
+                    (b"\0" * 8 + b"\1", b"\0" * 7 + b"\x80\0", b"\xff" * 9)
+                )
     return b"".join(ops)
 
 
 def other_entries(rng: random.Random, archive: bytes) -> bytes:
-    """Entries of an archive taken away, repeated, exchanged, deflated, renamed, or given sizes that are not theirs."""
+    """Entries of an archive taken away, repeated, exchanged, deflated, renamed, or given sizes that
+    are not theirs."""
     with zipfile.ZipFile(io.BytesIO(archive)) as old:
         entries = [(name, old.read(name), zipfile.ZIP_STORED) for name in old.namelist()]
     for _ in range(rng.choice((1, 1, 2, 3))):
@@ -124,7 +139,11 @@ def other_entries(rng: random.Random, archive: bytes) -> bytes:
             case 3:
                 entries[at] = (name, bytes(rng.choice((0, 10, 1 << 20))), zipfile.ZIP_DEFLATED)
             case 4:
-                entries[at] = (rng.choice((name + "/", "/" + name, "../" + name, name[:-1], "", name * 50)), data, kind)
+                entries[at] = (
+                    rng.choice((name + "/", "/" + name, "../" + name, name[:-1], "", name * 50)),
+                    data,
+                    kind,
+                )
             case _:
                 entries[at] = (name, data, zipfile.ZIP_DEFLATED)
         if not entries:
@@ -141,8 +160,11 @@ def other_entries(rng: random.Random, archive: bytes) -> bytes:
         while (at := found.find(b"PK\x01\x02", at + 1)) >= 0:
             places.append(at)
         for at in rng.sample(places, min(len(places), 2)):
-            field = rng.choice((20, 24, 28, 30, 42))  # sizes, lengths of name and extra field, where the entry lies
-            found[at + field : at + field + 4] = rng.choice((*EDGES, struct.pack("<I", rng.randrange(len(found)))))
+            # sizes, lengths of name and extra field, where the entry lies
+            field = rng.choice((20, 24, 28, 30, 42))
+            found[at + field : at + field + 4] = rng.choice(
+                (*EDGES, struct.pack("<I", rng.randrange(len(found))))
+            )
     return bytes(found)
 
 
@@ -171,7 +193,11 @@ def mutated_safetensors(rng: random.Random) -> bytes:
         case 2:
             tensor["data_offsets"] = [rng.choice(numbers) for _ in range(2)]
         case _:
-            return struct.pack("<Q", rng.choice((0, 1, 1 << 31, 1 << 62, (1 << 64) - 1))) + json.dumps(header).encode() + data
+            return (
+                struct.pack("<Q", rng.choice((0, 1, 1 << 31, 1 << 62, (1 << 64) - 1)))
+                + json.dumps(header).encode()
+                + data
+            )
     return safetensors_file(header, data)
 
 
@@ -197,7 +223,7 @@ def kinds() -> dict[str, Callable[[random.Random], bytes]]:
     return KINDS
 
 
-# ---- by hand -------------------------------------------------------------------------------------------------------------------------
+# ---- by hand -------------------------------------------------------------------------------------
 
 
 def named(path: str) -> bytes:
@@ -220,7 +246,8 @@ def _called(path: str, *args: bytes) -> bytes:
 
 
 def _doubled(depth: int) -> bytes:
-    """A tuple of two tuples of two tuples ..., each of which is one object: small in the file, and endless for who walks over it."""
+    """A tuple of two tuples of two tuples ..., each of which is one object: small in the file, and
+    endless for who walks over it."""
     return b")" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(depth))
 
 
@@ -229,12 +256,29 @@ def _deep(depth: int) -> bytes:
 
 
 def _storage(kind: str = "FloatStorage", key: str = "0", numel: int = 6) -> bytes:
-    return b"(" + _string("storage") + named(f"torch.{kind}") + _string(key) + _string("cpu") + b"K%ctQ" % numel
+    return (
+        b"("
+        + _string("storage")
+        + named(f"torch.{kind}")
+        + _string(key)
+        + _string("cpu")
+        + b"K%ctQ" % numel
+    )
 
 
-def _tensor(size: bytes, stride: bytes, offset: bytes = b"K\0", storage: bytes | None = None) -> bytes:
+def _tensor(
+    size: bytes, stride: bytes, offset: bytes = b"K\0", storage: bytes | None = None
+) -> bytes:
     ordered = named("collections.OrderedDict") + b")R"
-    return _called("torch._utils._rebuild_tensor_v2", storage or _storage(), offset, size, stride, b"\x89", ordered)
+    return _called(
+        "torch._utils._rebuild_tensor_v2",
+        storage or _storage(),
+        offset,
+        size,
+        stride,
+        b"\x89",
+        ordered,
+    )
 
 
 def _ints(*numbers: int) -> bytes:
@@ -257,11 +301,23 @@ def bombs_of_pickles(deep: int = 300_000, long: int = 60_000) -> dict[str, bytes
             f"{name} key": b"}" + made + b"K\1s",
             f"{name} keys": b"}(" + made + b"K\1u",
             f"{name} item of a set": _called("builtins.set", b"](" + made + b"e"),
-            f"{name} key of OrderedDict": _called("collections.OrderedDict", b"](](" + made + b"K\1ee"),
+            f"{name} key of OrderedDict": _called(
+                "collections.OrderedDict", b"](](" + made + b"K\1ee"
+            ),
             f"{name} item of Counter": _called("collections.Counter", b"](" + made + b"e"),
-            f"{name} storage": b"(" + _string("storage") + named("torch.FloatStorage") + made + _string("cpu") + b"K\6tQ",
+            f"{name} storage": b"("
+            + _string("storage")
+            + named("torch.FloatStorage")
+            + made
+            + _string("cpu")
+            + b"K\6tQ",
             f"{name} id": made + b"Q",
-            f"{name} location": b"(" + _string("storage") + named("torch.FloatStorage") + _string("0") + made + b"K\6tQ",
+            f"{name} location": b"("
+            + _string("storage")
+            + named("torch.FloatStorage")
+            + _string("0")
+            + made
+            + b"K\6tQ",
             f"{name} size": _tensor(made, _ints(1)),
             f"{name} sizes": _tensor(b"(" + made + b"t", _ints(1)),
             f"{name} Size": _called("torch.Size", made),
@@ -274,22 +330,50 @@ def bombs_of_pickles(deep: int = 300_000, long: int = 60_000) -> dict[str, bytes
             f"{name} function": made + b")R",
             f"{name} class": made + b")\x81",
             f"{name} name of a dict": named("collections.OrderedDict") + b")R}K\1" + made + b"sb)R",
-            f"{name} class of a tensor": _called(rebuild, named("torch._utils._rebuild_tensor_v2"), made, b")", b"}"),
-            f"{name} function of a tensor": _called(rebuild, made, named("torch.Tensor"), b")", b"}"),
-            f"{name} in a dict, called": named("collections.OrderedDict") + b")RK\1" + made + b"s)R",
+            f"{name} class of a tensor": _called(
+                rebuild, named("torch._utils._rebuild_tensor_v2"), made, b")", b"}"
+            ),
+            f"{name} function of a tensor": _called(
+                rebuild, made, named("torch.Tensor"), b")", b"}"
+            ),
+            f"{name} in a dict, called": named("collections.OrderedDict")
+            + b")RK\1"
+            + made
+            + b"s)R",
         }
-    for path in ("os.system", "posix.system", "builtins.eval", "builtins.exec", "builtins.getattr", "builtins.__import__", "subprocess.run",
-                 "torch.load", "torch.hub.load", "sys.exit", "nt.system", "runpy.run_path", "codecs.open", "builtins.open"):  # fmt: skip
+    for path in ("os.system", "posix.system", "builtins.eval", "builtins.exec", "builtins.getattr",
+                 "builtins.__import__", "subprocess.run",
+                 "torch.load", "torch.hub.load", "sys.exit", "nt.system", "runpy.run_path",
+                 "codecs.open", "builtins.open"):  # fmt: skip
         found[f"calls {path}"] = _called(path, true)
         module, _, name = path.rpartition(".")
-        found[f"calls {path}, in protocol 4"] = _string(module) + _string(name) + b"\x93(" + true + b"tR"
+        found[f"calls {path}, in protocol 4"] = (
+            _string(module) + _string(name) + b"\x93(" + true + b"tR"
+        )
         found[f"makes {path}"] = named(path) + b")\x81"
         found[f"instance of {path}"] = b"(" + true + f"i{module}\n{name}\n".encode()
-        found[f"rebuilds with {path}"] = _called(rebuild, named(path), named("torch.Tensor"), b"(" + true + b"t", b"}")
+        found[f"rebuilds with {path}"] = _called(
+            rebuild, named(path), named("torch.Tensor"), b"(" + true + b"t", b"}"
+        )
     text = "\xe9\u4e00" * long
-    for encoding in ("punycode", "idna", "unicode_escape", "zlib", "bz2", "hex", "uu", "utf_32", "nothing", "rot13"):
-        found[f"encodes as {encoding}"] = _called("_codecs.encode", _string(text), _string(encoding))
-        found[f"bytes in {encoding}"] = _called("builtins.bytearray", _string(text), _string(encoding))
+    for encoding in (
+        "punycode",
+        "idna",
+        "unicode_escape",
+        "zlib",
+        "bz2",
+        "hex",
+        "uu",
+        "utf_32",
+        "nothing",
+        "rot13",
+    ):
+        found[f"encodes as {encoding}"] = _called(
+            "_codecs.encode", _string(text), _string(encoding)
+        )
+        found[f"bytes in {encoding}"] = _called(
+            "builtins.bytearray", _string(text), _string(encoding)
+        )
     huge = 1 << 36
     positions = _tensor(_ints(1, 2), _ints(2, 1), storage=_storage("LongStorage", numel=3))
     found |= {
@@ -297,7 +381,8 @@ def bombs_of_pickles(deep: int = 300_000, long: int = 60_000) -> dict[str, bytes
         "Tensor of a size that fits": _called("torch.Tensor", _long(1 << 28)),
         "Tensor made of a size that fits": named("torch.Tensor") + b"(" + _long(1 << 28) + b"t\x81",
         "Tensor made of a size": named("torch.Tensor") + b"(" + _long(huge) + b"t\x81",
-        "Parameter of a size": _called("torch.nn.parameter.Parameter", _called("torch.Tensor", _long(huge))),
+        "Parameter of a size": _called("torch.nn.parameter.Parameter",
+                                       _called("torch.Tensor", _long(huge))),
         "bytearray of a size": _called("builtins.bytearray", _long(huge)),
         "expanded": _tensor(_ints(huge), _ints(0)),
         "expanded twice": _tensor(_ints(1 << 31, 1 << 31), _ints(0, 0)),
@@ -309,12 +394,16 @@ def bombs_of_pickles(deep: int = 300_000, long: int = 60_000) -> dict[str, bytes
         "beyond by offset": _tensor(_ints(1), _ints(1), _long(1 << 62)),
         "wraps around": _tensor(_ints(1 << 62, 4), _ints(4, 1)),
         "many dimensions": _tensor(_ints(*([1] * 5000)), _ints(*([1] * 5000))),
-        "storage as of another type": _tensor(_ints(2), _ints(1), storage=_storage("DoubleStorage", numel=3)),
-        "overlapping storages": _tensor(_ints(2), _ints(1)) + _tensor(_ints(2), _ints(1), storage=_storage("LongStorage")) + b"\x86",
+        "storage as of another type": _tensor(_ints(2), _ints(1),
+                                              storage=_storage("DoubleStorage", numel=3)),
+        "overlapping storages": _tensor(_ints(2), _ints(1)) + _tensor(_ints(2), _ints(1),
+            storage=_storage("LongStorage")) + b"\x86",
         "a missing storage": _tensor(_ints(2), _ints(1), storage=_storage(key="77")),
         "a storage elsewhere": _tensor(_ints(2), _ints(1), storage=_storage(key="../version")),
-        "meta": _called("torch._utils._rebuild_meta_tensor_no_storage", named("torch.float32"), _ints(huge, huge), _ints(huge, 1), b"\x89"),
-        "sparse": _called("torch._utils._rebuild_sparse_tensor", _called("torch.serialization._get_layout", _string("torch.sparse_coo")),
+        "meta": _called("torch._utils._rebuild_meta_tensor_no_storage", named("torch.float32"),
+                        _ints(huge, huge), _ints(huge, 1), b"\x89"),
+        "sparse": _called("torch._utils._rebuild_sparse_tensor",
+                          _called("torch.serialization._get_layout", _string("torch.sparse_coo")),
                           b"(" + positions + _tensor(_ints(2), _ints(1)) + _ints(huge) + b"\x89t"),
         "a list in itself": b"]q\0h\0a",
         "a dict in itself": b"}q\0K\1h\0s",
@@ -346,32 +435,54 @@ def bombs_of_archives(archive: bytes, size: int = 96 << 20) -> dict[str, bytes]:
                 file.writestr(zipfile.ZipInfo(name), data, kind)
         return out.getvalue()
 
-    several = b"\x80\x02(" + b"".join(_tensor(_ints(1), _ints(1), storage=_storage(key=str(i), numel=1)) for i in range(250)) + b"t."
+    several = (
+        b"\x80\x02("
+        + b"".join(
+            _tensor(_ints(1), _ints(1), storage=_storage(key=str(i), numel=1)) for i in range(250)
+        )
+        + b"t."
+    )
     # One record, named by 250 entries of the directory.
-    once = bytearray(made({**entries, "archive/data.pkl": several, "archive/data/0": bytes(1 << 20)}))
+    once = bytearray(
+        made({**entries, "archive/data.pkl": several, "archive/data/0": bytes(1 << 20)})
+    )
     end = once.rindex(b"PK\x05\x06")
     place = once.rindex(b"PK\x01\x02", 0, once.rindex(b"archive/data/0"))
     length = 46 + sum(struct.unpack("<HHH", once[place + 28 : place + 34]))
     entry = bytes(once[place : place + length])
-    start, count, more = struct.unpack("<I", once[end + 16 : end + 20])[0], struct.unpack("<H", once[end + 10 : end + 12])[0], b""
+    start, count, more = (
+        struct.unpack("<I", once[end + 16 : end + 20])[0],
+        struct.unpack("<H", once[end + 10 : end + 12])[0],
+        b"",
+    )
     for i in range(1, 250):
         name = f"archive/data/{i}".encode()
-        more += entry[:28] + struct.pack("<H", len(name)) + entry[30:46] + name + entry[46 + len(b"archive/data/0") :]
+        more += (
+            entry[:28]
+            + struct.pack("<H", len(name))
+            + entry[30:46]
+            + name
+            + entry[46 + len(b"archive/data/0") :]
+        )
     tail = bytearray(once[end:])
     tail[8:12] = struct.pack("<HH", count + 249, count + 249)
     tail[12:16] = struct.pack("<I", end - start + len(more))
     overlapping = bytes(once[:end]) + more + bytes(tail)
     zeros = {f"archive/data/{i}": bytes(1 << 20) for i in range(250)}
     return {
-        "a storage of zeros, deflated": made({**entries, "archive/data/0": bytes(size)}, zipfile.ZIP_DEFLATED),
-        "a pickle of zeros, deflated": made({**entries, "archive/data.pkl": bytes(size)}, zipfile.ZIP_DEFLATED),
-        "storages of zeros, deflated": made({**entries, "archive/data.pkl": several, **zeros}, zipfile.ZIP_DEFLATED),
+        "a storage of zeros, deflated": made({**entries, "archive/data/0": bytes(size)},
+                                             zipfile.ZIP_DEFLATED),
+        "a pickle of zeros, deflated": made({**entries, "archive/data.pkl": bytes(size)},
+                                            zipfile.ZIP_DEFLATED),
+        "storages of zeros, deflated": made({**entries, "archive/data.pkl": several, **zeros},
+                                            zipfile.ZIP_DEFLATED),
         "storages that are one": overlapping,
         "no entries": made({}),
         "a byte order that is none": made({**entries, "archive/byteorder": b"middle" * 1000}),
         "a byte order that is no text": made({**entries, "archive/byteorder": b"\xff\xfe"}),
         "big": made({**entries, "archive/byteorder": b"big"}),
-        "a storage of half an element, big": made({**entries, "archive/byteorder": b"big", "archive/data/0": bytes(7)}),
+        "a storage of half an element, big": made({**entries, "archive/byteorder": b"big",
+                                                   "archive/data/0": bytes(7)}),
         "TorchScript": made({**entries, "archive/constants.pkl": b""}),
     }  # fmt: skip
 
@@ -390,7 +501,9 @@ def bombs() -> dict[str, bytes]:
         found[name] = with_pickle(archive, pickled)
         found[f"{name}, legacy"] = head + pickled + legacy[-200:]
     for name, made in (("deep", _deep(300_000)), ("doubled", _doubled(120))):
-        found[f"{name} keys of storages, legacy"] = head + b"\x80\x02N." + b"\x80\x02](" + made + b"e."
+        found[f"{name} keys of storages, legacy"] = (
+            head + b"\x80\x02N." + b"\x80\x02](" + made + b"e."
+        )
         for i in range(3):  # in place of what the file begins with
             starts.seek(0)
             parts = [pickle.dumps(pickle.load(starts), 2) for _ in range(3)]

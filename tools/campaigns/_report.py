@@ -1,4 +1,5 @@
-"""What campaigns share: their options, how long they go on, and the line at their end that ``all`` puts in its table."""
+"""What campaigns share: their options, how long they go on, and the line at their end that ``all``
+puts in its table."""
 
 from __future__ import annotations
 
@@ -38,19 +39,31 @@ class Report:
         """Prints the line that sums up; the exit status."""
         seen = ", ".join(f"{n} {what}" for what, n in sorted(self.seen.items()))
         seconds = time.monotonic() - self.started
-        print(f"{self.name}: {self.tried} tried, {len(self.failures)} failed, {seconds:.0f} s ({seen})", flush=True)
+        print(
+            f"{self.name}: {self.tried} tried, {len(self.failures)} failed, {seconds:.0f} s "
+            f"({seen})",
+            flush=True,
+        )
         return bool(self.failures)
 
 
 def options(description: str | None, count: int) -> argparse.ArgumentParser:
     """The options that every campaign has."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, help=f"how many to try (default {count}, or no limit with --seconds)")
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--count", type=int, help=f"how many to try (default {count}, or no limit with --seconds)"
+    )
     parser.add_argument("--seconds", type=float, help="begin nothing new after that long")
-    parser.add_argument("--seed", type=int, default=0, help="what is drawn at random follows from it")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="what is drawn at random follows from it"
+    )
     return parser
 
 
 def report(name: str, given: argparse.Namespace, count: int) -> Report:
     """The report that the options ask for."""
-    return Report(name, count if given.count is None and given.seconds is None else given.count, given.seconds)
+    return Report(
+        name, count if given.count is None and given.seconds is None else given.count, given.seconds
+    )

@@ -2,8 +2,9 @@
 
     python -m tools.campaigns.all --hours 8
 
-The campaigns are the modules beside this one. The time is shared among them; each is a process of its own and goes on with another seed
-when it ends early. Those whose ``--help`` knows ``--seconds`` are told how long to go on, the others do as much as they do by themselves.
+The campaigns are the modules beside this one. The time is shared among them; each is a process of
+its own and goes on with another seed when it ends early. Those whose ``--help`` knows ``--seconds``
+are told how long to go on, the others do as much as they do by themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Outcome(NamedTuple):
 
 def names() -> list[str]:
     """The campaigns that there are."""
-    return sorted(p.stem for p in _HERE.glob("*.py") if not p.stem.startswith("_") and p.stem != "all")
+    return sorted(
+        p.stem for p in _HERE.glob("*.py") if not p.stem.startswith("_") and p.stem != "all"
+    )
 
 
 def _arguments(name: str, seconds: float, seed: int) -> list[str]:
@@ -45,10 +48,18 @@ def _arguments(name: str, seconds: float, seed: int) -> list[str]:
         RuntimeError: if it cannot be asked.
     """
     asked = subprocess.run(
-        [sys.executable, "-m", f"tools.campaigns.{name}", "--help"], cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", f"tools.campaigns.{name}", "--help"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     if asked.returncode:
-        raise RuntimeError(asked.stderr.strip().rpartition("\n")[2] or f"--help ended with status {asked.returncode}")
+        raise RuntimeError(
+            asked.stderr.strip().rpartition("\n")[2]
+            or f"--help ended with status {asked.returncode}"
+        )
     known = set(re.findall(r"--[a-z]+", asked.stdout))
     given = ["--seconds", str(int(seconds))] if "--seconds" in known else []
     return given + (["--seed", str(seed)] if "--seed" in known else [])
@@ -62,8 +73,20 @@ def run(name: str, seconds: float, seed: int) -> Outcome:
         if runs and left < seconds / 10:
             return Outcome(name, runs, tried, failed, time.monotonic() - started, "passed")
         try:
-            program = [sys.executable, "-m", f"tools.campaigns.{name}", *_arguments(name, left, seed + runs)]
-            done = subprocess.run(program, cwd=_ROOT, stdout=subprocess.PIPE, text=True, timeout=left + 3600, check=False)
+            program = [
+                sys.executable,
+                "-m",
+                f"tools.campaigns.{name}",
+                *_arguments(name, left, seed + runs),
+            ]
+            done = subprocess.run(
+                program,
+                cwd=_ROOT,
+                stdout=subprocess.PIPE,
+                text=True,
+                timeout=left + 3600,
+                check=False,
+            )
             status, said = done.returncode, done.stdout
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             status, said = -1, str(error)
@@ -73,19 +96,31 @@ def run(name: str, seconds: float, seed: int) -> Outcome:
         tried += int(found[-1][0]) if found else 0
         failed += int(found[-1][1]) if found else 0
         if status:
-            return Outcome(name, runs, tried, failed, time.monotonic() - started, f"FAILED with status {status}")
+            return Outcome(
+                name,
+                runs,
+                tried,
+                failed,
+                time.monotonic() - started,
+                f"FAILED with status {status}",
+            )
 
 
 def table(outcomes: list[Outcome]) -> str:
     """The table, in Markdown."""
     rows = ["| campaign | runs | tried | failed | minutes | |", "|---|---|---|---|---|---|"]
-    rows += [f"| {o.name} | {o.runs} | {o.tried} | {o.failed} | {o.seconds / 60:.1f} | {o.status} |" for o in outcomes]
+    rows += [
+        f"| {o.name} | {o.runs} | {o.tried} | {o.failed} | {o.seconds / 60:.1f} | {o.status} |"
+        for o in outcomes
+    ]
     return "\n".join(rows)
 
 
 def main() -> int:
     """Runs them as the command line asks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hours", type=float, default=1.0, help="for all of them together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="names of campaigns (default: all)")

@@ -1,9 +1,11 @@
-"""Reads checkpoints that were damaged or made to do harm: nothing may run, crash, hang or take the memory, and the error must be clear.
+"""Reads checkpoints that were damaged or made to do harm: nothing may run, crash, hang or take the
+memory, and the error must be clear.
 
     python -m tools.campaigns.checkpoints --count 10000
 
-First come those made by hand, then those drawn at random. Each is read by a worker process with an alarm that kills it, by a path and from
-memory, mapped and not. What a file costs is the highest resident memory while it is read.
+First come those made by hand, then those drawn at random. Each is read by a worker process with an
+alarm that kills it, by a path and from memory, mapped and not. What a file costs is the highest
+resident memory while it is read.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ from . import _report
 CLEAR = (RuntimeError, pickle.UnpicklingError, EOFError)
 #: What nothing that reads a file may do.
 FORBIDDEN = (
-    "exec", "compile", "import", "os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.", "socket.", "ctypes.dl", "shutil.",
+    "exec", "compile", "import", "os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.",
+    "socket.", "ctypes.dl", "shutil.",
 )  # fmt: skip
-#: Seconds of a processor that reading a file may take, and bytes: for each of the file's and beside them.
+#: Seconds of a processor that reading a file may take, and bytes: for each of the file's and beside
+#: them.
 SECONDS, TIMES, BESIDE = 5, 10, 96 << 20
 _ROOT = Path(__file__).parents[2]
 
@@ -100,10 +104,15 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
     torch.install()
     events: list[str] = []
     watching = False
-    generator = torch._src.keeping.code.__file__  # makes the package's own functions, on their first call
+    # makes the package's own functions, on their first call
+    generator = torch._src.keeping.code.__file__
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
-        if watching and event.startswith(FORBIDDEN) and sys._getframe(1).f_code.co_filename != generator:
+        if (
+            watching
+            and event.startswith(FORBIDDEN)
+            and sys._getframe(1).f_code.co_filename != generator
+        ):
             events.append(f"{event} {str(args)[:200]}")
 
     sys.addaudithook(watch)
@@ -116,7 +125,8 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
         read(_mutants.saved())
     import encodings.raw_unicode_escape  # noqa: F401 (what pickletools needs for one opcode)
 
-    from jaxlib.mlir.dialects import mhlo  # noqa: F401 (which JAX loads when it first compiles some operations)
+    # which JAX loads when it first compiles some operations
+    from jaxlib.mlir.dialects import mhlo  # noqa: F401
 
     torch.load(io.BytesIO(_mutants.saved(torch.eye(2).to_sparse())))
     torch.load(io.BytesIO(_mutants.saved(torch.ones(2, device="meta"))))
@@ -153,7 +163,11 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
                     error = "" if str(caught).strip() else f"{type(caught).__name__} without words"
                 except BaseException as caught:
                     came = "refused"
-                    error = "" if str(caught).startswith("Unknown endianness type") else f"{type(caught).__name__}: {str(caught)[:200]}"
+                    error = (
+                        ""
+                        if str(caught).startswith("Unknown endianness type")
+                        else f"{type(caught).__name__}: {str(caught)[:200]}"
+                    )
                 finally:
                     watching = False
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -161,15 +175,32 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
             wrong = [error] if error else []
             wrong += [f"ran {events[0]}"] if events else []
             wrong += [f"took {seconds:.1f} s"] if seconds > SECONDS else []
-            wrong += [f"took {peak.bytes >> 20} MB for {len(data) >> 10} kB"] if peak.bytes > TIMES * len(data) + BESIDE else []
-            print(json.dumps({"index": i, "name": name, "how": how, "came": came, "wrong": wrong}), flush=True)
+            wrong += (
+                [f"took {peak.bytes >> 20} MB for {len(data) >> 10} kB"]
+                if peak.bytes > TIMES * len(data) + BESIDE
+                else []
+            )
+            print(
+                json.dumps({"index": i, "name": name, "how": how, "came": came, "wrong": wrong}),
+                flush=True,
+            )
 
 
 def _read_all(report: _report.Report, part: str, seed: int, first: int, last: int) -> None:
     """Has workers read files: a new one where one dies."""
     while first < last:
         with tempfile.TemporaryDirectory() as folder:
-            program = [sys.executable, "-m", "tools.campaigns.checkpoints", "--worker", part, str(seed), str(first), str(last), folder]
+            program = [
+                sys.executable,
+                "-m",
+                "tools.campaigns.checkpoints",
+                "--worker",
+                part,
+                str(seed),
+                str(first),
+                str(last),
+                folder,
+            ]
             worker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
             assert worker.stdout is not None
             begun: dict[str, Any] = {}
@@ -181,16 +212,27 @@ def _read_all(report: _report.Report, part: str, seed: int, first: int, last: in
                 if told["index"] >= first:
                     first = told["index"] + 1
                     report.tried += 1
-                report.seen[f"{told['name'] if part == 'random' else 'by hand'}: {told['came']}"] += 1
+                report.seen[
+                    f"{told['name'] if part == 'random' else 'by hand'}: {told['came']}"
+                ] += 1
                 for what in told["wrong"]:
-                    report.fail(f"{told['name']} ({part} {told['index']} of seed {seed}, {told['how']}): {what}")
+                    report.fail(
+                        f"{told['name']} ({part} {told['index']} of seed {seed}, {told['how']}): "
+                        f"{what}"
+                    )
             status = worker.wait()
         if not status:
             return
         if not begun:
             raise RuntimeError(f"the worker ended with status {status}")
-        what = f"hung for {12 * SECONDS} s" if status == -signal.SIGALRM else f"died with status {status}"
-        report.fail(f"{begun['name']} ({part} {begun['begins']} of seed {seed}, {begun['how']}): {what}")
+        what = (
+            f"hung for {12 * SECONDS} s"
+            if status == -signal.SIGALRM
+            else f"died with status {status}"
+        )
+        report.fail(
+            f"{begun['name']} ({part} {begun['begins']} of seed {seed}, {begun['how']}): {what}"
+        )
         if begun["begins"] >= first:
             report.tried += 1
         first = begun["begins"] + 1

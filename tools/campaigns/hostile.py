@@ -1,12 +1,14 @@
-"""Calls every public function with arguments that no sane program gives, beside PyTorch: the process must live, and the answer be the same.
+"""Calls every public function with arguments that no sane program gives, beside PyTorch: the
+process must live, and the answer be the same.
 
     python -m tools.campaigns.hostile --seconds 600 --seed 1 [--function REGEX] [--number N] [--show 20] [--details FILE]
 
-Valid arguments come from PyTorch's database of samples; one or two of them are replaced. Both libraries run in processes of their own, of
-limited memory, which are started anew after a crash or a hang; a call hangs when it has taken that much of a processor, or waits for ten
-times as long. What differs is counted by class and function, and can be run again by itself: a call depends on the seed, the function and
-its number alone. ``--details`` keeps every difference, a line of JSON each.
-"""
+Valid arguments come from PyTorch's database of samples; one or two of them are replaced. Both
+libraries run in processes of their own, of limited memory, which are started anew after a crash or
+a hang; a call hangs when it has taken that much of a processor, or waits for ten times as long.
+What differs is counted by class and function, and can be run again by itself: a call depends on the
+seed, the function and its number alone. ``--details`` keeps every difference, a line of JSON each.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -45,14 +47,27 @@ LEFT_OUT = re.compile(
 #: Results whose elements say nothing.
 UNSPECIFIED = re.compile(r"empty|resize|new$|data_ptr|__hash__|__repr__|element_size")
 
-# ---- values between processes -----------------------------------------------------------------------------------------------------
+# ---- values between processes --------------------------------------------------------------------
 
 
 class Described:
     """A tensor as it travels: its elements as nested lists, and how it lies in memory."""
 
-    def __init__(self, dtype: str, shape: tuple[int, ...], elements: list[Any], form: str = "", grad: bool = False) -> None:
-        self.dtype, self.shape, self.elements, self.form, self.grad = dtype, shape, elements, form, grad
+    def __init__(
+        self,
+        dtype: str,
+        shape: tuple[int, ...],
+        elements: list[Any],
+        form: str = "",
+        grad: bool = False,
+    ) -> None:
+        self.dtype, self.shape, self.elements, self.form, self.grad = (
+            dtype,
+            shape,
+            elements,
+            form,
+            grad,
+        )
 
     def build(self, torch: Any) -> Any:
         """The tensor in a library."""
@@ -69,7 +84,10 @@ class Described:
         return made.requires_grad_() if self.grad else made
 
     def __repr__(self) -> str:
-        return f"<{self.dtype} {list(self.shape)}{' ' + self.form if self.form else ''}{' grad' if self.grad else ''}>"
+        return (
+            f"<{self.dtype} {list(self.shape)}{' ' + self.form if self.form else ''}"
+            f"{' grad' if self.grad else ''}>"
+        )
 
 
 class Named:
@@ -89,9 +107,19 @@ def described(torch: Any, x: Any) -> Any:
         ValueError: if it cannot.
     """
     if isinstance(x, torch.Tensor):
-        if x.layout != torch.strided or x.is_quantized or x.numel() > 512 or type(x) not in (torch.Tensor, torch.nn.Parameter):
+        if (
+            x.layout != torch.strided
+            or x.is_quantized
+            or x.numel() > 512
+            or type(x) not in (torch.Tensor, torch.nn.Parameter)
+        ):
             raise ValueError("a tensor that does not travel")
-        return Described(str(x.dtype).removeprefix("torch."), tuple(x.shape), x.detach().flatten().tolist(), grad=x.requires_grad)
+        return Described(
+            str(x.dtype).removeprefix("torch."),
+            tuple(x.shape),
+            x.detach().flatten().tolist(),
+            grad=x.requires_grad,
+        )
     if isinstance(x, (torch.dtype, torch.layout, torch.memory_format)):
         return Named(str(x).removeprefix("torch."))
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple, torch.Size):
@@ -110,7 +138,7 @@ def built(torch: Any, x: Any) -> Any:
     return type(x)([built(torch, y) for y in x]) if isinstance(x, (list, tuple)) else x
 
 
-# ---- the processes that call ------------------------------------------------------------------------------------------------------
+# ---- the processes that call ---------------------------------------------------------------------
 
 
 def _outcome(torch: Any, x: Any, unspecified: bool) -> Any:
@@ -142,16 +170,25 @@ def work(library: str) -> None:
         head = sys.stdin.buffer.read(8)
         if len(head) < 8:
             return
-        path, args, kwargs = _Calls(io.BytesIO(sys.stdin.buffer.read(int.from_bytes(head, "big")))).load()
+        path, args, kwargs = _Calls(
+            io.BytesIO(sys.stdin.buffer.read(int.from_bytes(head, "big")))
+        ).load()
         try:
             target: Any = torch
             for part in path.split("."):
                 target = getattr(target, part)
             torch.manual_seed(0)
-            found = target(*[built(torch, a) for a in args], **{k: built(torch, v) for k, v in kwargs.items()})
+            found = target(
+                *[built(torch, a) for a in args], **{k: built(torch, v) for k, v in kwargs.items()}
+            )
             answer = ("value", _outcome(torch, found, bool(UNSPECIFIED.search(path))))
         except BaseException as error:
-            answer = ("error", type(error).__name__, str(error)[:2000], [c.__name__ for c in type(error).__mro__])
+            answer = (
+                "error",
+                type(error).__name__,
+                str(error)[:2000],
+                [c.__name__ for c in type(error).__mro__],
+            )
         data = pickle.dumps(answer)
         out.write(len(data).to_bytes(8, "big") + data)
         out.flush()
@@ -161,7 +198,9 @@ class _Calls(pickle.Unpickler):
     """Finds the classes of this file whether it is run or imported."""
 
     def find_class(self, module: str, name: str) -> Any:
-        return globals()[name] if name in ("Described", "Named") else super().find_class(module, name)
+        return (
+            globals()[name] if name in ("Described", "Named") else super().find_class(module, name)
+        )
 
 
 def spent(pid: int) -> float:
@@ -184,7 +223,8 @@ class Worker:
         self.told = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this does)
 
     def ask(self, call: Any) -> Any:
-        """What a call gave: ``("value", ...)``, ``("error", ...)``, ``("died", status)`` or ``("hung",)``."""
+        """What a call gave: ``("value", ...)``, ``("error", ...)``, ``("died", status)`` or
+        ``("hung",)``."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tools.campaigns.hostile", "--worker", self.library],
@@ -204,7 +244,10 @@ class Worker:
         assert process is not None
         before, started = spent(process.pid), time.monotonic()
         while not select.select([process.stdout], [], [], min(1.0, patience))[0]:
-            if spent(process.pid) - before > patience or time.monotonic() - started > patience * WAITING:
+            if (
+                spent(process.pid) - before > patience
+                or time.monotonic() - started > patience * WAITING
+            ):
                 return False
         return True
 
@@ -245,7 +288,7 @@ class Worker:
             self.process = None
 
 
-# ---- calls ------------------------------------------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------
 
 INTS = [0, 1, -1, 2, -2, 7, -100, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, -(2**64)]
 FLOATS = [0.0, -1.0, 0.5, 1e-300, 1e300, -1e300, math.inf, -math.inf, math.nan]
@@ -255,12 +298,16 @@ DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "flo
 
 def hostile_tensor(pick: random.Random, t: Described) -> Any:
     """A tensor that differs from a good one in one way."""
-    kind = pick.choice("dtype dtype empty scalar more less special negative wide meta form wrong grad".split())
+    kind = pick.choice(
+        "dtype dtype empty scalar more less special negative wide meta form wrong grad".split()
+    )
     made = Described(t.dtype, t.shape, list(t.elements), t.form, t.grad)
     if kind == "dtype":
         made.dtype, made.grad = pick.choice(DTYPES), False
         real = [abs(x) if isinstance(x, complex) else x for x in made.elements]
-        whole = [int(x) % 100 if isinstance(x, (int, float)) and math.isfinite(x) else 0 for x in real]
+        whole = [
+            int(x) % 100 if isinstance(x, (int, float)) and math.isfinite(x) else 0 for x in real
+        ]
         made.elements = whole if made.dtype in ("uint8", "int8", "int32", "int64") else real
     elif kind == "empty":
         made.shape = (*t.shape[:-1], 0) if t.shape and pick.random() < 0.7 else (0,)
@@ -277,7 +324,10 @@ def hostile_tensor(pick: random.Random, t: Described) -> Any:
     elif kind == "special" and t.dtype.startswith(("float", "bfloat", "complex")):
         made.elements = [pick.choice([math.nan, math.inf, -math.inf, 0.0, x]) for x in t.elements]
     elif kind == "negative":
-        made.elements = [x if isinstance(x, (bool, complex)) else -abs(x) - 1 if t.dtype != "uint8" else x for x in t.elements]
+        made.elements = [
+            x if isinstance(x, (bool, complex)) else -abs(x) - 1 if t.dtype != "uint8" else x
+            for x in t.elements
+        ]
         if t.dtype.startswith("int") and pick.random() < 0.5:
             made.elements = [1 << 30 if t.dtype in ("int32", "int64") else 100] * len(t.elements)
     elif kind in ("wide", "meta"):
@@ -311,7 +361,9 @@ def hostile(pick: random.Random, x: Any) -> Any:
     return pick.choice([*WRONG, *INTS])
 
 
-def mutated(pick: random.Random, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def mutated(
+    pick: random.Random, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a call with one or two of them made hostile."""
     args, kwargs = list(args), dict(kwargs)
     for _ in range(1 + (pick.random() < 0.3)):
@@ -320,7 +372,9 @@ def mutated(pick: random.Random, args: list[Any], kwargs: dict[str, Any]) -> tup
         if what < 0.04 and args:
             args.pop()
         elif what < 0.07:
-            kwargs[pick.choice(["dim", "dtype", "out", "keepdim", "nonsense"])] = pick.choice([*WRONG, *INTS])
+            kwargs[pick.choice(["dim", "dtype", "out", "keepdim", "nonsense"])] = pick.choice(
+                [*WRONG, *INTS]
+            )
         elif what < 0.12:
             args.append(pick.choice([*WRONG, *INTS]))
         elif places:
@@ -337,13 +391,25 @@ def samples(seconds: float) -> dict[str, list[tuple[list[Any], dict[str, Any]]]]
 
     small = Described("float32", (2, 3), [0.5, 1.5, -0.5, 2.0, 0.25, -1.0])
     whole = Described("int64", (2, 3), [0, 1, 2, 2, 1, 0])
-    guesses = [([small], {}), ([small, small], {}), ([small, 1], {}), ([whole], {}), ([3], {}), ([small, 0, whole], {}), ([[2, 3]], {})]
+    guesses = [
+        ([small], {}),
+        ([small, small], {}),
+        ([small, 1], {}),
+        ([whole], {}),
+        ([3], {}),
+        ([small, 0, whole], {}),
+        ([[2, 3]], {}),
+    ]
     found: dict[str, list[Any]] = {}
     started = time.monotonic()
     for op in op_db:
         if time.monotonic() - started > seconds:
             break
-        dtype = torch.float32 if torch.float32 in op.dtypes else next(iter(sorted(op.dtypes, key=str)), None)
+        dtype = (
+            torch.float32
+            if torch.float32 in op.dtypes
+            else next(iter(sorted(op.dtypes, key=str)), None)
+        )
         if dtype is None:
             continue
         torch.manual_seed(0)
@@ -353,13 +419,22 @@ def samples(seconds: float) -> dict[str, list[tuple[list[Any], dict[str, Any]]]]
                 if len(good) >= 6 or n > 24:
                     break
                 try:
-                    good.append(([described(torch, a) for a in (s.input, *s.args)], {k: described(torch, v) for k, v in s.kwargs.items()}))
+                    good.append(
+                        (
+                            [described(torch, a) for a in (s.input, *s.args)],
+                            {k: described(torch, v) for k, v in s.kwargs.items()},
+                        )
+                    )
                 except ValueError:
                     continue
         except Exception:
             continue
         for name in (op.name, *[a.name for a in op.aliases]):
-            paths = [name, f"Tensor.{name.rpartition('.')[2]}", f"Tensor.{name.rpartition('.')[2]}_"]
+            paths = [
+                name,
+                f"Tensor.{name.rpartition('.')[2]}",
+                f"Tensor.{name.rpartition('.')[2]}_",
+            ]
             for path in paths:
                 found.setdefault(path, []).extend(good)
     known: dict[str, list[Any]] = {}
@@ -370,16 +445,22 @@ def samples(seconds: float) -> dict[str, list[tuple[list[Any], dict[str, Any]]]]
         for name in sorted(dir(namespace)):
             path = f"{prefix}.{name}".lstrip(".")
             value = getattr(namespace, name, None)
-            if callable(value) and not isinstance(value, type) and not name.startswith("_") and not LEFT_OUT.match(path):
+            if (
+                callable(value)
+                and not isinstance(value, type)
+                and not name.startswith("_")
+                and not LEFT_OUT.match(path)
+            ):
                 known[path] = found.get(path) or guesses
     return known
 
 
-# ---- comparison -------------------------------------------------------------------------------------------------------------------
+# ---- comparison ----------------------------------------------------------------------------------
 
 FOREIGN = re.compile(
-    r"jax|xla|traced|ShapedArray|incompatible function arguments|invalid operands|jitted|numpy|ufunc|broadcast_in_dim"
-    r"|object has no attribute|NoneType' object|unsupported operand type|RESOURCE_EXHAUSTED|lax\.|_mlir",
+    r"jax|xla|traced|ShapedArray|incompatible function arguments|invalid "
+    r"operands|jitted|numpy|ufunc|broadcast_in_dim|object has no attribute|NoneType' "
+    r"object|unsupported operand type|RESOURCE_EXHAUSTED|lax\.|_mlir",
     re.IGNORECASE,
 )
 
@@ -403,7 +484,11 @@ def difference(theirs: Any, ours: Any) -> str | None:
         return None if ours[0] not in ("died", "hung") else f"{ours[0]}, as PyTorch"
     if ours[0] in ("died", "hung"):
         return ours[0]
-    if ours[0] == "error" and FOREIGN.search(ours[2]) and not FOREIGN.search(theirs[2] if theirs[0] == "error" else ""):
+    if (
+        ours[0] == "error"
+        and FOREIGN.search(ours[2])
+        and not FOREIGN.search(theirs[2] if theirs[0] == "error" else "")
+    ):
         return "foreign words" if theirs[0] == "error" else "refused in foreign words"
     if ours[0] == "error" and ours[1] == "NotImplementedError" and theirs[:2] != ours[:2]:
         return "not offered"
@@ -412,7 +497,9 @@ def difference(theirs: Any, ours: Any) -> str | None:
     if ours[0] == "error":
         if theirs[1] not in ours[3]:
             return "kind of error"
-        return None if theirs[2].split("\nException raised")[0].strip() == ours[2].strip() else "words"
+        return (
+            None if theirs[2].split("\nException raised")[0].strip() == ours[2].strip() else "words"
+        )
     return _differs(theirs[1], ours[1])
 
 
@@ -428,13 +515,21 @@ def _differs(a: Any, b: Any) -> str | None:
             return "kind of result"
         return next((d for d in map(_differs, a[1], b[1]) if d), None)
     if a[0] == "plain":
-        return None if a[1] == b[1] or a[1] != a[1] or (isinstance(a[1], float) and close([a[1]], [b[1]], "float32")) else "values"
+        return (
+            None
+            if a[1] == b[1]
+            or a[1] != a[1]
+            or (isinstance(a[1], float) and close([a[1]], [b[1]], "float32"))
+            else "values"
+        )
     return None
 
 
 #: What matters most comes first; the rest is a matter of words.
-CLASSES = ["died", "hung", "values", "shape", "dtype", "device", "kind of result", "refused in foreign words", "foreign words", "accepted",
-           "refused", "kind of error", "not offered", "words", "died, as PyTorch", "hung, as PyTorch"]  # fmt: skip
+CLASSES = ["died", "hung", "values", "shape", "dtype", "device", "kind of result",
+           "refused in foreign words", "foreign words", "accepted",
+           "refused", "kind of error", "not offered", "words", "died, as PyTorch",
+           "hung, as PyTorch"]  # fmt: skip
 
 
 def calls(seed: int, known: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
@@ -463,10 +558,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--function", default="", help="a regular expression for paths such as nn.functional.pad")
-    parser.add_argument("--show", type=int, default=5, help="how many differences of each class to show")
+    parser.add_argument(
+        "--function", default="", help="a regular expression for paths such as nn.functional.pad"
+    )
+    parser.add_argument(
+        "--show", type=int, default=5, help="how many differences of each class to show"
+    )
     parser.add_argument("--number", type=int, help="only the call of that number of each function")
-    parser.add_argument("--details", help="a file to which each difference is written as it is found")
+    parser.add_argument(
+        "--details", help="a file to which each difference is written as it is found"
+    )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -494,12 +595,28 @@ def main() -> None:
             if found is None:
                 continue
             counts[found] += 1
-            text = f"{path}({', '.join([repr(x) for x in call[1]] + [f'{k}={v!r}' for k, v in call[2].items()])})  #{number}"
+            text = (
+                f"{path}("
+                f"{', '.join([repr(x) for x in call[1]] + [f'{k}={v!r}' for k, v in call[2].items()])}"  # noqa: E501
+                f")  #{number}"
+            )
             if options.details:
                 with open(options.details, "a") as file:
-                    json.dump({"class": found, "seed": options.seed, "call": text, "torch": str(a[:3]), "jtorch": str(b[:3])}, file)
+                    json.dump(
+                        {
+                            "class": found,
+                            "seed": options.seed,
+                            "call": text,
+                            "torch": str(a[:3]),
+                            "jtorch": str(b[:3]),
+                        },
+                        file,
+                    )
                     file.write("\n")
-            shown[found].setdefault(path, f"  {text[:300]}\n    torch  {str(a[:3])[:300]}\n    jtorch {str(b[:3])[:300]}")
+            shown[found].setdefault(
+                path,
+                f"  {text[:300]}\n    torch  {str(a[:3])[:300]}\n    jtorch {str(b[:3])[:300]}",
+            )
     finally:
         theirs.close()
         ours.close()
@@ -508,7 +625,10 @@ def main() -> None:
             say(f"== {name}: {counts[name]} calls, {len(shown[name])} functions")
             for text in list(shown[name].values())[: options.show]:
                 say(text)
-    say(f"{total} calls of {len(known)} functions, seed {options.seed}: " + ", ".join(f"{counts[n]} {n}" for n in CLASSES if counts[n]))
+    say(
+        f"{total} calls of {len(known)} functions, seed {options.seed}: "
+        + ", ".join(f"{counts[n]} {n}" for n in CLASSES if counts[n])
+    )
 
 
 if __name__ == "__main__":

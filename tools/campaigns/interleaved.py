@@ -1,11 +1,14 @@
-"""Another thread comes in at every place where Python lets it: what two threads do must come to what they do one after the other.
+"""Another thread comes in at every place where Python lets it: what two threads do must come to
+what they do one after the other.
 
     python -m tools.campaigns.interleaved --count 200000
 
-One thread works on tensors, and after one of the calls that this is made of, where Python may change threads, another thread does something
-else with the same tensors, wholly or until it waits for the first; there is one try for each of these places, so that what happens once in
-a million runs is found at once. Nothing that both do writes the same elements. What the works give, what the tensors show then, and what
-all that shares memory shows after one more write must be what it is for one of the two orders.
+One thread works on tensors, and after one of the calls that this is made of, where Python may
+change threads, another thread does something else with the same tensors, wholly or until it waits
+for the first; there is one try for each of these places, so that what happens once in a million
+runs is found at once. Nothing that both do writes the same elements. What the works give, what the
+tensors show then, and what all that shares memory shows after one more write must be what it is for
+one of the two orders.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ Work = Callable[[State], Any]
 _WAITS = 0.02
 
 
-# ---- what there is at the start --------------------------------------------------------------------------------------------------
+# ---- what there is at the start ------------------------------------------------------------------
 
 
 def numbers() -> State:
@@ -92,7 +95,7 @@ def leaf() -> State:
     return {"w": w, "y": w * 3, "t": torch.tensor([[1.0, 2.0]])}
 
 
-# ---- works -----------------------------------------------------------------------------------------------------------------------
+# ---- works ---------------------------------------------------------------------------------------
 
 
 def _saved(t: Any) -> io.BytesIO:
@@ -118,7 +121,9 @@ FIRST: dict[str, Work] = {
 SECOND: dict[str, Work] = {
     "t[1, 0] = 9": lambda s: s["t"].__setitem__((1, 0), 9.0),
     "t[1].mul_": _nothing(lambda s: s["t"][1].mul_(10)),
-    "t.view(-1)[2:4].copy_": _nothing(lambda s: s["t"].view(-1)[2:4].copy_(torch.tensor([7.0, 8.0]))),
+    "t.view(-1)[2:4].copy_": _nothing(
+        lambda s: s["t"].view(-1)[2:4].copy_(torch.tensor([7.0, 8.0]))
+    ),
 }
 ALL: dict[str, Work] = {
     "t.add_": _nothing(lambda s: s["t"].add_(1)),
@@ -184,15 +189,23 @@ WORKS = {**FIRST, **SECOND, **ALL, **READ, **HISTORY}
 
 def cases() -> list[Case]:
     """All that there are."""
-    pairs = [*itertools.product(FIRST, SECOND), *itertools.product(ALL, READ), *itertools.product([*FIRST, *SECOND], READ)]
+    pairs = [
+        *itertools.product(FIRST, SECOND),
+        *itertools.product(ALL, READ),
+        *itertools.product([*FIRST, *SECOND], READ),
+    ]
     pairs = [*pairs, *[(b, a) for a, b in pairs], *itertools.product(READ, READ)]
     starts = (numbers, computed, viewed, written, of_numpy, was_in_numpy, with_history, negated)
-    rows = [(start, *pair) for start, pair in itertools.product(starts, pairs) if not (start is of_numpy and "t.data = other" in pair)]
+    rows = [
+        (start, *pair)
+        for start, pair in itertools.product(starts, pairs)
+        if not (start is of_numpy and "t.data = other" in pair)
+    ]
     rows += [(leaf, *pair) for pair in itertools.product(HISTORY, HISTORY)]
     return [Case(*row, mode) for row in rows for mode in ("deferred", "immediate")]
 
 
-# ---- one try ---------------------------------------------------------------------------------------------------------------------
+# ---- one try -------------------------------------------------------------------------------------
 
 
 class Interrupted:
@@ -239,7 +252,15 @@ class Interrupted:
 
 def _outcome(s: State, *results: Any) -> tuple[str, ...]:
     """What can be seen of tensors and results, now and after one more write into the memory."""
-    seen = [*results, *s.values(), *[w.grad for w in s.values() if isinstance(w, torch.Tensor) and w.is_leaf and w.requires_grad]]
+    seen = [
+        *results,
+        *s.values(),
+        *[
+            w.grad
+            for w in s.values()
+            if isinstance(w, torch.Tensor) and w.is_leaf and w.requires_grad
+        ],
+    ]
     before = [_text(x) for x in seen]
     try:
         s["t"].mul_(3)
@@ -314,7 +335,10 @@ def run(report: _report.Report, seed: int) -> None:
                 report.tried += 1
                 report.seen[case.start.__name__] += 1
                 if not right:
-                    report.fail(f"{case.start.__name__}, {case.mode}: {case.second} at {place} of {case.first} gives {found}")
+                    report.fail(
+                        f"{case.start.__name__}, {case.mode}: {case.second} at {place} of "
+                        f"{case.first} gives {found}"
+                    )
 
 
 def main() -> int:

@@ -1,15 +1,17 @@
 """Stops training loops at random or at all moments: nothing may be lost.
 
-Each trial begins with a state whose next states are known, makes one step, is stopped in the next one, and looks at what is left: every
-parameter and every state of the optimiser must be readable and be that of before or of after the step, and the loop must go on and
-compute what it would have computed.
+Each trial begins with a state whose next states are known, makes one step, is stopped in the next
+one, and looks at what is left: every parameter and every state of the optimiser must be readable
+and be that of before or of after the step, and the loop must go on and compute what it would have
+computed.
 
     python -m tools.campaigns.interrupts --count 1000 --seed 0                       # a timer, in all scenes
     python -m tools.campaigns.interrupts --how every --scene deferred --stride 7      # each place where Python looks for signals
     python -m tools.campaigns.interrupts --how handler --scene compiled --stride 7    # there, too, but the handler reads and goes on
 
-Each failure is told with what reproduces it; the last line says how many trials there were, and the exit status whether one failed.
-"""
+Each failure is told with what reproduces it; the last line says how many trials there were, and the
+exit status whether one failed.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -51,21 +53,35 @@ class Loop:
         self.scene = scene
         self.mode = "immediate" if scene == "immediate" else "deferred"
         generator = np.random.default_rng(0)
-        self.inputs = [torch.tensor(generator.standard_normal((8, 16), np.float32)) for _ in range(STEPS)]
-        self.model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
+        self.inputs = [
+            torch.tensor(generator.standard_normal((8, 16), np.float32)) for _ in range(STEPS)
+        ]
+        self.model = torch.nn.Sequential(
+            torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8)
+        )
         with torch.no_grad():
             for p in self.model.parameters():
-                p.copy_(torch.tensor(generator.standard_normal(tuple(p.shape)).astype(np.float32) / 8))
+                p.copy_(
+                    torch.tensor(generator.standard_normal(tuple(p.shape)).astype(np.float32) / 8)
+                )
         params = list(self.model.parameters())
         self.optimizer: Any = (
-            torch.optim.Adam(params, 1e-2) if optimizer == "adam" else torch.optim.SGD(params, 0.05, momentum=0.9, weight_decay=1e-3)
+            torch.optim.Adam(params, 1e-2)
+            if optimizer == "adam"
+            else torch.optim.SGD(params, 0.05, momentum=0.9, weight_decay=1e-3)
         )
         if scene == "hooks":
             self.model[0].register_forward_hook(lambda _m, _i, o: o * 1.0)
-            self.model[2].register_full_backward_hook(lambda _m, gi, _go: tuple(g * 1.0 for g in gi))
+            self.model[2].register_full_backward_hook(
+                lambda _m, gi, _go: tuple(g * 1.0 for g in gi)
+            )
             params[0].register_hook(lambda g: g * 1.0)
         self._compiled = torch.compile(self._plain_step) if scene == "compiled" else None
-        self.loader = torch.utils.data.DataLoader(list(self.inputs[0]), batch_size=8) if scene == "loader" else None
+        self.loader = (
+            torch.utils.data.DataLoader(list(self.inputs[0]), batch_size=8)
+            if scene == "loader"
+            else None
+        )
         self.saved = io.BytesIO()
         self.step(0)  # gives the optimiser its state
         self.known: list[list[np.ndarray]] = [self.arrays()]
@@ -113,24 +129,31 @@ class Loop:
                 loss.item()
             if self.scene == "saving":
                 self.saved = io.BytesIO()
-                torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, self.saved)
+                torch.save(
+                    {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()},
+                    self.saved,
+                )
 
     def far_from(self, t: int, *others: int) -> str | None:
-        """Which tensor is neither as it was before step ``t`` nor as before one of the others; None if each is."""
+        """Which tensor is neither as it was before step ``t`` nor as before one of the others; None
+        if each is."""
         for i, now in enumerate(self.arrays()):
-            if not any(np.allclose(now, self.known[k][i], rtol=1e-3, atol=1e-5) for k in (t, *others)):
+            if not any(
+                np.allclose(now, self.known[k][i], rtol=1e-3, atol=1e-5) for k in (t, *others)
+            ):
                 far = [float(np.abs(now - self.known[k][i]).max()) for k in (t, *others)]
                 return f"tensor {i} of {len(self.known[t])} is off by {far}"
         return None
 
 
-# ---------------------------------------------------------------------------------------------------------------- moments
+# ------------------------------------------------------------------------------------------ moments
 
 _POINTS: dict[CodeType, frozenset[int]] = {}
 
 
 def _points(code: CodeType) -> frozenset[int]:
-    """The offsets of the instructions before which the interpreter has looked for signals: after calls and jumps backwards."""
+    """The offsets of the instructions before which the interpreter has looked for signals: after
+    calls and jumps backwards."""
     found = _POINTS.get(code)
     if found is None:
         offsets = set()
@@ -146,7 +169,8 @@ def _points(code: CodeType) -> frozenset[int]:
 
 
 class At:
-    """Calls ``act`` when the ``k``-th place in this package's code is reached at which a signal's handler may run.
+    """Calls ``act`` when the ``k``-th place in this package's code is reached at which a signal's
+    handler may run.
 
     Attributes:
         count: how many such places there were.
@@ -180,7 +204,10 @@ class At:
     def _reached(self, frame: FrameType) -> None:
         self.count += 1
         if self.count == self.k:
-            self.place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} {frame.f_code.co_name}"
+            self.place = (
+                f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} "
+                f"{frame.f_code.co_name}"
+            )
             sys.settrace(None)
             self.act()
 
@@ -202,7 +229,9 @@ def _timer(rng: random.Random, how: str, longest: float) -> Callable[[Callable[[
                 if how == "timer":
                     signal.setitimer(signal.ITIMER_REAL, wait)
                 else:
-                    sender = threading.Thread(target=lambda: (time.sleep(wait), signal.pthread_kill(main, signal.SIGALRM)))
+                    sender = threading.Thread(
+                        target=lambda: (time.sleep(wait), signal.pthread_kill(main, signal.SIGALRM))
+                    )
                     main = threading.main_thread().ident
                     sender.start()
                 while True:
@@ -220,7 +249,7 @@ def _timer(rng: random.Random, how: str, longest: float) -> Callable[[Callable[[
     return stopped
 
 
-# ---------------------------------------------------------------------------------------------------------------- trials
+# ------------------------------------------------------------------------------------------- trials
 
 
 def timed(loop: Loop, count: int, seed: int, how: str) -> Iterator[tuple[str, str | None]]:
@@ -249,8 +278,11 @@ def timed(loop: Loop, count: int, seed: int, how: str) -> Iterator[tuple[str, st
         yield f"--seed {seed}, trial {n}: {where}", _verdict(loop, at, (at + 1,), t)
 
 
-def every(loop: Loop, stride: int, begin: int, most: int, reads: bool, within: str, fresh: bool) -> Iterator[tuple[str, str | None]]:
-    """Trials that stop at, or read tensors at, each ``stride``-th place where a signal's handler may run."""
+def every(
+    loop: Loop, stride: int, begin: int, most: int, reads: bool, within: str, fresh: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Trials that stop at, or read tensors at, each ``stride``-th place where a signal's handler
+    may run."""
     k = begin
     for _ in range(most):
         t = k % (STEPS - 1)
@@ -304,15 +336,27 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--scene", choices=SCENES)
     parser.add_argument("--optimizer", choices=("sgd", "adam"))
     parser.add_argument("--how", choices=("timer", "thread", "every", "handler"), default="timer")
-    parser.add_argument("--within", default="jtorch", help="every, handler: the modules whose code is stopped")
-    parser.add_argument("--fresh", action="store_true", help="every, handler: forget what was compiled before each trial")
+    parser.add_argument(
+        "--within", default="jtorch", help="every, handler: the modules whose code is stopped"
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="every, handler: forget what was compiled before each trial",
+    )
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--begin", type=int, default=1)
     options = parser.parse_args(argv)
-    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None  # interrupts in finalizers, which Python drops
+    # interrupts in finalizers, which Python drops
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     tally: collections.Counter[str] = collections.Counter()
     begun = time.monotonic()
-    pairs = [(s, o) for s in SCENES for o in ("sgd", "adam") if s == (options.scene or s) and o == (options.optimizer or o)]
+    pairs = [
+        (s, o)
+        for s in SCENES
+        for o in ("sgd", "adam")
+        if s == (options.scene or s) and o == (options.optimizer or o)
+    ]
     try:
         for scene, optimizer in pairs:
             loop = Loop(scene, optimizer)
@@ -320,18 +364,31 @@ def main(argv: list[str] | None = None) -> int:
                 trials = timed(loop, options.count // len(pairs), options.seed, options.how)
             else:
                 reads = options.how == "handler"
-                trials = every(loop, options.stride, options.begin, options.count, reads, options.within, options.fresh)
+                trials = every(
+                    loop,
+                    options.stride,
+                    options.begin,
+                    options.count,
+                    reads,
+                    options.within,
+                    options.fresh,
+                )
             for what, wrong in trials:
                 faulthandler.dump_traceback_later(PATIENCE, exit=True)
                 tally["trials"] += 1
                 if wrong is not None:
                     tally["failures"] += 1
-                    sys.stderr.write(f"FAILED --scene {scene} --optimizer {optimizer} --how {options.how} {what}: {wrong}\n")
+                    sys.stderr.write(
+                        f"FAILED --scene {scene} --optimizer {optimizer} --how {options.how} "
+                        f"{what}: {wrong}\n"
+                    )
     finally:
         faulthandler.cancel_dump_traceback_later()
         sys.unraisablehook = hook
     seconds = time.monotonic() - begun
-    sys.stdout.write(f"interrupts: {tally['trials']} tried, {tally['failures']} failed, {seconds:.0f} s\n")
+    sys.stdout.write(
+        f"interrupts: {tally['trials']} tried, {tally['failures']} failed, {seconds:.0f} s\n"
+    )
     return 1 if tally["failures"] else 0
 
 

@@ -1,9 +1,11 @@
-"""Kills worker processes of a ``DataLoader``, and processes that have such workers: an error, no hang, no orphans, and one can go on.
+"""Kills worker processes of a ``DataLoader``, and processes that have such workers: an error, no
+hang, no orphans, and one can go on.
 
     python -m tools.campaigns.loaders --count 40
 
-Each try draws a loader (of a dataset or a stream, workers kept or not, prefetching, with a timeout or not), kills one or all of its workers
-at a random moment, and then takes a whole pass from a new iterator. One in eight kills a main process instead.
+Each try draws a loader (of a dataset or a stream, workers kept or not, prefetching, with a timeout
+or not), kills one or all of its workers at a random moment, and then takes a whole pass from a new
+iterator. One in eight kills a main process instead.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def _loader(rng: random.Random) -> tuple[DataLoader[Any], str]:
 
 
 def _whole_pass(iterator: Any) -> bool:
-    return sorted(float(row[0]) for batch in iterator for row in batch) == [float(i) for i in range(_ITEMS)]
+    return sorted(float(row[0]) for batch in iterator for row in batch) == [
+        float(i) for i in range(_ITEMS)
+    ]
 
 
 def _kill_workers(report: _report.Report, rng: random.Random) -> str:
@@ -102,7 +106,11 @@ def _kill_workers(report: _report.Report, rng: random.Random) -> str:
         came = "was over"
     except RuntimeError as error:
         pids = [str(p.pid) for p in victims]
-        came = "error" if "exited unexpectedly" in str(error) and any(p in str(error) for p in pids) else ""
+        came = (
+            "error"
+            if "exited unexpectedly" in str(error) and any(p in str(error) for p in pids)
+            else ""
+        )
         if not came:
             return f"{described}: {error}"
     if not idle:
@@ -127,7 +135,13 @@ def _alive(pid: int) -> bool:
 
 def _kill_main(report: _report.Report, rng: random.Random) -> str:
     """One try: a process of its own that iterates, and is killed."""
-    program = [sys.executable, "-m", "tools.campaigns.loaders", "--main", str(rng.randrange(1 << 30))]
+    program = [
+        sys.executable,
+        "-m",
+        "tools.campaigns.loaders",
+        "--main",
+        str(rng.randrange(1 << 30)),
+    ]
     with subprocess.Popen(program, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -136,7 +150,8 @@ def _kill_main(report: _report.Report, rng: random.Random) -> str:
     pids = [int(p) for p in line.split()]
     if not pids:
         return "the process did not start"
-    deadline = time.monotonic() + HANG  # a worker that is just starting imports everything before it looks
+    # a worker that is just starting imports everything before it looks
+    deadline = time.monotonic() + HANG
     while any(map(_alive, pids)):
         if time.monotonic() > deadline:
             return f"orphans after {HANG} s: {[p for p in pids if _alive(p)]}"
@@ -162,7 +177,10 @@ def run(report: _report.Report, seed: int) -> None:
         rng = random.Random(f"{seed} {report.tried}")
         kind = _kill_main if report.tried % 8 == 7 else _kill_workers
         found: list[str] = []
-        thread = threading.Thread(target=lambda: found.append(_tried(kind, report, rng)), daemon=True)  # noqa: B023
+        thread = threading.Thread(
+            target=lambda: found.append(_tried(kind, report, rng)),  # noqa: B023
+            daemon=True,
+        )
         thread.start()
         thread.join(HANG)
         report.tried += 1

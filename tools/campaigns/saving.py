@@ -1,10 +1,12 @@
-"""Kills processes that save a checkpoint over an older one: the file must be the old or the new one, whole, with little left beside it.
+"""Kills processes that save a checkpoint over an older one: the file must be the old or the new
+one, whole, with little left beside it.
 
     python -m tools.campaigns.saving --count 200
 
-Half of the kills come after a random time, the others just before a random one of the calls that open, link, rename or remove a file.
-Writers are forked off this process, which has imported everything; they save and do nothing else. Those of safetensors, for which the
-tensors have to be computed, are processes of their own, one in ten.
+Half of the kills come after a random time, the others just before a random one of the calls that
+open, link, rename or remove a file. Writers are forked off this process, which has imported
+everything; they save and do nothing else. Those of safetensors, for which the tensors have to be
+computed, are processes of their own, one in ten.
 """
 
 from __future__ import annotations
@@ -48,7 +50,11 @@ def kinds() -> Iterator[Kind]:
         jtorch.save(state, path, _use_new_zipfile_serialization=False)
 
     yield "zip", jtorch.save, jtorch.load
-    yield "zip with no folder", lambda state, path: jtorch.save(state, os.path.basename(path)), jtorch.load
+    yield (
+        "zip with no folder",
+        lambda state, path: jtorch.save(state, os.path.basename(path)),
+        jtorch.load,
+    )
     yield "legacy", legacy, jtorch.load
     with contextlib.suppress(ImportError):
         jtorch.install()
@@ -69,13 +75,18 @@ def _number(state: dict[str, Any]) -> int:
         ValueError: if it is a mixture.
     """
     found = {int(n) for t in state.values() for n in np.unique(t.numpy())}
-    if len(found) != 1 or [t.numel() for t in state.values()] != [_WORDS // (i + 1) for i in range(4)]:
+    if len(found) != 1 or [t.numel() for t in state.values()] != [
+        _WORDS // (i + 1) for i in range(4)
+    ]:
         raise ValueError(f"a mixture of {sorted(found)[:5]}")
     return found.pop()
 
 
-def _write_until_killed(save: Callable[[Any, str], None], path: str, number: int, done: int, calls: int) -> None:
-    """Saves one state after the other, and says so; kills itself before the last of ``calls``, if there are any."""
+def _write_until_killed(
+    save: Callable[[Any, str], None], path: str, number: int, done: int, calls: int
+) -> None:
+    """Saves one state after the other, and says so; kills itself before the last of ``calls``, if
+    there are any."""
     left = calls
 
     def count(event: str, _: Any) -> None:
@@ -92,7 +103,9 @@ def _write_until_killed(save: Callable[[Any, str], None], path: str, number: int
         number += 1
 
 
-def _forked(read: int, save: Callable[[Any, str], None], path: str, number: int, write: int, calls: int) -> int:
+def _forked(
+    read: int, save: Callable[[Any, str], None], path: str, number: int, write: int, calls: int
+) -> int:
     """A process that saves states from ``number`` on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of forking with threads: the writer computes nothing
@@ -107,13 +120,25 @@ def _forked(read: int, save: Callable[[Any, str], None], path: str, number: int,
 
 
 def _one(kind: Kind, path: str, rng: random.Random, number: int) -> int:
-    """Lets a writer save states from ``number`` on over the file, and kills it; the last state that it said was saved."""
+    """Lets a writer save states from ``number`` on over the file, and kills it; the last state that
+    it said was saved."""
     name, save, _ = kind
-    calls = rng.randrange(1, 40) if rng.random() < 0.5 and name != "safetensors" else 0  # whose calls Python does not see
+    # whose calls Python does not see
+    calls = rng.randrange(1, 40) if rng.random() < 0.5 and name != "safetensors" else 0
     read, write = os.pipe()
     if name == "safetensors":
-        program = [sys.executable, "-m", "tools.campaigns.saving", "--writer", path, str(number), str(write)]
-        pid = os.posix_spawn(sys.executable, program, {**os.environ, "PYTHONPATH": os.pathsep.join(p or _ROOT for p in sys.path)},
+        program = [
+            sys.executable,
+            "-m",
+            "tools.campaigns.saving",
+            "--writer",
+            path,
+            str(number),
+            str(write),
+        ]
+        pid = os.posix_spawn(sys.executable, program,
+                             {**os.environ,
+                              "PYTHONPATH": os.pathsep.join(p or _ROOT for p in sys.path)},
                              file_actions=[(os.POSIX_SPAWN_DUP2, write, write)])  # fmt: skip
     else:
         pid = _forked(read, save, path, number, write, calls)
@@ -149,7 +174,9 @@ def run(report: _report.Report, seed: int) -> None:
         os.chdir(folder)
         numbers = dict.fromkeys((k[0] for k in known), 0)
         while report.goes_on():
-            kind = known[3] if report.tried % 10 == 9 and len(known) > 3 else known[report.tried % 3]
+            kind = (
+                known[3] if report.tried % 10 == 9 and len(known) > 3 else known[report.tried % 3]
+            )
             name, save, load = kind
             path = os.path.join(folder, f"checkpoint {name}.pt")
             number = numbers[name]
@@ -160,11 +187,16 @@ def run(report: _report.Report, seed: int) -> None:
                 last = _one(kind, path, rng, number + 1)
                 found = _number(load(path))
             except Exception as error:
-                report.fail(f"{name}, kill {report.tried} of seed {seed}: {type(error).__name__}: {error}")
+                report.fail(
+                    f"{name}, kill {report.tried} of seed {seed}: {type(error).__name__}: {error}"
+                )
                 numbers[name] = 0
                 continue
             if found not in (last, last + 1):
-                report.fail(f"{name}, kill {report.tried} of seed {seed}: the file is {found}, not {last} or {last + 1}")
+                report.fail(
+                    f"{name}, kill {report.tried} of seed {seed}: the file is {found}, not {last} "
+                    f"or {last + 1}"
+                )
             report.seen[f"{name}: {'new' if found > last else 'old'}"] += 1
             numbers[name] = found
             left = [f for f in os.listdir(folder) if not f.startswith("checkpoint")]

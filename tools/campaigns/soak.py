@@ -1,10 +1,13 @@
-"""Trains for long, as programs do: memory and the time of a step must stay what they were after the beginning.
+"""Trains for long, as programs do: memory and the time of a step must stay what they were after the
+beginning.
 
     python -m tools.campaigns.soak --steps 20000
 
-Steps have changing shapes, new closures and hooks; now and then the model is evaluated, saved and loaded, a loader iterated, an error
-raised and caught. What is measured: resident memory, the time of a step, and the number of Python objects, after half of the steps and at
-the end: until all combinations of shapes and events have been met, programs are compiled, which takes some thousand steps.
+Steps have changing shapes, new closures and hooks; now and then the model is evaluated, saved and
+loaded, a loader iterated, an error raised and caught. What is measured: resident memory, the time
+of a step, and the number of Python objects, after half of the steps and at the end: until all
+combinations of shapes and events have been met, programs are compiled, which takes some thousand
+steps.
 """
 
 from __future__ import annotations
@@ -105,12 +108,17 @@ class Training:
             with contextlib.suppress(IndexError):
                 self.model.embed(torch.tensor([[99]])).sum().item()
         if not i % 23:
-            torch.func.vmap(torch.func.grad(lambda v: (v * factor).sin().sum()))(torch.ones(2, 3)).sum().item()
+            torch.func.vmap(torch.func.grad(lambda v: (v * factor).sin().sum()))(
+                torch.ones(2, 3)
+            ).sum().item()
         if not i % 29:
             for a, b in self.loader:
                 nn.functional.cross_entropy(self.model(a), b).item()
         if not i % 101:
-            torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, self.path)
+            torch.save(
+                {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()},
+                self.path,
+            )
             found = torch.load(self.path)
             self.model.load_state_dict(found["model"])
             self.optimizer.load_state_dict(found["optimizer"])
@@ -120,7 +128,8 @@ class Training:
 
 
 def tables(least: int = 0) -> collections.Counter[str]:
-    """The sizes of the package's own tables (dicts, lists, sets and caches of its modules), to find one that grows."""
+    """The sizes of the package's own tables (dicts, lists, sets and caches of its modules), to find
+    one that grows."""
     found: collections.Counter[str] = collections.Counter()
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in ("jtorch", "jax") or module is None:
@@ -128,7 +137,8 @@ def tables(least: int = 0) -> collections.Counter[str]:
         for key, value in list(vars(module).items()):
             if isinstance(value, (dict, list, set)) and len(value) > least:
                 found[f"{name}.{key}"] = len(value)
-            with contextlib.suppress(Exception):  # some answer to every name, and know no such thing
+            # some answer to every name, and know no such thing
+            with contextlib.suppress(Exception):
                 found[f"{name}.{key}()"] = value.cache_info().currsize
     return found
 
@@ -150,17 +160,22 @@ def run(steps: int, shapes: int, seed: int, detail: bool) -> tuple[list[str], st
                 marks.append((i + 1, resident(), len(gc.get_objects())))
                 if detail:
                     print(f"{i + 1} steps: {marks[-1][1] / 1e6:.1f} MB, {marks[-1][2]} objects, "
-                          f"{statistics.median(times[-every:]) * 1e3:.2f} ms a step", flush=True)  # fmt: skip
+                          f"{statistics.median(times[-every:]) * 1e3:.2f} ms a step",
+                          flush=True)  # fmt: skip
                 if detail and len(marks) in (10, 20):
-                    kinds.append(tables() + collections.Counter(f"type {type(o).__name__}" for o in gc.get_objects()))
+                    kinds.append(
+                        tables()
+                        + collections.Counter(f"type {type(o).__name__}" for o in gc.get_objects())
+                    )
     start = max(1, len(marks) // 2)
     warm, end = marks[start - 1], marks[-1]
     part = max(1, steps // 10)
     early, late = times[warm[0] - part : warm[0]], times[-part:]
     figures = (
-        f"{steps} steps, {shapes} shapes: {warm[1] / 1e6:.1f} MB after {warm[0]} steps, {end[1] / 1e6:.1f} MB at the end "
-        f"({(end[1] / warm[1] - 1) * 100:+.2f} %), {warm[2]} and {end[2]} objects, median step "
-        f"{statistics.median(early) * 1e3:.2f} and {statistics.median(late) * 1e3:.2f} ms of a processor"
+        f"{steps} steps, {shapes} shapes: {warm[1] / 1e6:.1f} MB after {warm[0]} steps, "
+        f"{end[1] / 1e6:.1f} MB at the end ({(end[1] / warm[1] - 1) * 100:+.2f} %), {warm[2]} and "
+        f"{end[2]} objects, median step {statistics.median(early) * 1e3:.2f} and "
+        f"{statistics.median(late) * 1e3:.2f} ms of a processor"
     )
     failures = []
     if end[1] > warm[1] * (1 + MORE):
@@ -175,11 +190,17 @@ def run(steps: int, shapes: int, seed: int, detail: bool) -> tuple[list[str], st
 
 def main() -> int:
     """Runs it as the command line asks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--shapes", type=int, default=40, help="how many shapes the batches have")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--detail", action="store_true", help="print memory on the way, and which tables and types grew")
+    parser.add_argument(
+        "--detail",
+        action="store_true",
+        help="print memory on the way, and which tables and types grew",
+    )
     given = parser.parse_args()
     report = _report.Report("soak", given.steps, None)
     failures, figures = run(given.steps, given.shapes, given.seed, given.detail)

@@ -1,9 +1,11 @@
-"""Threads that compute with shared tensors: no value may be wrong, no error may be raised that one thread alone would not get.
+"""Threads that compute with shared tensors: no value may be wrong, no error may be raised that one
+thread alone would not get.
 
     python -m tools.campaigns.threads --count 1000000
 
-Each kind of work below is done by several threads for a while, deferred and immediate, which take turns as often as Python lets them. All
-values are whole numbers small enough to be exact, and compared with NumPy's.
+Each kind of work below is done by several threads for a while, deferred and immediate, which take
+turns as often as Python lets them. All values are whole numbers small enough to be exact, and
+compared with NumPy's.
 """
 
 from __future__ import annotations
@@ -66,12 +68,18 @@ class Tally:
         """One line, with what failed below."""
         kinds = ", ".join(f"{name} {n}" for name, n in sorted(self.kinds.items()))
         failed = sum(self.failures.values())
-        line = f"threads: {self.tried} tried, {failed} failed, {time.monotonic() - self.started:.0f} s ({kinds})"
-        return "\n".join([line, *[f"  {n} times {what}" for what, n in self.failures.most_common(20)]])
+        line = (
+            f"threads: {self.tried} tried, {failed} failed, {time.monotonic() - self.started:.0f} "
+            f"s ({kinds})"
+        )
+        return "\n".join(
+            [line, *[f"  {n} times {what}" for what, n in self.failures.most_common(20)]]
+        )
 
 
 class Slice:
-    """A share of a campaign: one kind of work, until its own limits or those of the whole are reached."""
+    """A share of a campaign: one kind of work, until its own limits or those of the whole are
+    reached."""
 
     def __init__(self, tally: Tally, kind: str, seed: str, count: int, seconds: float) -> None:
         self.tally, self.kind, self.seed = tally, kind, seed
@@ -80,7 +88,11 @@ class Slice:
 
     def over(self) -> bool:
         """Whether nothing new is to begin."""
-        return self.tally.kinds[self.kind] >= self.most or time.monotonic() > self.end or self.tally.over()
+        return (
+            self.tally.kinds[self.kind] >= self.most
+            or time.monotonic() > self.end
+            or self.tally.over()
+        )
 
     def done(self, found: Any, expected: Any, what: str = "") -> None:
         """Counts a computation and compares its values."""
@@ -91,14 +103,18 @@ class Slice:
         return random.Random(f"{self.seed} {self.kind} {who}")
 
     def run(self, *workers: Callable[[], None]) -> None:
-        """Has each function run by a thread of its own, and waits for all; errors that they do not expect are failures."""
+        """Has each function run by a thread of its own, and waits for all; errors that they do not
+        expect are failures."""
 
         def guarded(worker: Callable[[], None]) -> None:
             try:
                 worker()
             except BaseException as error:
                 at = traceback.extract_tb(error.__traceback__)[-1]
-                self.tally.fail(self.kind, f"{type(error).__name__}: {str(error)[:200]} ({at.filename}:{at.lineno})")
+                self.tally.fail(
+                    self.kind,
+                    f"{type(error).__name__}: {str(error)[:200]} ({at.filename}:{at.lineno})",
+                )
 
         threads = [threading.Thread(target=guarded, args=(w,), daemon=True) for w in workers]
         for t in threads:
@@ -109,7 +125,7 @@ class Slice:
                 self.tally.fail(self.kind, "a thread does not end")
 
 
-# ---- kinds of work ---------------------------------------------------------------------------------------------------------------
+# ---- kinds of work -------------------------------------------------------------------------------
 
 
 def shared_inputs(work: Slice, threads: int) -> None:
@@ -162,7 +178,9 @@ def handed_over(work: Slice, threads: int) -> None:
         with torch.execution(MODES[n % 2]):
             while (item := hands.get()) is not None:
                 i, y, z, state, known = item
-                work.done(((y + z) * 1.0).tolist(), (arrays[i] * 2 + 1) + (arrays[i] * 2 - 2), "of two")
+                work.done(
+                    ((y + z) * 1.0).tolist(), (arrays[i] * 2 + 1) + (arrays[i] * 2 - 2), "of two"
+                )
                 y.add_(1)
                 work.done(y.tolist(), arrays[i] * 2 + 2, "in place")
                 work.done((state * 2).tolist(), known * 2, "of a chain")
@@ -172,7 +190,8 @@ def handed_over(work: Slice, threads: int) -> None:
 
 
 def one_model(work: Slice, threads: int) -> None:
-    """A pool of threads over one model: some only run it, others take gradients, or add them to its own."""
+    """A pool of threads over one model: some only run it, others take gradients, or add them to its
+    own."""
     nn: Any = torch.nn
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).double()
     numbers = np.random.default_rng(abs(hash(work.seed)) % 2**32)
@@ -195,7 +214,10 @@ def one_model(work: Slice, threads: int) -> None:
         draws = work.draws(n)
         with torch.execution(MODES[n % 2]):
             while not work.over():
-                x = np.array([[draws.randint(-2, 2) for _ in range(6)] for _ in range(draws.choice((1, 4)))], np.float64)
+                x = np.array(
+                    [[draws.randint(-2, 2) for _ in range(6)] for _ in range(draws.choice((1, 4)))],
+                    np.float64,
+                )
                 y, grads = expected(x)
                 what = draws.randrange(3)
                 if what == 0:
@@ -219,7 +241,8 @@ def one_model(work: Slice, threads: int) -> None:
 
 
 def own_parts(work: Slice, threads: int) -> None:
-    """Threads that write into parts of one tensor, each into its own, and into tensors of their own."""
+    """Threads that write into parts of one tensor, each into its own, and into tensors of their
+    own."""
     whole = torch.zeros(threads, 5, dtype=torch.int64)
     known = np.zeros((threads, 5), np.int64)
 
@@ -251,7 +274,8 @@ def own_parts(work: Slice, threads: int) -> None:
 
 
 def one_writer(work: Slice, threads: int) -> None:
-    """A thread that changes a tensor which others read: they see one of its states, and none before one that they have seen."""
+    """A thread that changes a tensor which others read: they see one of its states, and none before
+    one that they have seen."""
     shared = torch.zeros(64, dtype=torch.int64)
     view = shared.view(8, 8)
 
@@ -271,7 +295,9 @@ def one_writer(work: Slice, threads: int) -> None:
         last = 0
         with torch.execution(MODES[n % 2]):
             while not work.over():
-                found = draws.choice([lambda: shared * 1, lambda: view[3] * 1, lambda: shared[5:9] + 0])().tolist()
+                found = draws.choice(
+                    [lambda: shared * 1, lambda: view[3] * 1, lambda: shared[5:9] + 0]
+                )().tolist()
                 work.done(found, [found[0]] * len(found), "that was never there")
                 if found[0] < last:
                     work.tally.fail(work.kind, "an older value than one seen before")
@@ -338,10 +364,19 @@ def short_lives(work: Slice, threads: int) -> None:
 
 
 def new_calls(work: Slice, threads: int) -> None:
-    """All threads at once do what nobody has done before: other shapes, other static arguments, other calls."""
+    """All threads at once do what nobody has done before: other shapes, other static arguments,
+    other calls."""
     barrier = threading.Barrier(threads)
     rounds = work.draws("rounds")
-    plan = [(rounds.randint(1, 40), rounds.randint(0, 9), rounds.choice((0, 1, -1)), rounds.randint(1, 3)) for _ in range(400)]
+    plan = [
+        (
+            rounds.randint(1, 40),
+            rounds.randint(0, 9),
+            rounds.choice((0, 1, -1)),
+            rounds.randint(1, 3),
+        )
+        for _ in range(400)
+    ]
 
     def worker(n: int) -> None:
         for size, k, dim, times in plan:
@@ -384,7 +419,13 @@ def random_numbers(work: Slice, threads: int) -> None:
         generator = torch.Generator().manual_seed(7)
         most = work.most - work.tally.kinds[work.kind]
 
-        def worker(n: int, draw: Any = draw, found: Any = found, generator: Any = generator, most: int = most) -> None:
+        def worker(
+            n: int,
+            draw: Any = draw,
+            found: Any = found,
+            generator: Any = generator,
+            most: int = most,
+        ) -> None:
             with torch.execution(MODES[n % 2]):
                 while not work.over() and len(found) < most // 2:
                     drawn = draw(3, generator=generator).tolist()
@@ -398,7 +439,8 @@ def random_numbers(work: Slice, threads: int) -> None:
 
 
 def training(work: Slice, threads: int) -> None:
-    """Threads that train models of their own on shared data, whose memory is used again from step to step, while others look at them."""
+    """Threads that train models of their own on shared data, whose memory is used again from step
+    to step, while others look at them."""
     optim: Any = torch.optim
     data = [np.arange(96.0).reshape(4, 24) % 5 - i for i in range(3)]
     shared = [torch.tensor(d) for d in data]
@@ -427,7 +469,9 @@ def training(work: Slice, threads: int) -> None:
                     speed = speed + data[i].sum(0)[:, None]
                     known = known - speed
                     if draws.random() < 0.3:
-                        looks.put((w.detach() * 1 if draws.random() < 0.5 else w.detach().clone(), known))
+                        looks.put(
+                            (w.detach() * 1 if draws.random() < 0.5 else w.detach().clone(), known)
+                        )
                     if draws.random() < 0.3:
                         work.done(w.detach().tolist(), known, "of a step")
         finally:
@@ -457,7 +501,11 @@ def compiled(work: Slice, threads: int) -> None:
                 try:
                     if barrier.wait(60) == 0:
                         k = draws.randint(0, 9)
-                        made[:] = [] if work.over() else [(torch.compile(lambda x, k=k: (x * k + 1).relu() - x), k)]
+                        made[:] = (
+                            []
+                            if work.over()
+                            else [(torch.compile(lambda x, k=k: (x * k + 1).relu() - x), k)]
+                        )
                     barrier.wait(60)
                 except threading.BrokenBarrierError:
                     return
@@ -472,13 +520,16 @@ def compiled(work: Slice, threads: int) -> None:
 
 
 KINDS = (
-    shared_inputs, handed_over, one_model, own_parts, one_writer, errors, short_lives, new_calls, host_memory, random_numbers, training,
-    compiled,
+    shared_inputs, handed_over, one_model, own_parts, one_writer, errors, short_lives, new_calls,
+    host_memory, random_numbers, training, compiled,
 )  # fmt: skip
 
 
-def slices(tally: Tally, seed: int, count: int, seconds: float) -> Iterator[tuple[Callable[[Slice, int], None], Slice]]:
-    """The shares of a campaign, in turn, each kind with at most so many computations and seconds, until it is over."""
+def slices(
+    tally: Tally, seed: int, count: int, seconds: float
+) -> Iterator[tuple[Callable[[Slice, int], None], Slice]]:
+    """The shares of a campaign, in turn, each kind with at most so many computations and seconds,
+    until it is over."""
     n = 0
     while True:
         for kind in KINDS:
@@ -505,10 +556,18 @@ def run(tally: Tally, seed: int, threads: int = 4, share: tuple[int, float] = (4
 
 def main() -> int:
     """Runs the campaign that the command line asks for; 1 if something failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, help="how many computations (default 20000, or no limit with --seconds)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--count",
+        type=int,
+        help="how many computations (default 20000, or no limit with --seconds)",
+    )
     parser.add_argument("--seconds", type=float, help="begin nothing new after that long")
-    parser.add_argument("--seed", type=int, default=0, help="what is drawn at random follows from it")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="what is drawn at random follows from it"
+    )
     parser.add_argument("--threads", type=int, default=4)
     given = parser.parse_args()
     count = 20_000 if given.count is None and given.seconds is None else given.count

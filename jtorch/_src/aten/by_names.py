@@ -1,7 +1,9 @@
-"""Functions whose Python form says in words what their operator is told otherwise, as both signatures show.
+"""Functions whose Python form says in words what their operator is told otherwise, as both
+signatures show.
 
-``inplace=True`` is another operator, ``reduction="sum"`` a number. Both ways: how such a function calls its operator, and how the function
-computes it. And which operators are each other's derivatives, as their names say.
+``inplace=True`` is another operator, ``reduction="sum"`` a number. Both ways: how such a function
+calls its operator, and how the function computes it. And which operators are each other's
+derivatives, as their names say.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def _in_words(parameters: dict[str, inspect.Parameter]) -> bool:
 def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | None:
     """How a public function calls its operator; None where it has the operator's own parameters.
 
-    What is made gives ``NotImplemented`` where the function does more than its operator: it broadcasts the operands of a loss.
+    What is made gives ``NotImplemented`` where the function does more than its operator: it
+    broadcasts the operands of a loss.
     """
     parameters = dict(known_signature(PUBLIC[path]).parameters) if path in PUBLIC else {}
     worded = _in_words(parameters)
@@ -47,7 +50,9 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | Non
     overload, schema = packet.default, packet.default._schema
     places = schema.places
     names = [name if name in places or name != "input" else "self" for name in parameters]
-    more = {name: p.default for name, p in parameters.items() if name not in places and name != "input"}
+    more = {
+        name: p.default for name, p in parameters.items() if name not in places and name != "input"
+    }
     if more.keys() - {"inplace", "size_average", "reduce", "weight"}:
         return None
     others = {}  # defaults of its own: numbers of another type, too, which its operator is shown
@@ -66,7 +71,11 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | Non
         if extra.pop("inplace", False):
             return NotImplemented if written is None else written.default(**given)
         if worded:
-            given["reduction"] = reduction_of(extra.pop("size_average", None), extra.pop("reduce", None), given.get("reduction", "mean"))
+            given["reduction"] = reduction_of(
+                extra.pop("size_average", None),
+                extra.pop("reduce", None),
+                given.get("reduction", "mean"),
+            )
             if given["self"]._aval.shape != given["target"]._aval.shape:
                 return NotImplemented
         if any(x is not None for x in extra.values()):
@@ -76,8 +85,11 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | Non
     return run
 
 
-def through_python(func: OpOverload, public: Callable[..., object]) -> Callable[[list[Any]], Any] | None:
-    """How a public function computes its operator, a loss; None for others. Parameters have the same names, and may have other defaults."""
+def through_python(
+    func: OpOverload, public: Callable[..., object]
+) -> Callable[[list[Any]], Any] | None:
+    """How a public function computes its operator, a loss; None for others. Parameters have the
+    same names, and may have other defaults."""
     schema = func._schema
     if "reduction" not in schema.places:
         return None
@@ -98,13 +110,23 @@ def through_python(func: OpOverload, public: Callable[..., object]) -> Callable[
 
 
 def differentiated_by(func: OpOverload) -> OpOverload | None:
-    """The operator of which another one, ``x_backward`` with the gradient and the parameters of ``x``, gives the gradient of ``self``."""
+    """The operator of which another one, ``x_backward`` with the gradient and the parameters of
+    ``x``, gives the gradient of ``self``."""
     name, schema = func._opname.removesuffix("_backward"), func._schema
     packet = getattr(aten, name, None)
-    if name == func._opname or not isinstance(packet, OpOverloadPacket) or "default" not in packet.overloads():
+    if (
+        name == func._opname
+        or not isinstance(packet, OpOverloadPacket)
+        or "default" not in packet.overloads()
+    ):
         return None
     first, *rest = [a.name for a in schema.arguments]
     forward = packet.default._schema
-    if not first.startswith("grad") or set(rest) != set(forward.places) or "self" not in rest or len(schema.returns) != 1:
+    if (
+        not first.startswith("grad")
+        or set(rest) != set(forward.places)
+        or "self" not in rest
+        or len(schema.returns) != 1
+    ):
         return None
     return packet.default

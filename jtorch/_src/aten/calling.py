@@ -1,4 +1,5 @@
-"""One call of an operator: autograd remembers it, then dispatch modes and wrapper classes are asked, at the bottom the kernel runs."""
+"""One call of an operator: autograd remembers it, then dispatch modes and wrapper classes are
+asked, at the bottom the kernel runs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ from .viewing import mark_view, refresh
 
 def handles(cls: type) -> bool:
     """Whether a class takes part in ``__torch_dispatch__``."""
-    return getattr(cls, "__torch_dispatch__", disabled_torch_dispatch_impl) is not disabled_torch_dispatch_impl
+    return (
+        getattr(cls, "__torch_dispatch__", disabled_torch_dispatch_impl)
+        is not disabled_torch_dispatch_impl
+    )
 
 
 def operands(func: OpOverload, values: Sequence[Any]) -> list[Tensor]:
@@ -53,9 +57,17 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     """Calls an operator with one value for each parameter."""
     state = STATE
     tensors = operands(func, values)
-    if state.off or not (state.modes or state.forced or any(type(t) is not Tensor and handles(type(t)) for t in tensors)):
+    if state.off or not (
+        state.modes
+        or state.forced
+        or any(type(t) is not Tensor and handles(type(t)) for t in tensors)
+    ):
         # Inside a transformation a plain tensor may stand for wrappers outside.
-        return run_inside(run, func, values) if not state.off and transformed(tensors) else run(func, values)
+        return (
+            run_inside(run, func, values)
+            if not state.off and transformed(tensors)
+            else run(func, values)
+        )
     parts = None if state.whole or func in state.apart else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
@@ -70,7 +82,13 @@ def run(func: OpOverload, values: list[object]) -> Any:
     """Runs an operator's kernel on plain tensors."""
     with Kernel():
         out = kernel_of(func)(values)
-    return tuple(out) if isinstance(out, tuple) and type(out) is not tuple and func._schema.returns[0].type == "Tensor" else out
+    return (
+        tuple(out)
+        if isinstance(out, tuple)
+        and type(out) is not tuple
+        and func._schema.returns[0].type == "Tensor"
+        else out
+    )
 
 
 def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -79,7 +97,7 @@ def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return NotImplemented if parts is None else parts(*args, **kwargs)
 
 
-# ---- autograd above --------------------------------------------------------------------------------------------------------------
+# ---- autograd above ------------------------------------------------------------------------------
 
 
 def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
@@ -95,8 +113,8 @@ def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any
         return _below(func, values, tensors)
     if schema.outs:
         raise RuntimeError(
-            f"{func._opname}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad."
+            f"{func._opname}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
         )
     record = hooks.operator_recording.get().begin(func, values, tensors)
     out = _below(func, values, tensors)
@@ -136,7 +154,8 @@ def _count_writes(schema: Any, values: list[object]) -> None:
 
 
 def conforming(func: OpOverload, values: list[object], out: Any) -> Any:
-    """What a handler returned, as the schema has it: the very object that was written to, tensors where tensors are due.
+    """What a handler returned, as the schema has it: the very object that was written to, tensors
+    where tensors are due.
 
     Raises:
         RuntimeError: for a result of another kind.
@@ -162,10 +181,17 @@ def conforming(func: OpOverload, values: list[object], out: Any) -> Any:
     try:
         items = list(out)
     except TypeError:
-        raise RuntimeError(f"Object of type '{type(out).__name__}' is not an instance of 'sequence'") from None
-    found = [_tensor(t) if r.type == "Tensor" else t for r, t in zip(schema.returns, items, strict=False)]
+        raise RuntimeError(
+            f"Object of type '{type(out).__name__}' is not an instance of 'sequence'"
+        ) from None
+    found = [
+        _tensor(t) if r.type == "Tensor" else t for r, t in zip(schema.returns, items, strict=False)
+    ]
     if len(items) != len(schema.returns):
-        raise RuntimeError(f"{func}: expected {len(schema.returns)} results from __torch_dispatch__ and got {len(items)}")
+        raise RuntimeError(
+            f"{func}: expected {len(schema.returns)} results from __torch_dispatch__ and got "
+            f"{len(items)}"
+        )
     return tuple(found)
 
 
@@ -175,11 +201,12 @@ def _tensor(out: Tensor) -> Tensor:
     raise RuntimeError(f"Unable to cast {out} to Tensor")
 
 
-# ---- modes and classes -----------------------------------------------------------------------------------------------------------
+# ---- modes and classes ---------------------------------------------------------------------------
 
 
 def classes(tensors: Sequence[Tensor]) -> list[type]:
-    """The classes to ask, in order: as they come, but a class before those that it is a subclass of."""
+    """The classes to ask, in order: as they come, but a class before those that it is a subclass
+    of."""
     found: list[type] = []
     for t in tensors:
         cls = type(t)
@@ -190,8 +217,11 @@ def classes(tensors: Sequence[Tensor]) -> list[type]:
     return found
 
 
-def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], word: str | None = None) -> Any:
-    """The answer of the innermost mode or of a wrapper class; what the kernel gives if there is nobody to ask.
+def dispatched(
+    func: OpOverload, values: list[Any], tensors: Sequence[Tensor], word: str | None = None
+) -> Any:
+    """The answer of the innermost mode or of a wrapper class; what the kernel gives if there is
+    nobody to ask.
 
     Errors call the operator ``word``.
 
@@ -202,9 +232,13 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], w
     found = classes(tensors)
     if not modes and not found:
         return run(func, values)
-    if not undisturbed() and (drawn := drawn_for_examples(invoke, func, values, tensors)) is not dispatch.MISSING:
+    if (
+        not undisturbed()
+        and (drawn := drawn_for_examples(invoke, func, values, tensors)) is not dispatch.MISSING
+    ):
         return drawn
-    if transformed(tensors):  # transformations come first: who is asked sees what they do to the tensors outside
+    # transformations come first: who is asked sees what they do to the tensors outside
+    if transformed(tensors):
         return run_inside(run, func, values)
     args, kwargs = func.trimmed(values)
     if SYMBOLIC:  # handlers see SymInt
@@ -228,17 +262,30 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], w
     lines = [] if mode is None else [f"  - mode object {mode!r}"]
     lines += [f"  - tensor subclass {cls!r}" for cls in found]
     raise TypeError(
-        f"Multiple dispatch failed for '{word or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        (
+            f"Multiple dispatch failed for '{word or f'torch._ops.{func}'}'; all "
+            "__torch_dispatch__ handlers returned NotImplemented:\n"
+            "\n"
+        )
         + "\n".join(lines)
         + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
-def _ask_mode(mode: Any, func: OpOverload, types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+def _ask_mode(
+    mode: Any,
+    func: OpOverload,
+    types: tuple[type, ...],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> Any:
     """The mode's answer; it is off the stack while its handler runs."""
     handler = mode.__torch_dispatch__
     if getattr(handler, "__self__", mode) is not mode:
-        raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
+        raise RuntimeError(
+            "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
     stack = STATE.modes
     place = len(stack) - 1
     del stack[place:]

@@ -1,4 +1,5 @@
-"""Operators that PyTorch writes with others before anybody is asked about them, and the functions that do so."""
+"""Operators that PyTorch writes with others before anybody is asked about them, and the functions
+that do so."""
 
 from __future__ import annotations
 
@@ -19,18 +20,25 @@ from .overloads import OpOverload, aten
 from .schema import texts
 
 #: Operators that PyTorch takes apart and that no public function has the name of.
-_IMPLICIT = frozenset(("cross_entropy_loss", "log_sigmoid", "mH", "mT", "mse_loss_nd", "nll_loss_nd", "numpy_T"))
+_IMPLICIT = frozenset(
+    ("cross_entropy_loss", "log_sigmoid", "mH", "mT", "mse_loss_nd", "nll_loss_nd", "numpy_T")
+)
 #: Of those that declarations tell, what are operators by themselves where they are called as such.
 _KEPT = frozenset(("pixel_shuffle",))
 
 
 @functools.cache
 def _taken_apart() -> frozenset[str]:
-    """Operators, or overloads of them, of which declarations and routes say that PyTorch takes them apart."""
+    """Operators, or overloads of them, of which declarations and routes say that PyTorch takes them
+    apart."""
     said = {
         name
         for record in (*OPS.values(), *COMPOSITES)
-        for name in ((flat(path) for path in paths_of(record)) if record.implicit is True else record.implicit or ())
+        for name in (
+            (flat(path) for path in paths_of(record))
+            if record.implicit is True
+            else record.implicit or ()
+        )
     }
     return frozenset([*DECOMPOSED, *[flat(path) for path in IN_PARTS], *said])
 
@@ -45,12 +53,17 @@ def is_composite(func: OpOverload) -> bool:
     plain = name.rstrip("_") if not name.startswith("_") else name
     said = _taken_apart()
     return plain not in _KEPT and (
-        name in _IMPLICIT or plain in _IMPLICIT or name in said or plain in said or f"{plain}.{func._overloadname}" in said
+        name in _IMPLICIT
+        or plain in _IMPLICIT
+        or name in said
+        or plain in said
+        or f"{plain}.{func._overloadname}" in said
     )
 
 
 def parts_of(func: OpOverload) -> Callable[..., Any] | None:
-    """The function that writes an operator with others, if PyTorch takes it apart before it is dispatched."""
+    """The function that writes an operator with others, if PyTorch takes it apart before it is
+    dispatched."""
     found = func.parts
     if found is False:
         found = func.parts = _parts(func)

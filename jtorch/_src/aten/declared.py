@@ -1,4 +1,5 @@
-"""The operators' signatures that declarations state (``schemas`` in ``ops/_facts.py``), written out as ``schemas.txt`` has them."""
+"""The operators' signatures that declarations state (``schemas`` in ``ops/_facts.py``), written out
+as ``schemas.txt`` has them."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from .functions import flat
 
 _ITEM = re.compile(r"(\w*)(\.?\w*)(\(.*\) -> [^;]*?)?( ;.*)?$")
 _TYPES = {
-    "Array": "Tensor", "Array | None": "Tensor?", "list[Array]": "Tensor[]", "list[Array | None]": "Tensor?[]", "Number": "Scalar",
-    "Number | None": "Scalar?", "Array | Number": "Tensor", "Array | Number | None": "Tensor?", "Array | Power": "Tensor",
-    "Dtype": "ScalarType", "Dtype | None": "ScalarType?", "bool | None": "bool?", "int | None": "int?", "float | None": "float?",
-    "str | None": "str?", "int | tuple[int, ...]": "int[1]", "int | tuple[int, ...] | None": "int[1]?", "tuple[int, ...]": "int[]",
-    "tuple[int, ...] | None": "int[]?", "int | float": "Scalar", "tuple[float, ...]": "float[]",
+    "Array": "Tensor", "Array | None": "Tensor?", "list[Array]": "Tensor[]",
+    "list[Array | None]": "Tensor?[]", "Number": "Scalar", "Number | None": "Scalar?",
+    "Array | Number": "Tensor", "Array | Number | None": "Tensor?", "Array | Power": "Tensor",
+    "Dtype": "ScalarType", "Dtype | None": "ScalarType?", "bool | None": "bool?",
+    "int | None": "int?", "float | None": "float?", "str | None": "str?",
+    "int | tuple[int, ...]": "int[1]", "int | tuple[int, ...] | None": "int[1]?",
+    "tuple[int, ...]": "int[]", "tuple[int, ...] | None": "int[]?", "int | float": "Scalar",
+    "tuple[float, ...]": "float[]",
 }  # fmt: skip
 _FACTORY = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #: Overloads that take a number for one of two operands, which are it by place.
@@ -29,7 +33,11 @@ def lines_of(record: Op | Composite) -> Iterator[str]:
     stated: tuple[str, ...] | None = getattr(record.body, "schemas", None)
     if stated is None:
         packet, _, overload = (getattr(record, "aten", None) or "").partition(".")
-        stated = (f".{overload.removeprefix('default')}",) if packet == own and record.namespace != "_C" else ()
+        stated = (
+            (f".{overload.removeprefix('default')}",)
+            if packet == own and record.namespace != "_C"
+            else ()
+        )
     mine: list[str] = []
     for item in stated:
         found = _ITEM.match(item)
@@ -44,7 +52,12 @@ def lines_of(record: Op | Composite) -> Iterator[str]:
             variants = _variants(record, overload) if variants is None else variants
             signature = _signature(record, overload)
         signature = signature.replace("...", f"*, {_FACTORY}")
-        line = (packet or own) + (f".{overload}" if overload else "") + signature + (variants or "").removesuffix(" ;")
+        line = (
+            (packet or own)
+            + (f".{overload}" if overload else "")
+            + signature
+            + (variants or "").removesuffix(" ;")
+        )
         if not packet:
             mine.append(line)
         yield line
@@ -60,7 +73,8 @@ def _signature(record: Op | Composite, overload: str) -> str:
     for i, p in enumerate(params):
         if p.keyword_only and "*" not in found:
             found.append("*")
-        if p.name in ("size_average", "reduce", "inplace") and not p.required:  # what only Python's function has
+        # what only Python's function has
+        if p.name in ("size_average", "reduce", "inplace") and not p.required:
             continue
         name = p.name
         if not i and name == "input":
@@ -70,7 +84,11 @@ def _signature(record: Op | Composite, overload: str) -> str:
         elif p.annotation == "str" and p.name == "reduction":
             found.append("int reduction=1")
         else:
-            kind = "Scalar" if i == number or overload == f"{name}_scalar" else _TYPES.get(p.annotation, p.annotation)
+            kind = (
+                "Scalar"
+                if i == number or overload == f"{name}_scalar"
+                else _TYPES.get(p.annotation, p.annotation)
+            )
             if family == "view" and not i:
                 kind = "Tensor(a)"
             found.append(f"{kind} {name}" + ("" if p.required else f"={_default(p.default)}"))
@@ -84,7 +102,13 @@ def _params_of(record: Composite) -> Iterator[Param]:
     for p in inspect.signature(record.body).parameters.values():
         if p.name == "out" and p.kind is p.KEYWORD_ONLY:
             continue
-        kind = "Tensor" if p.name in record.operands else "Tensor[]" if p.name in record.lists else str(p.annotation)
+        kind = (
+            "Tensor"
+            if p.name in record.operands
+            else "Tensor[]"
+            if p.name in record.lists
+            else str(p.annotation)
+        )
         if p.name == "generator":
             kind = "Generator"
         if p.default is None and not kind.endswith("None"):
@@ -118,7 +142,11 @@ def _variants(record: Op | Composite, overload: str) -> str:
     found = ["_"] if record.inplace else []
     if record.out if isinstance(record, Op) else "out" in inspect.signature(record.body).parameters:
         names = getattr(record, "fields", ())
-        found.append("=" + (f"{overload}_out" if overload else "out") + (f":{','.join(names)}" if names else ""))
+        found.append(
+            "="
+            + (f"{overload}_out" if overload else "out")
+            + (f":{','.join(names)}" if names else "")
+        )
     return f" ; {' '.join(found)}" if found else ""
 
 

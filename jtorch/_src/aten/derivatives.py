@@ -26,26 +26,42 @@ def without_gradient() -> set[str]:
     found = set(_WITHOUT)
     for record in (*OPS.values(), *COMPOSITES):
         if not record.differentiable or getattr(record, "family", "") in ("factory", "like"):
-            found |= {record.name, flat(record.path), (getattr(record, "aten", None) or record.name).partition(".")[0]}
+            found |= {
+                record.name,
+                flat(record.path),
+                (getattr(record, "aten", None) or record.name).partition(".")[0],
+            }
     return found
 
 
 @functools.cache
 def constant_results() -> dict[str, Collection[int]]:
-    """The results without a derivative, by their numbers, for the names of operators that have some."""
-    return {(op.aten or flat(op.path)).partition(".")[0]: op.constant for op in OPS.values() if op.constant}
+    """The results without a derivative, by their numbers, for the names of operators that have
+    some."""
+    return {
+        (op.aten or flat(op.path)).partition(".")[0]: op.constant
+        for op in OPS.values()
+        if op.constant
+    }
 
 
 @functools.cache
 def rules() -> dict[str, Rule]:
-    """The derivatives by the names of operators' overloads: those that are stated, and general ones as they are asked for."""
+    """The derivatives by the names of operators' overloads: those that are stated, and general ones
+    as they are asked for."""
     hooks.operator_derivatives.get()
     found = {}
     for stated in STATED:
         parts = []
         for operands, formula in stated.formulas.items():
             code = formula.__code__
-            parts.append((tuple(operands.split("__")), formula, code.co_varnames[: code.co_argcount - len(formula.__defaults__ or ())]))
+            parts.append(
+                (
+                    tuple(operands.split("__")),
+                    formula,
+                    code.co_varnames[: code.co_argcount - len(formula.__defaults__ or ())],
+                )
+            )
         found.update(dict.fromkeys(stated.operators, Rule(parts, stated.results)))
     return found
 
@@ -59,7 +75,9 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
             return found
         if schema.writes:
             base = functional_of(func)
-            return None if base is None else find(base, functional_of) if schema.outs == [] else None
+            return (
+                None if base is None else find(base, functional_of) if schema.outs == [] else None
+            )
         if func._opname in without_gradient():
             return None
         found = _by_name(func) or generic_rule(func)
@@ -73,9 +91,16 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
 
 
 def _by_name(func: OpOverload) -> Rule | None:
-    """The derivative of a function of one tensor for which PyTorch has the operator ``<name>_backward``."""
+    """The derivative of a function of one tensor for which PyTorch has the operator
+    ``<name>_backward``."""
     backward = getattr(getattr(aten, f"{func._opname}_backward", None), "default", None)
-    if len(func._schema.tensors) != 1 or not isinstance(backward, OpOverload) or differentiated_by(backward) is not func:
+    if (
+        len(func._schema.tensors) != 1
+        or not isinstance(backward, OpOverload)
+        or differentiated_by(backward) is not func
+    ):
         return None
     names = tuple([a.name for a in backward._schema.arguments[1:]])
-    return Rule([(("self",), lambda g, *values: invoke(backward, [g, *values]), ("g", *names))], None)
+    return Rule(
+        [(("self",), lambda g, *values: invoke(backward, [g, *values]), ("g", *names))], None
+    )

@@ -1,7 +1,8 @@
-"""Operators that draw random numbers inside a ``vmap`` whose examples get numbers of their own, where dispatch modes are on.
+"""Operators that draw random numbers inside a ``vmap`` whose examples get numbers of their own,
+where dispatch modes are on.
 
-The numbers are drawn for all examples at once by the operator itself, on the tensors outside, where modes see it: a trace that saw the
-examples only would keep the numbers of its own run.
+The numbers are drawn for all examples at once by the operator itself, on the tensors outside, where
+modes see it: a trace that saw the examples only would keep the numbers of its own run.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from .transformed import transformed
 Invoke = Callable[[OpOverload, list[Any]], Any]
 
 
-def drawn_for_examples(invoke: Invoke, func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -> object:
-    """What an operator that draws gives to each example; MISSING for other operators, and where the examples have no part in it.
+def drawn_for_examples(
+    invoke: Invoke, func: OpOverload, values: list[Any], tensors: Sequence[Tensor]
+) -> object:
+    """What an operator that draws gives to each example; MISSING for other operators, and where the
+    examples have no part in it.
 
     Raises:
-        RuntimeError: if the ``vmap`` allows no random numbers, or wants the same ones for examples that differ.
+        RuntimeError: if the ``vmap`` allows no random numbers, or wants the same ones for examples
+            that differ.
     """
     schema = func._schema
     if undisturbed() or schema.outs or not draws(func):
@@ -46,8 +51,14 @@ def drawn_for_examples(invoke: Invoke, func: OpOverload, values: list[Any], tens
         given = [_gathered(x, levels, rank) if isinstance(x, Tensor) else x for x in values]
         if func._opname.endswith("_like"):
             given[0] = _room(values[0], levels)
-        out = _outside(invoke, func, given) if func._opname != "multinomial" else _rows_drawn(invoke, func, given)
-    return tuple([_spread(t, levels) for t in out]) if isinstance(out, tuple) else _spread(out, levels)
+        out = (
+            _outside(invoke, func, given)
+            if func._opname != "multinomial"
+            else _rows_drawn(invoke, func, given)
+        )
+    return (
+        tuple([_spread(t, levels) for t in out]) if isinstance(out, tuple) else _spread(out, levels)
+    )
 
 
 def _outside(invoke: Invoke, func: OpOverload, values: list[Any]) -> Any:
@@ -67,7 +78,8 @@ def _spread(t: object, levels: Sequence[Any]) -> Any:
 
 
 def _gathered(t: Tensor, levels: Sequence[Any], rank: int) -> Tensor:
-    """All examples of an operand, whose own dimensions are filled up to ``rank`` from the front; numbers are drawn for each place."""
+    """All examples of an operand, whose own dimensions are filled up to ``rank`` from the front;
+    numbers are drawn for each place."""
     if t.dim() < rank:
         t = aten.view.default(t, [1] * (rank - t.dim()) + list(t.shape))
     whole = t.detach()
@@ -80,8 +92,11 @@ def _made(invoke: Invoke, func: OpOverload, values: list[Any], lead: list[int]) 
     """All examples of what is made of sizes."""
     place = func._schema.places.get("size")
     if place is not None:
-        return _outside(invoke, func, [[*lead, *x] if i == place else x for i, x in enumerate(values)])
-    rows = [_outside(invoke, func, values) for _ in range(math.prod(lead))]  # of a number of items, as ``randperm`` is told
+        return _outside(
+            invoke, func, [[*lead, *x] if i == place else x for i, x in enumerate(values)]
+        )
+    # of a number of items, as ``randperm`` is told
+    rows = [_outside(invoke, func, values) for _ in range(math.prod(lead))]
     with unrestricted():
         whole = aten.stack.default(rows)
         return aten.view.default(whole, [*lead, *whole.shape[1:]])
@@ -102,15 +117,25 @@ def _room(t: Tensor, levels: Sequence[Any]) -> Any:
     sizes, strides = [*lead, *t.shape], whole_strides(lead, t.shape, t.stride())
     order = sorted(range(len(sizes)), key=lambda d: -strides[d])
     with unrestricted():
-        made = aten.empty.memory_format([sizes[d] for d in order], dtype=t.dtype, device=t.device, pin_memory=False)
-        return made if order == sorted(order) else aten.permute.default(made, [order.index(d) for d in range(len(order))])
+        made = aten.empty.memory_format(
+            [sizes[d] for d in order], dtype=t.dtype, device=t.device, pin_memory=False
+        )
+        return (
+            made
+            if order == sorted(order)
+            else aten.permute.default(made, [order.index(d) for d in range(len(order))])
+        )
 
 
 def _written(invoke: Invoke, func: OpOverload, values: list[Any], levels: Sequence[Any]) -> Any:
-    """Draws into memory of its own for all examples, and copies these to where the operator writes."""
+    """Draws into memory of its own for all examples, and copies these to where the operator
+    writes."""
     (place,) = func._schema.writes
     target = values[place]
-    given = [_gathered(x, levels, target.dim()) if isinstance(x, Tensor) and x is not target else x for x in values]
+    given = [
+        _gathered(x, levels, target.dim()) if isinstance(x, Tensor) and x is not target else x
+        for x in values
+    ]
     given[place] = _room(target, levels)
     aten.copy_.default(target, _spread(_outside(invoke, func, given), levels))
     return target

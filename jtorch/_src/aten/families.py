@@ -23,7 +23,8 @@ def _names(name: str) -> Iterator[str]:
 
 
 def declaration(func: OpOverload) -> Op | None:
-    """The declaration of the function that an operator is, in place or not; None where no single one is."""
+    """The declaration of the function that an operator is, in place or not; None where no single
+    one is."""
     if func._namespace != "aten":
         return None
     for name in _names(func._opname):
@@ -37,7 +38,8 @@ def declaration(func: OpOverload) -> Op | None:
 
 
 def family(func: OpOverload) -> str:
-    """The family of an operator, "" where it has no declaration; ``_backward`` operators of elementwise functions are elementwise."""
+    """The family of an operator, "" where it has no declaration; ``_backward`` operators of
+    elementwise functions are elementwise."""
     found = declaration(func)
     if found is not None:
         return found.family

@@ -1,4 +1,5 @@
-"""What derivatives as operators are made of: the steps that many share. Formulas stand with the functions (``ops/_derivatives.py``)."""
+"""What derivatives as operators are made of: the steps that many share. Formulas stand with the
+functions (``ops/_derivatives.py``)."""
 
 from __future__ import annotations
 
@@ -58,8 +59,11 @@ def zero_of(g: Any) -> object:
 
 
 def number_like(number: float, like: Tensor) -> Any:
-    """A number as a 0-dim tensor of a gradient's dtype: modes see it being made, wrapper classes do not."""
-    return A.scalar_tensor.default(number, dtype=like._aval.torch_dtype, layout=strided, device=of_placement(like._aval.device))
+    """A number as a 0-dim tensor of a gradient's dtype: modes see it being made, wrapper classes do
+    not."""
+    return A.scalar_tensor.default(
+        number, dtype=like._aval.torch_dtype, layout=strided, device=of_placement(like._aval.device)
+    )
 
 
 def made_zeros(shape: Sequence[int], like: Tensor) -> object:
@@ -69,14 +73,18 @@ def made_zeros(shape: Sequence[int], like: Tensor) -> object:
 
 def zeros_in(shape: Sequence[int], aval: Any) -> object:
     """Plain zeros of a size, with the dtype and the device of ``aval``."""
-    return A.zeros.default(list(shape), dtype=aval.torch_dtype, layout=strided, device=of_placement(aval.device))
+    return A.zeros.default(
+        list(shape), dtype=aval.torch_dtype, layout=strided, device=of_placement(aval.device)
+    )
 
 
 def dims_of(dim: Any, ndim: int) -> list[int]:
     """Reduced dimensions as a sorted list; none given means all."""
     if dim is None or dim == []:
         return list(range(ndim))
-    return sorted(d % ndim if ndim else 0 for d in (dim if isinstance(dim, (list, tuple)) else [dim]))
+    return sorted(
+        d % ndim if ndim else 0 for d in (dim if isinstance(dim, (list, tuple)) else [dim])
+    )
 
 
 def unsqueezed(g: object, dim: list[int], ndim: int, keepdim: bool) -> object:
@@ -148,7 +156,8 @@ def real(x: Tensor) -> Any:
 
 
 def imag(x: Tensor) -> Any:
-    """The imaginary part of a complex tensor; of a conjugate it is the negative of that of what is conjugated."""
+    """The imaginary part of a complex tensor; of a conjugate it is the negative of that of what is
+    conjugated."""
     if lazy_bits(x)[0]:
         return A.neg.default(imag(A._conj.default(x)))
     return A.select.int(A.view_as_real.default(x), x._aval.ndim, 1)

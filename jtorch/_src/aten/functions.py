@@ -1,4 +1,5 @@
-"""Which public functions are operators, as routes and declarations say: under which names, in which parts, or not at all."""
+"""Which public functions are operators, as routes and declarations say: under which names, in which
+parts, or not at all."""
 
 from __future__ import annotations
 
@@ -12,28 +13,36 @@ from ..bind.everything import CORE_METHODS
 from ..bind.forms import COMMUTATIVE, OPERATORS, paths_of
 from ..ops._declare import OPS, Op
 
-#: Functions that write a public function with operators, by its path without ``torch.``; they have the public function's parameters.
-#: A path without namespace serves the method and ``nn.functional`` too. They may return ``NotImplemented``.
+#: Functions that write a public function with operators, by its path without ``torch.``; they have
+#: the public function's parameters. A path without namespace serves the method and
+#: ``nn.functional`` too. They may return ``NotImplemented``.
 ROUTES: dict[str, Callable[..., Any]] = {}
 #: The same by the name of the operator that PyTorch takes apart.
 DECOMPOSED: dict[str, Callable[..., object]] = {}
 
-#: Operators by other names of theirs: those of public functions, flattened, and of Python's operators.
+#: Operators by other names of theirs: those of public functions, flattened, and of Python's
+#: operators.
 ALIASES: dict[str, str] = {}
-#: Public functions whose operators PyTorch takes apart before they are dispatched, and for which there is no route.
+#: Public functions whose operators PyTorch takes apart before they are dispatched, and for which
+#: there is no route.
 IN_PARTS = {"Tensor.chalf"}
-#: Public functions that are no operators: metadata, hooks, gradients, and what is written with other public methods.
+#: Public functions that are no operators: metadata, hooks, gradients, and what is written with
+#: other public methods.
 NEVER = {"can_cast", "result_type", "Tensor.__eq__", *(f"Tensor.{name}" for name in CORE_METHODS)}
 PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 
 def path_of(function: Callable[..., object] | str) -> str:
-    """The path of a public function; what calls name otherwise, parts of functions and attributes, is told as text."""
-    return function if isinstance(function, str) else dispatch.NAMES[function].removeprefix("torch.")
+    """The path of a public function; what calls name otherwise, parts of functions and attributes,
+    is told as text."""
+    return (
+        function if isinstance(function, str) else dispatch.NAMES[function].removeprefix("torch.")
+    )
 
 
 def route(*functions: Any, aten: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares how public functions are written with operators; ``aten`` is the operator that is taken apart in the same way."""
+    """Declares how public functions are written with operators; ``aten`` is the operator that is
+    taken apart in the same way."""
 
     def declare(body: Callable[..., object]) -> Callable[..., Any]:
         for function in functions:

@@ -1,4 +1,5 @@
-"""Operators that PyTorch has none for: inner steps of this package's functions, and derivatives without a formula of their own."""
+"""Operators that PyTorch has none for: inner steps of this package's functions, and derivatives
+without a formula of their own."""
 
 from __future__ import annotations
 
@@ -31,15 +32,22 @@ def one_result(call: Any) -> bool:
 
 
 def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
-    """The operator that runs one call of the engine, whose static arguments are part of it: ``jtorch.<name>.<number>``."""
+    """The operator that runs one call of the engine, whose static arguments are part of it:
+    ``jtorch.<name>.<number>``."""
     found = _steps.get(call)
     if found is None:
-        shapes_of(call, tuple([t._aval for t in operands]), default_device())  # tells how many results there are
+        # tells how many results there are
+        shapes_of(call, tuple([t._aval for t in operands]), default_device())
         tensors = len(operands)
         single = one_result(call)
-        parameters = [f"Tensor t{i}" for i in range(tensors)] + [f"Scalar n{i}" for i in range(len(call.kinds))]
+        parameters = [f"Tensor t{i}" for i in range(tensors)] + [
+            f"Scalar n{i}" for i in range(len(call.kinds))
+        ]
         its = call if getattr(call.fn, "of_examples", None) is None else by_itself(call, tensors)
-        text = f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> {'Tensor' if single else 'Tensor[]'}"
+        text = (
+            f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> "
+            f"{'Tensor' if single else 'Tensor[]'}"
+        )
         found = _steps[call] = jtorch.define(text)
 
         def run(values: list[Tensor]) -> list[Tensor] | Tensor:
@@ -58,9 +66,11 @@ _derivatives: dict[OpOverload, OpOverload] = {}
 
 
 def backward_of(func: OpOverload) -> OpOverload:
-    """The operator that computes the gradients of another one's operands: ``jtorch.<name>_backward``.
+    """The operator that computes the gradients of another one's operands:
+    ``jtorch.<name>_backward``.
 
-    Its arguments are the results' gradients (None for none), those of the operator, and which operands want a gradient.
+    Its arguments are the results' gradients (None for none), those of the operator, and which
+    operands want a gradient.
     """
     found = _derivatives.get(func)
     if found is None:
@@ -72,7 +82,10 @@ def backward_of(func: OpOverload) -> OpOverload:
         if "*" not in parameters:
             mask.insert(0, "*")
         overload = "" if func._overloadname == "default" else f".{func._overloadname}"
-        text = f"{func._opname}_backward{overload}({', '.join(['Tensor?[] grad_outputs', *parameters, *mask])}) -> Tensor?[]"
+        text = (
+            f"{func._opname}_backward{overload}("
+            f"{', '.join(['Tensor?[] grad_outputs', *parameters, *mask])}) -> Tensor?[]"
+        )
         found = _derivatives[func] = jtorch.define(text)
         found.kernel = _vjp(func)
     return found
@@ -101,18 +114,29 @@ def _vjp(func: OpOverload) -> Any:
             return t
 
         for i in places:
-            rest[i] = [leaf(t) for t in rest[i]] if isinstance(rest[i], (list, tuple)) else leaf(rest[i])
+            rest[i] = (
+                [leaf(t) for t in rest[i]] if isinstance(rest[i], (list, tuple)) else leaf(rest[i])
+            )
         enabled, MODE.enabled = MODE.enabled, True
         try:
             out = kernel_of(func)(rest)
         finally:
             MODE.enabled = enabled
-        outs = [o for o in (out if isinstance(out, (tuple, list)) else [out]) if o is not None]  # those that a node counts
+        # those that a node counts
+        outs = [o for o in (out if isinstance(out, (tuple, list)) else [out]) if o is not None]
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._rg]
         if not pairs:
             found = iter([None] * len(wanted))
         else:
-            found = iter(autograd_engine.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True))
+            found = iter(
+                autograd_engine.grad(
+                    [o for o, _ in pairs],
+                    wanted,
+                    [g for _, g in pairs],
+                    create_graph=create,
+                    allow_unused=True,
+                )
+            )
         return [next(found) if want else None for want in mask]
 
     return run

@@ -1,4 +1,5 @@
-"""How operators run on plain tensors: by the public function of the same name, or as stated here where there is none."""
+"""How operators run on plain tensors: by the public function of the same name, or as stated here
+where there is none."""
 
 from __future__ import annotations
 
@@ -19,13 +20,17 @@ from .pulling import through
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
 KERNELS: dict[str, Callable[..., object]] = {}
-#: What ``autocast`` does to operators that are no public functions, by packet name: as declarations of functions state it.
+#: What ``autocast`` does to operators that are no public functions, by packet name: as declarations
+#: of functions state it.
 POLICIES: dict[str, str] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
-def kernel(*operators: OpOverload | OpOverloadPacket | str, autocast: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares how operators run, with all their overloads or one; as text where it is not certain that there are such."""
+def kernel(
+    *operators: OpOverload | OpOverloadPacket | str, autocast: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares how operators run, with all their overloads or one; as text where it is not certain
+    that there are such."""
 
     def declare(body: Callable[..., object]) -> Callable[..., Any]:
         for operator in operators:
@@ -50,7 +55,9 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     hooks.operator_kernels.get()
     schema = func._schema
     name = func._opname
-    stated = KERNELS.get(f"{name}.{func._overloadname}") or (None if schema.outs else KERNELS.get(name))
+    stated = KERNELS.get(f"{name}.{func._overloadname}") or (
+        None if schema.outs else KERNELS.get(name)
+    )
     if stated is not None:
         body = stated
 
@@ -70,7 +77,9 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
         if found is not None:
             return found
     if public is None:
-        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+        raise NotImplementedError(
+            f"{func}: this operator is not offered here; no function computes it"
+        )
 
     by_name = through_python(func, public)
     if by_name is not None:
@@ -78,12 +87,18 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     named = _named(func, public)
     if named:
         names = [a.name for a in schema.arguments]
-        fixed = {"return_indices": True} if len(schema.returns) == 2 and "return_indices" in parameters_of_public(public) else {}
+        fixed = (
+            {"return_indices": True}
+            if len(schema.returns) == 2 and "return_indices" in parameters_of_public(public)
+            else {}
+        )
 
         def run_named(values: Sequence[object]) -> object:
             args, kwargs = func.trimmed(values)
             given = dict(zip(names[named.start :], args[named.start :])) | kwargs
-            return public(*args[: named.start], **{named.to.get(k, k): v for k, v in given.items()}, **fixed)
+            return public(
+                *args[: named.start], **{named.to.get(k, k): v for k, v in given.items()}, **fixed
+            )
 
         return run_named
 
@@ -91,12 +106,14 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
         args, kwargs = func.trimmed(values)
         return public(*args, **kwargs)
 
-    run_public.body = public  # type: ignore[attr-defined]  # for who has trimmed the arguments already
+    # for who has trimmed the arguments already
+    run_public.body = public  # type: ignore[attr-defined]
     return run_public
 
 
 def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
-    """The gradient of a function of one tensor, from the function; None for operators that are not that."""
+    """The gradient of a function of one tensor, from the function; None for operators that are not
+    that."""
     forward = differentiated_by(func)
     if forward is None:
         return None
@@ -106,20 +123,24 @@ def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
 
     def run(values: list[object]) -> Any:
         given = [values[i] for i in order]
-        return through(lambda x: kernel_of(forward)([*given[:at], x, *given[at + 1 :]]), given[at], values[0])
+        return through(
+            lambda x: kernel_of(forward)([*given[:at], x, *given[at + 1 :]]), given[at], values[0]
+        )
 
     return run
 
 
 class _Named(NamedTuple):
-    """From which argument on a function is given them by name, and what it calls those it calls otherwise."""
+    """From which argument on a function is given them by name, and what it calls those it calls
+    otherwise."""
 
     start: int
     to: dict[str, str]
 
 
 def _named(func: OpOverload, public: Callable[..., object]) -> _Named | None:
-    """How to call a function that has an operator's parameters, but at other places; None if they are where the operator's are.
+    """How to call a function that has an operator's parameters, but at other places; None if they
+    are where the operator's are.
 
     What the function has no name for stays where it is: it tells by type what is meant.
     """
@@ -155,7 +176,8 @@ def _public(name: str) -> Any:
 
 
 def functional_of(func: OpOverload) -> OpOverload | None:
-    """The operator of the same meaning that gives a new tensor, for one that writes into ``out`` or in place."""
+    """The operator of the same meaning that gives a new tensor, for one that writes into ``out`` or
+    in place."""
     schema = func._schema
     first = 0 if schema.outs else 1  # what is written in place is always called self
     names = [a.name for a in schema.arguments if not a.is_out][first:]
@@ -164,7 +186,11 @@ def functional_of(func: OpOverload) -> OpOverload | None:
     packets = [getattr(aten, name, None) for name in (plain, f"{plain}_functional")]
     for other in [other for packet in packets if packet is not None for other in packet.all()]:
         arguments = other._schema.arguments
-        if not other._schema.writes and [a.name for a in arguments[first:]] == names and [a.type for a in arguments] == kinds:
+        if (
+            not other._schema.writes
+            and [a.name for a in arguments[first:]] == names
+            and [a.type for a in arguments] == kinds
+        ):
             return other
     return None
 
@@ -172,15 +198,21 @@ def functional_of(func: OpOverload) -> OpOverload | None:
 def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
     base = functional_of(func)
     if base is None:
-        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+        raise NotImplementedError(
+            f"{func}: this operator is not offered here; no function computes it"
+        )
     count, name = len(func._schema.arguments) - len(func._schema.outs), func._opname
-    facts = OPS.get(name) or next((c for c in COMPOSITES if c.namespace == "torch" and c.name == name), None)
+    facts = OPS.get(name) or next(
+        (c for c in COMPOSITES if c.namespace == "torch" and c.name == name), None
+    )
 
     def run_out(values: list[Tensor | int]) -> object:
         result = kernel_of(base)(values[:count])
         outs = values[count:]
         if isinstance(result, (tuple, list)):
-            return tuple([write_out(r, o, name, facts=facts) for r, o in zip(result, outs, strict=True)])
+            return tuple(
+                [write_out(r, o, name, facts=facts) for r, o in zip(result, outs, strict=True)]
+            )
         return write_out(result, outs[0], name, facts=facts)
 
     return run_out
@@ -189,7 +221,9 @@ def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
 def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
     base = functional_of(func)
     if base is None:
-        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+        raise NotImplementedError(
+            f"{func}: this operator is not offered here; no function computes it"
+        )
 
     def run_in_place(values: list[Any]) -> Tensor:
         return values[0].copy_(kernel_of(base)(values))
@@ -198,5 +232,6 @@ def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
 
 
 def formula_of(equation: str) -> Callable[..., Any] | None:
-    """The formula that an equation of a kernel stands for, by its name; None if it is one of JAX's."""
+    """The formula that an equation of a kernel stands for, by its name; None if it is one of
+    JAX's."""
     return FORMULAS.get(equation)

@@ -1,4 +1,5 @@
-"""Operands that show the conjugates or negatives of what is in memory: most operators get copies of them, as in PyTorch."""
+"""Operands that show the conjugates or negatives of what is in memory: most operators get copies of
+them, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .overloads import OpOverload, aten
 
 @functools.cache
 def _reads(bit: str) -> frozenset[str]:
-    """The operators that read operands with a bit, ``conj`` or ``neg``, themselves: those that say so, and views in place."""
+    """The operators that read operands with a bit, ``conj`` or ``neg``, themselves: those that say
+    so, and views in place."""
     found: set[str] = set()
     for record in (*OPS.values(), *COMPOSITES):
         said = record.lazy.split()
@@ -30,7 +32,8 @@ def _needs_copy(name: str, conj: bool, neg: bool) -> bool:
 
 
 def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
-    """Whether the operator has to be given copies of some operands: views are taken of the operands as they are."""
+    """Whether the operator has to be given copies of some operands: views are taken of the operands
+    as they are."""
     for t in tensors:
         if t._al is not None and t._al.chain:
             conj, neg = lazy_bits(t)
@@ -39,8 +42,11 @@ def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
     return False
 
 
-def with_copies(func: OpOverload, values: list[Any], call: Callable[[OpOverload, list[Any]], Any]) -> object:
-    """The operator on copies; what it writes is copied back to the operands, which are returned in place of their copies."""
+def with_copies(
+    func: OpOverload, values: list[Any], call: Callable[[OpOverload, list[Any]], Any]
+) -> object:
+    """The operator on copies; what it writes is copied back to the operands, which are returned in
+    place of their copies."""
     name = func._opname
     written: list[tuple[Tensor, Tensor]] = []
 
@@ -59,7 +65,11 @@ def with_copies(func: OpOverload, values: list[Any], call: Callable[[OpOverload,
     given = list(values)
     for i in schema.tensors:
         x, writes = values[i], i in schema.writes
-        given[i] = [resolved(item, writes) for item in x] if isinstance(x, (list, tuple)) else resolved(x, writes)
+        given[i] = (
+            [resolved(item, writes) for item in x]
+            if isinstance(x, (list, tuple))
+            else resolved(x, writes)
+        )
     out = call(func, given)
     for operand, copy in written:
         call(aten.copy_.default, [operand, copy, False])

@@ -1,4 +1,5 @@
-"""From public functions to operators: which operators a call of a function is, where wrappers or dispatch modes are to see them."""
+"""From public functions to operators: which operators a call of a function is, where wrappers or
+dispatch modes are to see them."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from .values import Held, Unreadable, held, shadow, tensor_of
 
 functions.load()
 
-# ---- public calls ----------------------------------------------------------------------------------------------------------------
+# ---- public calls --------------------------------------------------------------------------------
 
 
 #: How deep lists of operands are looked into; data may be nested deeper, and without end.
@@ -43,7 +44,8 @@ _NESTED = 3
 
 
 def wrappers(operands: Iterable[Any], depth: int = 0) -> bool:
-    """Whether an operand, also inside lists and tuples, is of a class with ``__torch_dispatch__``."""
+    """Whether an operand, also inside lists and tuples, is of a class with
+    ``__torch_dispatch__``."""
     for x in operands:
         kind = type(x)
         if kind is Tensor:
@@ -57,14 +59,16 @@ def wrappers(operands: Iterable[Any], depth: int = 0) -> bool:
 
 
 def below(caller: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
-    """A public call as operators; MISSING if it is an ordinary one, or a function that is no operator."""
+    """A public call as operators; MISSING if it is an ordinary one, or a function that is no
+    operator."""
     state = STATE
     if state.off or not (state.modes or wrappers(args) or (kwargs and wrappers(kwargs.values()))):
         return MISSING
     path = dispatch.NAMES.get(caller.func, "").removeprefix("torch.")
     if SYMBOLIC:  # below here sizes that vary are JAX's expressions
         args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
-    if _stand_ins(args) or (kwargs and _stand_ins(kwargs.values())):  # a function's body calls another public function
+    # a function's body calls another public function
+    if _stand_ins(args) or (kwargs and _stand_ins(kwargs.values())):
         out = _named(path, caller, _originals(args), {k: _originals(x) for k, x in kwargs.items()})
         return out if out is MISSING else _shadows(out)
     return _named(path, caller, args, kwargs)
@@ -100,7 +104,8 @@ _routes: dict[str, object] = {}
 
 
 def route_of(path: str) -> Any:
-    """What a public path is: a function that writes it with operators, an operator's packet, ``NEVER``, or None."""
+    """What a public path is: a function that writes it with operators, an operator's packet,
+    ``NEVER``, or None."""
     found = _routes.get(path, MISSING)
     if found is MISSING:
         found = _routes[path] = _route(path)
@@ -149,7 +154,9 @@ def _whole_route(path: str) -> Any:
             return usual(*args, **kwargs)
         return NotImplemented
 
-    if special is None and (usual is NEVER or packet is None or isinstance(usual, OpOverloadPacket)):
+    if special is None and (
+        usual is NEVER or packet is None or isinstance(usual, OpOverloadPacket)
+    ):
         found = usual
     elif special is None:
         found = Either(packet, run)
@@ -160,12 +167,15 @@ def _whole_route(path: str) -> Any:
 
 
 class Either:
-    """The operator of a function's name, and where its arguments do not fit that, a function that writes it with operators.
+    """The operator of a function's name, and where its arguments do not fit that, a function that
+    writes it with operators.
 
     ``body``: where that declines, the function's own body runs.
     """
 
-    def __init__(self, packet: OpOverloadPacket | None, otherwise: Callable[..., object], body: bool = False) -> None:
+    def __init__(
+        self, packet: OpOverloadPacket | None, otherwise: Callable[..., object], body: bool = False
+    ) -> None:
         self.packet, self.otherwise, self.body = packet, otherwise, body
 
 
@@ -183,7 +193,13 @@ def _named(path: str, caller: Any, args: tuple[object, ...], kwargs: dict[str, o
             return _with_names(path, out)
     elif type(route) is Either:
         if route.packet is not None:
-            out = _direct(route.packet, [p.name for p in caller.layout.positional], args, kwargs, not caller.native)
+            out = _direct(
+                route.packet,
+                [p.name for p in caller.layout.positional],
+                args,
+                kwargs,
+                not caller.native,
+            )
             if out is not MISSING:
                 return _with_names(path, out)
         with Quiet():
@@ -201,11 +217,16 @@ def _named(path: str, caller: Any, args: tuple[object, ...], kwargs: dict[str, o
 
 
 def resolve(
-    packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], in_python: bool = False
+    packet: OpOverloadPacket,
+    positional: Sequence[str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_python: bool = False,
 ) -> Any:
     """The overload that a call means, and its arguments; None if there is none.
 
-    ``in_python``: PyTorch writes the function in Python, so that the order of its parameters need not be the operator's.
+    ``in_python``: PyTorch writes the function in Python, so that the order of its parameters need
+    not be the operator's.
     """
     kwargs = {k: x for k, x in kwargs.items() if k != "out" or x is not None}
     outs = kwargs.pop("out", None)
@@ -226,7 +247,9 @@ def resolve(
             else:
                 break
         else:
-            if overload.accepts(mine, named, False) or (packet.__name__ in wrapping_numbers() and overload.accepts(mine, named, True)):
+            if overload.accepts(mine, named, False) or (
+                packet.__name__ in wrapping_numbers() and overload.accepts(mine, named, True)
+            ):
                 if outs is not None:
                     return _out_form(overload, mine, named, outs)
                 return overload, mine, named
@@ -234,43 +257,67 @@ def resolve(
 
 
 def _elsewhere(positional: Sequence[str], given: int, schema: Any) -> bool:
-    """Whether arguments by position would come to parameters that have other names, of which the function or the operator knows both."""
+    """Whether arguments by position would come to parameters that have other names, of which the
+    function or the operator knows both."""
     every = [a.name for a in schema.arguments]
-    return any(p != s and (p in every or s in positional) for p, s in zip(positional[:given], every, strict=False))
+    return any(
+        p != s and (p in every or s in positional)
+        for p, s in zip(positional[:given], every, strict=False)
+    )
 
 
 def _spread(overload: OpOverload, args: tuple[object, ...]) -> tuple[Any, ...]:
-    """Sizes given one by one as a list, where the operator's last parameter by position takes a list."""
+    """Sizes given one by one as a list, where the operator's last parameter by position takes a
+    list."""
     arguments = overload._schema.arguments
     for i, a in enumerate(arguments[: overload._schema.count]):
         if a.type.startswith(("int[", "SymInt[")) and len(args) > i:
             rest = args[i:]
             one = len(rest) == 1 and a.type.endswith("[]")
-            if all(type(x) is int for x in rest) and (one or (len(rest) > 1 and len(args) > overload._schema.count)):
+            if all(type(x) is int for x in rest) and (
+                one or (len(rest) > 1 and len(args) > overload._schema.count)
+            ):
                 return (*args[:i], list(rest))
     return args
 
 
-def _out_form(overload: OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, object], outs: Tensor) -> Any:
+def _out_form(
+    overload: OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, object], outs: Tensor
+) -> Any:
     names = [a.name for a in overload._schema.arguments]
     for other in overload._overloadpacket.all():
         schema = other._schema
         if schema.outs and [a.name for a in schema.arguments if not a.is_out] == names:
             given = outs if isinstance(outs, (tuple, list)) else (outs,)
             if len(given) == len(schema.outs):
-                return other, args, {**kwargs, **{schema.arguments[i].name: o for i, o in zip(schema.outs, given, strict=True)}}
+                return (
+                    other,
+                    args,
+                    {
+                        **kwargs,
+                        **{
+                            schema.arguments[i].name: o
+                            for i, o in zip(schema.outs, given, strict=True)
+                        },
+                    },
+                )
     return None
 
 
 def _direct(
-    packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], in_python: bool = False
+    packet: OpOverloadPacket,
+    positional: Sequence[str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_python: bool = False,
 ) -> Any:
     found = resolve(packet, positional, args, kwargs, in_python)
     if found is None:
         return MISSING
     overload, args, kwargs = found
     schema = overload._schema
-    if not schema.tensors and "device" in schema.places and "pin_memory" in schema.places:  # a factory: told where, and not to pin
+    # a factory: told where, and not to pin
+    if not schema.tensors and "device" in schema.places and "pin_memory" in schema.places:
         kwargs = {**kwargs, **options(None, kwargs.get("device"), kwargs.get("pin_memory"))}
     if packet.__name__ in ("max", "min") and overload._overloadname == "other":
         overload = aten.maximum.default if packet.__name__ == "max" else aten.minimum.default
@@ -278,22 +325,26 @@ def _direct(
 
 
 def _with_names(path: str, found: Any) -> object:
-    """The result as the public function gives it: a named tuple where the operator's results have names."""
+    """The result as the public function gives it: a named tuple where the operator's results have
+    names."""
     overload, out = found
     if isinstance(out, list):
         return tuple(out)
     if isinstance(out, tuple):
         fields = tuple([r.name for r in overload._schema.returns])
         if None not in fields:
-            return return_types.make(path.rpartition(".")[2] if "linalg" not in path else path.replace(".", "_"), fields)(out)
+            return return_types.make(
+                path.rpartition(".")[2] if "linalg" not in path else path.replace(".", "_"), fields
+            )(out)
     return out
 
 
-# ---- functions without an operator -----------------------------------------------------------------------------------------------
+# ---- functions without an operator ---------------------------------------------------------------
 
 
 def _shadowed(caller: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
-    """Runs a function's body on tensors that stand for its operands: what it does to them comes back as operators."""
+    """Runs a function's body on tensors that stand for its operands: what it does to them comes
+    back as operators."""
     made: list[tuple[Tensor, Tensor, Any]] = []
 
     def enter(x: Any) -> Any:
@@ -343,11 +394,12 @@ def leave(v: Value) -> Tensor:
     return tensor_of(v)
 
 
-# ---- calls of the engine ---------------------------------------------------------------------------------------------------------
+# ---- calls of the engine -------------------------------------------------------------------------
 
 
 def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bool = False) -> Any:
-    """A call of the engine on tensors, as operators; with ``hidden``, also the results that it keeps for its derivative."""
+    """A call of the engine on tensors, as operators; with ``hidden``, also the results that it
+    keeps for its derivative."""
     info = call.extra
     op: Op = info.op
     examples = getattr(call.fn, "of_examples", None)
@@ -357,12 +409,15 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bo
             return perform(examples[0], operands, numbers, hidden)
     if examples is not None or getattr(call.fn, "of_tangents", None) is not None:
         out = products(call, tensors, numbers, _arguments)
-        return invoke(step_of(call, tensors), [*tensors, *numbers]) if out is NotImplemented else out
+        return (
+            invoke(step_of(call, tensors), [*tensors, *numbers]) if out is NotImplemented else out
+        )
     keeps = hidden and op.fwd is not None and info.tracked is None
     if info.layout and len(info.layout) == len(op.params) and not keeps:
         args, kwargs = _arguments(op, info.layout, tensors, numbers)
         key = op.path
-        if key == "clone":  # the engine's copies are packed; what a body made of them later, it did to its stand-in
+        # the engine's copies are packed; what a body made of them later, it did to its stand-in
+        if key == "clone":
             return _packed_copy(tensors[0])
         route = ROUTES.get(key) or route_of(key if not key.startswith("_C.") else f"_C{key[2:]}")
         if route is not NEVER and route is not None:
@@ -379,10 +434,16 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bo
 
 
 def _packed_copy(t: Tensor) -> Tensor:
-    return aten.clone.default(t) if is_contiguous(t) else aten.clone.default(t, memory_format=contiguous_format)
+    return (
+        aten.clone.default(t)
+        if is_contiguous(t)
+        else aten.clone.default(t, memory_format=contiguous_format)
+    )
 
 
-def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(
+    op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[object]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a call was made of."""
     next_tensor, next_number = iter(tensors).__next__, iter(numbers).__next__
     args: list[Any] = []
@@ -395,7 +456,9 @@ def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Se
         elif entry is T:
             value = next_tensor()
         elif p.kind == TENSOR_LIST:
-            value = None if entry is None else [next_tensor() if present else None for present in entry]
+            value = (
+                None if entry is None else [next_tensor() if present else None for present in entry]
+            )
         elif isinstance(entry, Fixed):
             value = entry.value
         elif entry is None:
@@ -414,8 +477,8 @@ def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> obje
     """What ``Held`` values do with a call of the engine."""
     if STATE.off and not STATE.inside:
         raise RuntimeError(
-            f"{call.name}: a tensor of a class with __torch_dispatch__ has no data of its own for this operator to run on; its handler "
-            "must run operators on the tensors it holds"
+            f"{call.name}: a tensor of a class with __torch_dispatch__ has no data of its own for "
+            "this operator to run on; its handler must run operators on the tensors it holds"
         )
     run = outside if STATE.inside else perform
     out = run(call, [leave(v) for v in ins], numbers)
@@ -438,7 +501,11 @@ def outside(call: object, tensors: list[Tensor], numbers: Sequence[object]) -> A
 
 def _record(call: Any, ins: Sequence[Value], numbers: tuple[float, ...]) -> object:
     """Runs a call of a transformation on the values that its own are made of."""
-    if not STATE.modes or (STATE.off and not STATE.inside) or any(isinstance(v, Transformed) for v in ins):
+    if (
+        not STATE.modes
+        or (STATE.off and not STATE.inside)
+        or any(isinstance(v, Transformed) for v in ins)
+    ):
         return record(call, ins, numbers)
     out = outside(call, [leave(v) for v in ins], numbers)
     if isinstance(out, (tuple, list)):

@@ -1,4 +1,5 @@
-"""The objects of ``torch.ops``: namespaces, operator packets and overloads. An overload is what ``__torch_dispatch__`` is told."""
+"""The objects of ``torch.ops``: namespaces, operator packets and overloads. An overload is what
+``__torch_dispatch__`` is told."""
 
 from __future__ import annotations
 
@@ -31,13 +32,17 @@ def _is_number(x: object) -> bool:
 
 
 def _is_ints(x: object) -> bool:
-    return isinstance(x, (list, tuple)) and all((hasattr(i, "__index__") and not isinstance(i, bool)) or type(i) in SYMBOLIC for i in x)
+    return isinstance(x, (list, tuple)) and all(
+        (hasattr(i, "__index__") and not isinstance(i, bool)) or type(i) in SYMBOLIC for i in x
+    )
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda x: isinstance(x, Tensor),
     "Tensor[]": lambda x: isinstance(x, (list, tuple)) and all(isinstance(i, Tensor) for i in x),
-    "Tensor?[]": lambda x: isinstance(x, (list, tuple)) and all(i is None or isinstance(i, Tensor) for i in x),
+    "Tensor?[]": lambda x: (
+        isinstance(x, (list, tuple)) and all(i is None or isinstance(i, Tensor) for i in x)
+    ),
     "Scalar": _is_number,
     "int": _is_int,
     "SymInt": _is_int,
@@ -68,13 +73,19 @@ def fits(kind: str, x: object) -> bool:
 
 
 def converted(a: Argument, x: object) -> Any:
-    """An argument as the operator is given it: lists for tuples, dtype and device objects, floats where floats are due."""
+    """An argument as the operator is given it: lists for tuples, dtype and device objects, floats
+    where floats are due."""
     if x is None or isinstance(x, Tensor):
         return x
     kind = a.type.rstrip("?")
     if kind.endswith("]"):
         if isinstance(x, (list, tuple)):
-            return [i.__index__() if hasattr(i, "__index__") and not isinstance(i, (bool, Tensor, Sym)) else i for i in x]
+            return [
+                i.__index__()
+                if hasattr(i, "__index__") and not isinstance(i, (bool, Tensor, Sym))
+                else i
+                for i in x
+            ]
         size = kind[kind.index("[") + 1 : -1]
         return [x] * int(size) if size else x
     if kind == "float" and type(x) is int:
@@ -97,9 +108,12 @@ class OpOverload:
         self._opname = packet.__name__
         self._namespace = packet._namespace
         self.__name__ = f"{packet.__name__}.{overload}"
-        self.__qualname__ = self._name = f"{self._namespace}::{self._opname}" + ("" if overload == "default" else f".{overload}")
+        self.__qualname__ = self._name = f"{self._namespace}::{self._opname}" + (
+            "" if overload == "default" else f".{overload}"
+        )
         self.__module__ = f"torch._ops.{self._namespace}"
-        #: What the floor below keeps for this operator: how it runs on plain tensors, its derivative, what writes it with others.
+        #: What the floor below keeps for this operator: how it runs on plain tensors, its
+        #: derivative, what writes it with others.
         self.kernel: Any = None
         self.derivative: Any = NO_DEFAULT
         self.parts: Any = False
@@ -135,7 +149,8 @@ class OpOverload:
     def tags(self) -> list[Tag]:
         """What is said of the operator, by whoever defined it.
 
-        Differs from torch: of PyTorch's own operators only ``inplace_view`` and ``nondeterministic_seeded`` are told.
+        Differs from torch: of PyTorch's own operators only ``inplace_view`` and
+        ``nondeterministic_seeded`` are told.
         """
         found = self._tags
         if found is None:
@@ -150,7 +165,9 @@ class OpOverload:
         return f"{self._namespace}.{self._opname}.{self._overloadname}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self._namespace}.{self._opname}', overload='{self._overloadname}')>"
+        return (
+            f"<OpOverload(op='{self._namespace}.{self._opname}', overload='{self._overloadname}')>"
+        )
 
     def __hash__(self) -> int:
         return hash(self._name)
@@ -166,7 +183,11 @@ class OpOverload:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the operator; handlers of functions, modes and wrapper classes are asked."""
-        if ACTIVE.short is not None and not ACTIVE.modes and (answer := ACTIVE.short(self, args, kwargs)) is not MISSING:
+        if (
+            ACTIVE.short is not None
+            and not ACTIVE.modes
+            and (answer := ACTIVE.short(self, args, kwargs)) is not MISSING
+        ):
             return answer
         found = _overridden(self, args, kwargs)
         return operator_calls.get().call(self, args, kwargs) if found is MISSING else found
@@ -176,7 +197,8 @@ class OpOverload:
         return operator_calls.get().call(self, args, kwargs)
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
-        """The call written with other operators; NotImplemented where the operator is none that PyTorch takes apart."""
+        """The call written with other operators; NotImplemented where the operator is none that
+        PyTorch takes apart."""
         return operator_calls.get().decompose(self, args, kwargs)
 
     def _can_decompose(self) -> bool:
@@ -192,12 +214,13 @@ class OpOverload:
         arguments = schema.arguments
         if len(args) > schema.count and len(args) + len(kwargs) <= len(arguments):
             raise RuntimeError(
-                f"{schema.name}() takes {schema.count} positional argument(s) but {len(args)} was/were given.  Declaration: {schema}"
+                f"{schema.name}() takes {schema.count} positional argument(s) but {len(args)} "
+                f"was/were given.  Declaration: {schema}"
             )
         if len(args) > schema.count:
             raise RuntimeError(
-                f"{schema.name}() expected at most {len(arguments)} argument(s) but received {len(args) + len(kwargs)} argument(s). "
-                f"Declaration: {schema}"
+                f"{schema.name}() expected at most {len(arguments)} argument(s) but received "
+                f"{len(args) + len(kwargs)} argument(s). Declaration: {schema}"
             )
         values: list[Any] = [converted(a, x) for a, x in zip(arguments, args, strict=False)]
         used = 0
@@ -208,12 +231,20 @@ class OpOverload:
             elif a.default_value is not NO_DEFAULT:
                 values.append(a.default_value)
             else:
-                raise RuntimeError(f"{schema.name}() is missing value for argument '{a.name}'. Declaration: {schema}")
+                raise RuntimeError(
+                    f"{schema.name}() is missing value for argument '{a.name}'. Declaration: "
+                    f"{schema}"
+                )
         if used < len(kwargs):
             for name in kwargs:
                 if name not in schema.places:
-                    raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{schema.name}'. Schema: {schema}")
-            raise RuntimeError(f"{schema.name}() got more than one value for an argument. Declaration: {schema}")
+                    raise RuntimeError(
+                        f"Unknown keyword argument '{name}' for operator '{schema.name}'. Schema: "
+                        f"{schema}"
+                    )
+            raise RuntimeError(
+                f"{schema.name}() got more than one value for an argument. Declaration: {schema}"
+            )
         return values
 
     def trimmed(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -223,11 +254,16 @@ class OpOverload:
         count = schema.count
         while count and _is_default(arguments[count - 1], values[count - 1]):
             count -= 1
-        kwargs = {a.name: x for a, x in zip(arguments[schema.count :], values[schema.count :], strict=True) if not _is_default(a, x)}
+        kwargs = {
+            a.name: x
+            for a, x in zip(arguments[schema.count :], values[schema.count :], strict=True)
+            if not _is_default(a, x)
+        }
         return tuple(values[:count]), kwargs
 
     def accepts(self, args: Sequence[Any], kwargs: dict[str, Any], numbers: bool) -> bool:
-        """Whether the arguments fit the schema; with ``numbers``, Python numbers fit where tensors are due."""
+        """Whether the arguments fit the schema; with ``numbers``, Python numbers fit where tensors
+        are due."""
         schema = self._schema
         if len(args) > schema.count:
             return False
@@ -257,7 +293,9 @@ def _is_default(a: Argument, x: object) -> bool:
     if isinstance(default, bool) or isinstance(x, bool):
         return default is x
     if isinstance(x, (int, float, list)):
-        return (type(x) is type(default) and x == default) or (a.type == "Scalar" and type(default) is type(x) and x == default)
+        return (type(x) is type(default) and x == default) or (
+            a.type == "Scalar" and type(default) is type(x) and x == default
+        )
     return bool(x == default)
 
 
@@ -269,15 +307,21 @@ _operator_by_name.__module__ = "jtorch._utils"  # where pickles find it
 
 
 def _overridden(operator: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-    """The answer of a handler or mode for functions; MISSING if there is nobody to ask, as for plain tensors."""
-    if not ACTIVE.modes and PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values()))):
+    """The answer of a handler or mode for functions; MISSING if there is nobody to ask, as for
+    plain tensors."""
+    if (
+        not ACTIVE.modes
+        and PLAIN.issuperset(map(type, args))
+        and (not kwargs or PLAIN.issuperset(map(type, kwargs.values())))
+    ):
         return MISSING
     return override(operator, (*args, *kwargs.values()), args, kwargs)
 
 
 @functools.cache
 def wrapping_numbers() -> frozenset[str]:
-    """Packets whose Python functions take a number where a tensor is due, before any overload for numbers is looked at."""
+    """Packets whose Python functions take a number where a tensor is due, before any overload for
+    numbers is looked at."""
     names = {name for op in OPS.values() if op.wraps_numbers for name in (op.name, *op.aliases)}
     return frozenset([*names, *[f"{name}_" for name in names]])
 
@@ -303,8 +347,13 @@ class OpOverloadPacket:
         signatures = self.__dict__.get("_signatures", {})
         if name not in signatures:
             if name.startswith("__"):
-                raise AttributeError(f"'{self._qualified_op_name}' can't have an overload name beginning with '__'")
-            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__dict__.get('__name__')}' has no overload name '{name}'")
+                raise AttributeError(
+                    f"'{self._qualified_op_name}' can't have an overload name beginning with '__'"
+                )
+            raise AttributeError(
+                f"The underlying op of '{self._namespace}.{self.__dict__.get('__name__')}' has no "
+                f"overload name '{name}'"
+            )
         made = OpOverload(self, name, signatures[name])
         self.__dict__[name] = made
         return made
@@ -357,7 +406,8 @@ class OpOverloadPacket:
         return None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Runs the first overload that the arguments fit; handlers of functions are asked before."""
+        """Runs the first overload that the arguments fit; handlers of functions are asked
+        before."""
         answer = _overridden(self, args, kwargs)
         if answer is not MISSING:
             return answer
@@ -365,8 +415,9 @@ class OpOverloadPacket:
         if found is None:
             tried = "\n".join(str(o._schema) for o in self.all())
             raise RuntimeError(
-                f"Overloaded torch operator invoked from Python failed to match any schema:\n{self._qualified_op_name}() was called with "
-                f"arguments that fit none of\n{tried}"
+                "Overloaded torch operator invoked from Python failed to match any schema:\n"
+                f"{self._qualified_op_name}() was called with arguments that fit none of\n"
+                f"{tried}"
             )
         return found.redispatch(*args, **kwargs)
 
@@ -406,7 +457,9 @@ class _OpNamespace(types.ModuleType):
         name, _, overload = head.partition(".")
         packet = self.__dict__.get(name)
         if packet is None:
-            packet = self.__dict__[name] = self._packets[name] = OpOverloadPacket(self.name, name, {})
+            packet = self.__dict__[name] = self._packets[name] = OpOverloadPacket(
+                self.name, name, {}
+            )
         packet._signatures[overload or "default"] = text
         return getattr(packet, overload or "default")
 
@@ -423,5 +476,6 @@ def namespace_of(name: str) -> _OpNamespace:
 
 
 aten = namespace_of("aten")
-#: Operators of this package that PyTorch has none for: derivatives without a formula of their own, inner steps of some functions.
+#: Operators of this package that PyTorch has none for: derivatives without a formula of their own,
+#: inner steps of some functions.
 jtorch = namespace_of("jtorch")

@@ -1,4 +1,5 @@
-"""Kernels of operators that no public function computes: the inner halves of functions, and derivatives that are operators themselves."""
+"""Kernels of operators that no public function computes: the inner halves of functions, and
+derivatives that are operators themselves."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from .pulling import through
 A = aten
 
 
-# ---- copies and conversions ------------------------------------------------------------------------------------------------------
+# ---- copies and conversions ----------------------------------------------------------------------
 
 
 @kernel(A._to_copy)
 def _to_copy(
-    self: Tensor, *, dtype: Any = None, layout: object = None, device: Any = None, pin_memory: object = None, non_blocking: bool = False,
-    memory_format: object = None,
+    self: Tensor, *, dtype: Any = None, layout: object = None, device: Any = None,
+    pin_memory: object = None, non_blocking: bool = False, memory_format: object = None,
 ) -> Tensor:  # fmt: skip
     del layout, pin_memory, non_blocking
     made = self.to(device=device, dtype=dtype, memory_format=memory_format)
@@ -48,7 +49,9 @@ def lift(self: Tensor) -> Any:
 @kernel(A.resize)
 def resize(self: Tensor, size: list[int], *, memory_format: Any = None) -> Tensor:
     """Unlike the method of that name, it may give another number of elements."""
-    return self.clone().resize_(tuple(size), **({} if memory_format is None else {"memory_format": memory_format}))
+    return self.clone().resize_(
+        tuple(size), **({} if memory_format is None else {"memory_format": memory_format})
+    )
 
 
 @kernel(A.lift_fresh_copy)
@@ -112,7 +115,9 @@ def _assert_tensor_metadata(
 
 
 @kernel(A.slice)
-def slice_(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     return _slice(self, dim % self._aval.ndim if self._aval.ndim else dim, start, end, step)
 
 
@@ -198,7 +203,7 @@ def randint(*args: object, **kwargs: object) -> Any:
     return T.randint(*args, **kwargs)
 
 
-# ---- indexing --------------------------------------------------------------------------------------------------------------------
+# ---- indexing ------------------------------------------------------------------------------------
 
 
 @kernel(A.index, A._unsafe_index)
@@ -217,7 +222,13 @@ def index_put(self: Tensor, indices: object, values: object, accumulate: bool = 
 
 
 @kernel(A.index_put_, A._index_put_impl_)
-def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+def index_put_(
+    self: Tensor,
+    indices: list[Tensor],
+    values: Tensor,
+    accumulate: bool = False,
+    unsafe: bool = False,
+) -> Tensor:
     del unsafe
     if all(i is not None for i in indices):
         return self.index_put_(tuple(indices), values, accumulate)
@@ -230,7 +241,8 @@ def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: 
             i = mask_of_bytes(i) if i.dtype is dtypes.uint8 else i
             advanced.append((dim, i))
         dim += max(i.dim(), 1) if i is not None and i.dtype is dtypes.bool_ else 1
-    return self.copy_(_C._index_put(self, as_positions(self, advanced), values, True))  # which counts repeated positions
+    # which counts repeated positions
+    return self.copy_(_C._index_put(self, as_positions(self, advanced), values, True))
 
 
 @kernel(A.select_backward)
@@ -239,12 +251,23 @@ def select_backward(grad_output: Tensor, input_sizes: list[int], dim: int, index
 
 
 @kernel(A.slice_backward)
-def slice_backward(grad_output: Tensor, input_sizes: list[int], dim: int, start: int, end: int, step: int) -> Tensor:
-    return T.slice_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, start, min(end, input_sizes[dim]), step)
+def slice_backward(
+    grad_output: Tensor, input_sizes: list[int], dim: int, start: int, end: int, step: int
+) -> Tensor:
+    return T.slice_scatter(
+        grad_output.new_zeros(input_sizes),
+        grad_output,
+        dim,
+        start,
+        min(end, input_sizes[dim]),
+        step,
+    )
 
 
 @kernel(A.diagonal_backward)
-def diagonal_backward(grad_output: Tensor, input_sizes: list[int], offset: int, dim1: int, dim2: int) -> Tensor:
+def diagonal_backward(
+    grad_output: Tensor, input_sizes: list[int], offset: int, dim1: int, dim2: int
+) -> Tensor:
     return T.diagonal_scatter(grad_output.new_zeros(input_sizes), grad_output, offset, dim1, dim2)
 
 
@@ -253,7 +276,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return M.unfold(self, dimension, size, step)
 
 
-# ---- products, norms, statistics -------------------------------------------------------------------------------------------------
+# ---- products, norms, statistics -----------------------------------------------------------------
 
 
 @kernel(A._cdist_forward, A.cdist)
@@ -323,33 +346,67 @@ def _trilinear(
 
 
 @kernel(A.linalg_vector_norm)
-def linalg_vector_norm(self: Tensor, ord: object = 2, dim: Any = None, keepdim: bool = False, *, dtype: object = None) -> Any:
+def linalg_vector_norm(
+    self: Tensor, ord: object = 2, dim: Any = None, keepdim: bool = False, *, dtype: object = None
+) -> Any:
     return L.vector_norm(self, ord, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
 @kernel(A.norm.ScalarOpt_dim, A.norm.Scalar, A.norm.ScalarOpt_dim_dtype)
-def norm(self: Tensor, p: object = None, dim: Any = None, keepdim: bool = False, *, dtype: object = None) -> Any:
-    return L.vector_norm(self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype)
+def norm(
+    self: Tensor, p: object = None, dim: Any = None, keepdim: bool = False, *, dtype: object = None
+) -> Any:
+    return L.vector_norm(
+        self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype
+    )
 
 
 @kernel(A.var.correction)
-def var(self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False) -> Tensor:
-    return T.var(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+def var(
+    self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False
+) -> Tensor:
+    return T.var(
+        self,
+        None if dim is None else tuple(dim),
+        correction=1 if correction is None else correction,
+        keepdim=keepdim,
+    )
 
 
 @kernel(A.std.correction)
-def std(self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False) -> Tensor:
-    return T.std(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+def std(
+    self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False
+) -> Tensor:
+    return T.std(
+        self,
+        None if dim is None else tuple(dim),
+        correction=1 if correction is None else correction,
+        keepdim=keepdim,
+    )
 
 
 @kernel(A.var_mean.correction)
-def var_mean(self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False) -> tuple[Tensor, ...]:
-    return T.var_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+def var_mean(
+    self: Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False
+) -> tuple[Tensor, ...]:
+    return T.var_mean(
+        self,
+        None if dim is None else tuple(dim),
+        correction=1 if correction is None else correction,
+        keepdim=keepdim,
+    )
 
 
 @kernel(A.std_mean.correction)
-def std_mean(self: Tensor, dim: Any = None, *, correction: object = None, keepdim: bool = False) -> Any:
-    return T.std_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+def std_mean(
+    self: Tensor, dim: Any = None, *, correction: object = None, keepdim: bool = False
+) -> Any:
+    return T.std_mean(
+        self,
+        None if dim is None else tuple(dim),
+        correction=1 if correction is None else correction,
+        keepdim=keepdim,
+    )
 
 
 def _by_correction(packet: Any) -> None:
@@ -374,8 +431,14 @@ def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> 
 
 
 @kernel(A._unique2)
-def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:
-    return _asked(BOUND["_C._unique2"].core(self, sorted, return_inverse, return_counts), return_inverse, return_counts)
+def _unique2(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, ...]:
+    return _asked(
+        BOUND["_C._unique2"].core(self, sorted, return_inverse, return_counts),
+        return_inverse,
+        return_counts,
+    )
 
 
 @kernel(A.unique_consecutive)
@@ -390,12 +453,20 @@ def unique_consecutive(
 def _asked(found: tuple[Tensor, ...], inverse: bool, counts: bool) -> tuple[Tensor, ...]:
     """What was not asked for is empty."""
     values, at, numbers = found
-    return values, at if inverse else at.new_empty((0,)), numbers if counts else numbers.new_empty((0,))
+    return (
+        values,
+        at if inverse else at.new_empty((0,)),
+        numbers if counts else numbers.new_empty((0,)),
+    )
 
 
 @kernel(A.unique_dim)
 def unique_dim(
-    self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
     del sorted, return_inverse, return_counts
     return T.unique(self, True, True, True, dim)
@@ -407,7 +478,7 @@ def floor_divide(self: Tensor, other: object) -> Any:
 
 
 for _operator, _function in (
-    (A.__and__, T.bitwise_and), (A.__or__, T.bitwise_or), (A.__xor__, T.bitwise_xor), (A.__lshift__, T.bitwise_left_shift),
-    (A.__rshift__, T.bitwise_right_shift),
+    (A.__and__, T.bitwise_and), (A.__or__, T.bitwise_or), (A.__xor__, T.bitwise_xor),
+    (A.__lshift__, T.bitwise_left_shift), (A.__rshift__, T.bitwise_right_shift),
 ):  # fmt: skip
     kernel(_operator)(lambda self, other, function=_function: function(self, other))

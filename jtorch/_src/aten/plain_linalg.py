@@ -1,4 +1,5 @@
-"""Kernels of the inner operators of linear algebra, Fourier transforms and windows, on plain tensors."""
+"""Kernels of the inner operators of linear algebra, Fourier transforms and windows, on plain
+tensors."""
 
 from __future__ import annotations
 
@@ -14,13 +15,21 @@ from .pulling import through
 A = aten
 
 _FAILURES = {
-    "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
-    "linalg.inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    "inv": (
+        "The diagonal element {} is zero, the inversion could not be completed because the "
+        "input matrix is singular."
+    ),
+    "linalg.inv": (
+        "The diagonal element {} is zero, the inversion could not be completed because the "
+        "input matrix is singular."
+    ),
     "torch.linalg.solve": "The solver failed because the input matrix is singular.",
-    "linalg.cholesky": "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} "
-    "is not positive-definite).",
-    "linalg.lu_factor": "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+    "linalg.cholesky": "The factorization could not be completed because the input is not "
+    "positive-definite (the leading minor of order {} is not "
+    "positive-definite).",
+    "linalg.lu_factor": "U[{0},{0}] is zero and using it on lu_solve would result in a division by "
+    "zero. If you still want to perform the factorization, consider calling "
+    "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
 }
 
 
@@ -30,17 +39,21 @@ def _linalg_check_errors(info: Tensor, api_name: str, *, is_matrix: bool) -> Non
         return
     codes = info.reshape(-1).tolist()
     place = next(i for i, code in enumerate(codes) if code)
-    text = _FAILURES.get(api_name, "The algorithm failed to converge (error code: {}).").format(codes[place])
+    text = _FAILURES.get(api_name, "The algorithm failed to converge (error code: {}).").format(
+        codes[place]
+    )
     raise LinAlgError(f"{api_name}: {'' if is_matrix else f'(Batch element {place}): '}{text}")
 
 
-# ---- factors ---------------------------------------------------------------------------------------------------------------------
+# ---- factors -------------------------------------------------------------------------------------
 
 
 @kernel(A._linalg_solve_ex)
 def _linalg_solve_ex(A: Any, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     lu, pivots, info = L.lu_factor_ex(A)
-    vector = B._aval.ndim == 1 or (A._aval.ndim - 1 == B._aval.ndim and A._aval.shape[:-1] == B._aval.shape)
+    vector = B._aval.ndim == 1 or (
+        A._aval.ndim - 1 == B._aval.ndim and A._aval.shape[:-1] == B._aval.shape
+    )
     out = L.lu_solve(lu, pivots, B.unsqueeze(-1) if vector else B, left=left)
     if check_errors:
         _linalg_check_errors(info, "torch.linalg.solve_ex", is_matrix=A._aval.ndim == 2)
@@ -74,20 +87,25 @@ def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
 
 
 @kernel(A._linalg_svd)
-def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: object = None) -> Any:
+def _linalg_svd(
+    A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: object = None
+) -> Any:
     if compute_uv:
         return tuple(L.svd(A, full_matrices, driver=driver))
     return A.new_empty(0), L.svdvals(A, driver=driver), A.new_empty(0)
 
 
 @kernel(A.linalg_pinv.atol_rtol_tensor)
-def linalg_pinv(self: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Any:
+def linalg_pinv(
+    self: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False
+) -> Any:
     return L.pinv(self, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
-# ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
+# ---- Fourier transforms --------------------------------------------------------------------------
 
-#: Names of the scalings 0 (none), 1 (by the root of the size) and 2 (by the size), forward and backward.
+#: Names of the scalings 0 (none), 1 (by the root of the size) and 2 (by the size), forward and
+#: backward.
 _FORWARD = ("backward", "ortho", "forward")
 _BACKWARD = ("forward", "ortho", "backward")
 
@@ -109,19 +127,25 @@ def _fft_r2c(self: Tensor, dim: Any, normalization: int, onesided: bool) -> Any:
 @kernel(A._fft_c2r)
 def _fft_c2r(self: Tensor, dim: Any, normalization: int, last_dim_size: int) -> Any:
     sizes = [self._aval.shape[d] for d in dim[:-1]]
-    return FFT.irfftn(self, s=(*sizes, last_dim_size), dim=tuple(dim), norm=_BACKWARD[normalization])
+    return FFT.irfftn(
+        self, s=(*sizes, last_dim_size), dim=tuple(dim), norm=_BACKWARD[normalization]
+    )
 
 
-# ---- windows and masks -----------------------------------------------------------------------------------------------------------
+# ---- windows and masks ---------------------------------------------------------------------------
 
 
 @kernel(A.unfold_backward)
-def unfold_backward(grad_in: Tensor, input_sizes: list[int], dim: int, size: int, step: int) -> Tensor:
+def unfold_backward(
+    grad_in: Tensor, input_sizes: list[int], dim: int, size: int, step: int
+) -> Tensor:
     shape = tuple(input_sizes)
     count = 1
     for n in shape:
         count *= n
-    places = T.arange(count, device=grad_in.device).reshape(shape).unfold(dim, size, step).reshape(-1)
+    places = (
+        T.arange(count, device=grad_in.device).reshape(shape).unfold(dim, size, step).reshape(-1)
+    )
     return grad_in.new_zeros(count).index_add(0, places, grad_in.reshape(-1)).reshape(shape)
 
 

@@ -1,4 +1,5 @@
-"""Kernels of the inner operators of neural networks: losses, activations, normalisations, convolutions, pooling and attention."""
+"""Kernels of the inner operators of neural networks: losses, activations, normalisations,
+convolutions, pooling and attention."""
 
 # ruff: noqa: PLW0108  (what a kernel means is said by its operator)
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .pulling import through, vjp
 A = aten
 
 
-# ---- softmax and losses ----------------------------------------------------------------------------------------------------------
+# ---- softmax and losses --------------------------------------------------------------------------
 
 
 @kernel(A._softmax)
@@ -30,7 +31,8 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 
 @kernel(A._safe_softmax)
 def _safe_softmax(self: Tensor, dim: int, dtype: object = None) -> Tensor:
-    nothing = (self == float("-inf")).all(dim, True)  # to attend to: zeros, not nan, and so are gradients
+    # to attend to: zeros, not nan, and so are gradients
+    nothing = (self == float("-inf")).all(dim, True)
     return T.softmax(self.masked_fill(nothing, 0.0), dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
@@ -40,7 +42,9 @@ def _log_softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 
 
 @kernel(A.nll_loss_forward, A.nll_loss2d_forward)
-def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> Any:
     name = REDUCTIONS[reduction]
     out = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=name)
     kept = T.ne(target, ignore_index)
@@ -54,15 +58,25 @@ def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 
 @kernel(A.nll_loss_backward, A.nll_loss2d_backward)
 def nll_loss_backward(
-    grad_output: Tensor, self: object, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: object
+    grad_output: Tensor,
+    self: object,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: object,
 ) -> Any:
     name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
         name, grad_output = "sum", grad_output / T.where(T.eq(total_weight, 0), 1, total_weight)
-    return through(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
+    return through(
+        lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=name),
+        self,
+        grad_output,
+    )
 
 
-# ---- activations -----------------------------------------------------------------------------------------------------------------
+# ---- activations ---------------------------------------------------------------------------------
 
 
 @kernel(A.threshold_backward)
@@ -81,7 +95,9 @@ def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
 
 
 @kernel(A.leaky_relu_backward)
-def leaky_relu_backward(grad_output: Tensor, self: object, negative_slope: object, self_is_result: bool) -> Any:
+def leaky_relu_backward(
+    grad_output: Tensor, self: object, negative_slope: object, self_is_result: bool
+) -> Any:
     del self_is_result
     return through(lambda x: F.leaky_relu(x, negative_slope), self, grad_output)
 
@@ -96,14 +112,25 @@ def elu(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object 
 @kernel(A.elu_)
 def elu_(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Any:
     check_inplace(self)
-    return write(self, elu(self, alpha, scale, input_scale), "EluBackward1", IN_PLACE_ELU.refusal(alpha))
+    return write(
+        self, elu(self, alpha, scale, input_scale), "EluBackward1", IN_PLACE_ELU.refusal(alpha)
+    )
 
 
 @kernel(A.elu_backward)
-def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: object, is_result: bool, self_or_result: object) -> Any:
+def elu_backward(
+    grad_output: Tensor,
+    alpha: Any,
+    scale: Any,
+    input_scale: object,
+    is_result: bool,
+    self_or_result: object,
+) -> Any:
     if is_result:
         low = input_scale * (self_or_result + alpha * scale)
-        return grad_output * T.where(T.le(self_or_result, 0), low, T.full_like(self_or_result, scale))
+        return grad_output * T.where(
+            T.le(self_or_result, 0), low, T.full_like(self_or_result, scale)
+        )
     return through(lambda x: elu(x, alpha, scale, input_scale), self_or_result, grad_output)
 
 
@@ -120,7 +147,12 @@ def log_sigmoid_backward(grad_output: Tensor, self: object, buffer: object) -> A
 
 @kernel(A.rrelu_with_noise)
 def rrelu_with_noise(
-    self: Tensor, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: object = None
+    self: Tensor,
+    noise: Any,
+    lower: Any = 0.125,
+    upper: Any = 0.3333333333333333,
+    training: bool = False,
+    generator: object = None,
 ) -> Any:
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
@@ -130,7 +162,13 @@ def rrelu_with_noise(
 
 @kernel(A.rrelu_with_noise_backward)
 def rrelu_with_noise_backward(
-    grad_output: Tensor, self: object, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
+    grad_output: Tensor,
+    self: object,
+    noise: Any,
+    lower: Any,
+    upper: Any,
+    training: bool,
+    self_is_result: bool,
 ) -> Any:
     del self_is_result
     if training:
@@ -147,15 +185,21 @@ def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
 def _prelu_kernel_backward(grad_output: Tensor, self: Any, weight: Tensor) -> Any:
     positive = T.gt(self, 0)
     zero = T.zeros_like(grad_output)
-    return T.where(positive, grad_output, weight * grad_output), T.where(positive, zero, self * grad_output)
+    return T.where(positive, grad_output, weight * grad_output), T.where(
+        positive, zero, self * grad_output
+    )
 
 
-# ---- normalisation ---------------------------------------------------------------------------------------------------------------
+# ---- normalisation -------------------------------------------------------------------------------
 
 
 @kernel(A.native_layer_norm)
 def native_layer_norm(
-    input: Tensor, normalized_shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
 ) -> tuple[Tensor, ...]:
     return T.native_layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
@@ -177,7 +221,11 @@ def native_layer_norm_backward(
     grad = grad_out.to(part.dtype)
     others = list(range(part._aval.ndim - len(dims)))
     return (
-        _of_standardised(grad if weight is None else grad * weight, part, scale, dims).to(input.dtype) if output_mask[0] else None,
+        _of_standardised(grad if weight is None else grad * weight, part, scale, dims).to(
+            input.dtype
+        )
+        if output_mask[0]
+        else None,
         _summed(grad * part, others, weight) if output_mask[1] and weight is not None else None,
         _summed(grad, others, bias) if output_mask[2] and bias is not None else None,
     )
@@ -188,11 +236,13 @@ def _summed(x: Any, dims: list[int], like: Any) -> Any:
 
 
 def _standardised(x: Any, rstd: Any, dims: list[int]) -> Any:
-    """``x`` less its mean by its deviation, and the inverse of that: ``rstd``, as a function of ``x`` for second derivatives."""
+    """``x`` less its mean by its deviation, and the inverse of that: ``rstd``, as a function of
+    ``x`` for second derivatives."""
     x = x.to(rstd.dtype)
     centred = x - x.mean(dims, keepdim=True)
     var = centred.square().mean(dims, keepdim=True)
-    scale = T.rsqrt(var + (T.pow(rstd, -2) - var).detach())  # what was added to the variance: operators are told the result alone
+    # what was added to the variance: operators are told the result alone
+    scale = T.rsqrt(var + (T.pow(rstd, -2) - var).detach())
     return centred * scale, scale
 
 
@@ -201,13 +251,31 @@ def _of_standardised(g: Any, part: object, scale: object, dims: list[int]) -> An
 
 
 @kernel(A.native_group_norm)
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> Any:
     return T.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
 @kernel(A.native_group_norm_backward)
 def native_group_norm_backward(
-    grad_out: Any, input: Tensor, mean: object, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
+    grad_out: Any,
+    input: Tensor,
+    mean: object,
+    rstd: Tensor,
+    weight: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Any,
 ) -> Any:
     del mean
     shape, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
@@ -216,8 +284,14 @@ def native_group_norm_backward(
     scaled = grad if weight is None else grad * weight.reshape(channels)
     others = [d for d in range(input._aval.ndim) if d != 1]
     return (
-        _of_standardised(scaled.reshape(shape), part, scale, [-1]).reshape(input.shape).to(input.dtype) if output_mask[0] else None,
-        _summed(grad * part.reshape(input.shape), others, weight) if output_mask[1] and weight is not None else None,
+        _of_standardised(scaled.reshape(shape), part, scale, [-1])
+        .reshape(input.shape)
+        .to(input.dtype)
+        if output_mask[0]
+        else None,
+        _summed(grad * part.reshape(input.shape), others, weight)
+        if output_mask[1] and weight is not None
+        else None,
         _summed(grad, others, input if weight is None else weight) if output_mask[2] else None,
     )
 
@@ -245,17 +319,24 @@ def native_batch_norm(
 
 @kernel(A.native_batch_norm_backward)
 def native_batch_norm_backward(
-    grad_out: object, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: object,
-    save_invstd: object, train: bool, eps: float,
+    grad_out: object, input: Tensor, weight: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, save_mean: object, save_invstd: object, train: bool, eps: float,
     output_mask: Any,
 ) -> Any:  # fmt: skip
     del save_mean, save_invstd
     bias = input.new_zeros((input._aval.shape[1],)) if output_mask[2] else None
     mean, var = (None, None) if train else (running_mean, running_var)
-    return tuple(vjp(lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps), [input, weight, bias], grad_out, output_mask))
+    return tuple(
+        vjp(
+            lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps),
+            [input, weight, bias],
+            grad_out,
+            output_mask,
+        )
+    )
 
 
-# ---- convolution and pooling -----------------------------------------------------------------------------------------------------
+# ---- convolution and pooling ---------------------------------------------------------------------
 
 
 @kernel(A.convolution)
@@ -273,20 +354,32 @@ def convolution(
     n = len(stride)
     if transposed:
         return getattr(F, f"conv_transpose{n}d")(
-            input, weight, bias, tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation)
+            input,
+            weight,
+            bias,
+            tuple(stride),
+            tuple(padding),
+            tuple(output_padding),
+            groups,
+            tuple(dilation),
         )
-    return getattr(F, f"conv{n}d")(input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups)
+    return getattr(F, f"conv{n}d")(
+        input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups
+    )
 
 
 @kernel(A.convolution_backward)
 def convolution_backward(
-    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: object, padding: object, dilation: object, transposed: bool,
-    output_padding: object, groups: int, output_mask: Any,
+    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: object,
+    padding: object, dilation: object, transposed: bool, output_padding: object, groups: int,
+    output_mask: Any,
 ) -> Any:  # fmt: skip
     bias = input.new_zeros(tuple(bias_sizes)) if output_mask[2] else None
     return tuple(
         vjp(
-            lambda x, w, b: convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups),
+            lambda x, w, b: convolution(
+                x, w, b, stride, padding, dilation, transposed, output_padding, groups
+            ),
             [input, weight, bias],
             grad_output,
             output_mask,
@@ -303,7 +396,9 @@ def _max_pool(n: int) -> None:
         dilation: int = 1,
         ceil_mode: bool = False,
     ) -> tuple[Tensor, ...]:
-        return getattr(F, f"max_pool{n}d_with_indices")(self, kernel_size, stride or None, padding, dilation, ceil_mode)
+        return getattr(F, f"max_pool{n}d_with_indices")(
+            self, kernel_size, stride or None, padding, dilation, ceil_mode
+        )
 
     def backward(
         grad_output: object,
@@ -316,7 +411,11 @@ def _max_pool(n: int) -> None:
         indices: object,
     ) -> None:
         del indices
-        return through(lambda x: forward(x, kernel_size, stride, padding, dilation, ceil_mode)[0], self, grad_output)
+        return through(
+            lambda x: forward(x, kernel_size, stride, padding, dilation, ceil_mode)[0],
+            self,
+            grad_output,
+        )
 
     kernel(getattr(A, f"max_pool{n}d_with_indices"))(forward)
     kernel(getattr(A, f"max_pool{n}d_with_indices_backward"))(backward)
@@ -325,10 +424,18 @@ def _max_pool(n: int) -> None:
 def _avg_pool(n: int) -> None:
     @kernel(getattr(A, f"avg_pool{n}d"))
     def forward(
-        self: Tensor, kernel_size: Any, stride: object = (), padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: object = None,
+        self: Tensor, kernel_size: Any, stride: object = (), padding: object = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: object = None,
     ) -> Tensor:  # fmt: skip
-        return getattr(F, f"avg_pool{n}d")(self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
+        return getattr(F, f"avg_pool{n}d")(
+            self,
+            kernel_size,
+            stride or None,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
+        )
 
 
 def _adaptive(n: int) -> None:
@@ -346,19 +453,34 @@ def _adaptive(n: int) -> None:
 
     def largest_backward(grad_output: Tensor, self: object, indices: object) -> object:
         del indices
-        return through(lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]), self, grad_output)
+        return through(
+            lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]),
+            self,
+            grad_output,
+        )
 
     kernel(getattr(A, f"adaptive_max_pool{n}d"))(largest)
     kernel(getattr(A, f"adaptive_max_pool{n}d_backward"))(largest_backward)
 
 
 def _unpool(n: int) -> None:
-    def places(self: Tensor, indices: Tensor, output_size: list[int], stride: Any = 1, padding: list[int] | int = 0) -> Tensor:
+    def places(
+        self: Tensor,
+        indices: Tensor,
+        output_size: list[int],
+        stride: Any = 1,
+        padding: list[int] | int = 0,
+    ) -> Tensor:
         del padding
         if n == 3 and min(stride) <= 0:
-            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
-        # The function gets windows with steps of one that come to the size: which windows they were changes nothing.
-        kernel_size = tuple([m - k + 1 for m, k in zip(output_size, self._aval.shape[-n:], strict=True)])
+            raise RuntimeError(
+                f"strides should be greater than zero, but got stride: {list(stride)}"
+            )
+        # The function gets windows with steps of one that come to the size: which windows they were
+        # changes nothing.
+        kernel_size = tuple(
+            [m - k + 1 for m, k in zip(output_size, self._aval.shape[-n:], strict=True)]
+        )
         return getattr(F, f"max_unpool{n}d")(self, indices, kernel_size, 1)
 
     kernel(getattr(A, f"max_unpool{n}d"))(places)
@@ -376,7 +498,9 @@ def _padding(mode: str, name: str) -> None:
         return F.pad(self, tuple(padding), mode=mode)
 
     for n in (1, 2, 3):
-        kernel(getattr(A, f"{name}{n}d"), autocast="cpu float32" if (mode, n) != ("reflect", 3) else "")(forward)
+        kernel(
+            getattr(A, f"{name}{n}d"), autocast="cpu float32" if (mode, n) != ("reflect", 3) else ""
+        )(forward)
 
 
 _padding("reflect", "reflection_pad")
@@ -395,11 +519,19 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
         given = [s for s in scales if s is not None]
         # A scale that is given takes part in the arithmetic, as in the public function.
         if len(given) == n:
-            return F.interpolate(self, scale_factor=tuple(given), mode=mode, recompute_scale_factor=False, **options)
+            return F.interpolate(
+                self, scale_factor=tuple(given), mode=mode, recompute_scale_factor=False, **options
+            )
         return F.interpolate(self, size=tuple(output_size), mode=mode, **options)
 
-    def backward(grad_output: Tensor, output_size: list[object], input_size: Any, *rest: object) -> None:
-        return through(lambda x: forward(x, output_size, *rest), grad_output.new_zeros(tuple(input_size)), grad_output)
+    def backward(
+        grad_output: Tensor, output_size: list[object], input_size: Any, *rest: object
+    ) -> None:
+        return through(
+            lambda x: forward(x, output_size, *rest),
+            grad_output.new_zeros(tuple(input_size)),
+            grad_output,
+        )
 
     packet = getattr(A, name)
     kernel(packet, packet.default)(forward)
@@ -407,10 +539,13 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
 
 
 for _name, _mode, _n, _aligned in (
-    ("upsample_nearest1d", "nearest", 1, False), ("upsample_nearest2d", "nearest", 2, False), ("upsample_nearest3d", "nearest", 3, False),
-    ("upsample_linear1d", "linear", 1, True), ("upsample_bilinear2d", "bilinear", 2, True), ("upsample_bicubic2d", "bicubic", 2, True),
-    ("upsample_trilinear3d", "trilinear", 3, True), ("_upsample_nearest_exact1d", "nearest-exact", 1, False),
-    ("_upsample_nearest_exact2d", "nearest-exact", 2, False), ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
+    ("upsample_nearest1d", "nearest", 1, False), ("upsample_nearest2d", "nearest", 2, False),
+    ("upsample_nearest3d", "nearest", 3, False), ("upsample_linear1d", "linear", 1, True),
+    ("upsample_bilinear2d", "bilinear", 2, True), ("upsample_bicubic2d", "bicubic", 2, True),
+    ("upsample_trilinear3d", "trilinear", 3, True),
+    ("_upsample_nearest_exact1d", "nearest-exact", 1, False),
+    ("_upsample_nearest_exact2d", "nearest-exact", 2, False),
+    ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
 
@@ -429,7 +564,9 @@ def _sampled(packet: Any) -> None:
         mask: Sequence[bool] | None,
     ) -> tuple[None, ...]:
         ways = (interpolation_mode, padding_mode, align_corners)
-        return tuple(vjp(lambda x, places: sample(x, places, *ways), [input, grid], grad_output, mask))
+        return tuple(
+            vjp(lambda x, places: sample(x, places, *ways), [input, grid], grad_output, mask)
+        )
 
 
 _sampled(A.grid_sampler_2d_backward)
@@ -437,22 +574,37 @@ _sampled(A.grid_sampler_3d_backward)
 
 
 @kernel(A.im2col)
-def im2col(self: Tensor, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Tensor:
+def im2col(
+    self: Tensor, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]
+) -> Tensor:
     return F.unfold(self, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
 @kernel(A.col2im)
 def col2im(
-    self: Tensor, output_size: list[object], kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]
+    self: Tensor,
+    output_size: list[object],
+    kernel_size: list[int],
+    dilation: list[int],
+    padding: list[int],
+    stride: list[int],
 ) -> Tensor:
-    return F.fold(self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
+    return F.fold(
+        self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride)
+    )
 
 
-# ---- embedding, dropout, linear, attention ---------------------------------------------------------------------------------------
+# ---- embedding, dropout, linear, attention -------------------------------------------------------
 
 
 @kernel(A.embedding)
-def embedding(weight: Tensor, indices: object, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+def embedding(
+    weight: Tensor,
+    indices: object,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     del padding_idx, scale_grad_by_freq, sparse
     return F.embedding(indices, weight)
 
@@ -463,10 +615,22 @@ def embedding_renorm_(self: Tensor, indices: object, max_norm: float, norm_type:
 
 
 @kernel(A.embedding_dense_backward)
-def embedding_dense_backward(grad_output: Tensor, indices: object, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def embedding_dense_backward(
+    grad_output: Tensor,
+    indices: object,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> Any:
     weight = grad_output.new_zeros((num_weights, grad_output._aval.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
-    return through(lambda w: F.embedding(indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq), weight, grad_output)
+    return through(
+        lambda w: F.embedding(
+            indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
+        ),
+        weight,
+        grad_output,
+    )
 
 
 @kernel(A.native_dropout)
@@ -508,20 +672,24 @@ def attention(
         scores = scores + attn_mask
     if is_causal:
         rows, columns = scores._aval.shape[-2:]
-        scores = scores.masked_fill(T.ones(rows, columns, dtype=dtypes.bool_, device=scores.device).triu(1), float("-inf"))
+        scores = scores.masked_fill(
+            T.ones(rows, columns, dtype=dtypes.bool_, device=scores.device).triu(1), float("-inf")
+        )
     return out, T.logsumexp(scores, -1)
 
 
 @kernel(A._scaled_dot_product_flash_attention_for_cpu_backward)
 def attention_backward(
-    grad_out: object, query: Tensor, key: object, value: object, out: object, logsumexp: object, dropout_p: float, is_causal: bool, *,
-    attn_mask: Tensor | None = None,
+    grad_out: object, query: Tensor, key: object, value: object, out: object, logsumexp: object,
+    dropout_p: float, is_causal: bool, *, attn_mask: Tensor | None = None,
     scale: object = None,
 ) -> object:  # fmt: skip
     del out, logsumexp, dropout_p
     return tuple(
         vjp(
-            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, 0.0, is_causal, scale, True),
+            lambda q, k, v: F.scaled_dot_product_attention(
+                q, k, v, attn_mask, 0.0, is_causal, scale, True
+            ),
             [query, key, value],
             grad_out,
         )

@@ -10,8 +10,14 @@ from ...autograd.grad_mode import MODE
 from ...core import detached
 
 
-def vjp(fn: Callable[..., object], tensors: Sequence[Any], grads: object, mask: Sequence[bool] | None = None) -> list[None]:
-    """The gradients of ``fn``'s tensors (those that ``mask`` wants) from those of its results; differentiable where recording is on."""
+def vjp(
+    fn: Callable[..., object],
+    tensors: Sequence[Any],
+    grads: object,
+    mask: Sequence[bool] | None = None,
+) -> list[None]:
+    """The gradients of ``fn``'s tensors (those that ``mask`` wants) from those of its results;
+    differentiable where recording is on."""
     create = MODE.enabled
     wanted: list[Any] = []
     given: list[Any] = []
@@ -33,11 +39,20 @@ def vjp(fn: Callable[..., object], tensors: Sequence[Any], grads: object, mask: 
     given_grads = list(grads) if isinstance(grads, (tuple, list)) else [grads]
     pairs = [(o, g) for o, g in zip(outs, given_grads, strict=False) if g is not None and o._rg]
     found = iter(
-        autograd_engine.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True)
+        autograd_engine.grad(
+            [o for o, _ in pairs],
+            wanted,
+            [g for _, g in pairs],
+            create_graph=create,
+            allow_unused=True,
+        )
         if pairs
         else [None] * len(wanted)
     )
-    return [None if t is None or (mask is not None and not mask[i]) else next(found) for i, t in enumerate(tensors)]
+    return [
+        None if t is None or (mask is not None and not mask[i]) else next(found)
+        for i, t in enumerate(tensors)
+    ]
 
 
 def through(fn: Callable[..., object], x: object, g: object) -> None:

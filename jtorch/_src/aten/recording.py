@@ -1,4 +1,5 @@
-"""What autograd remembers of an operator on wrappers, or under a dispatch mode: a node whose derivative is made of operators."""
+"""What autograd remembers of an operator on wrappers, or under a dispatch mode: a node whose
+derivative is made of operators."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from .viewing import rebase
 
 
 class About:
-    """What a derivative may know of a tensor that is not saved: shape, strides, where it begins in its memory, dtype, device."""
+    """What a derivative may know of a tensor that is not saved: shape, strides, where it begins in
+    its memory, dtype, device."""
 
     __slots__ = ("aval", "strides", "offset")
 
@@ -71,10 +73,36 @@ def rule_of(func: OpOverload) -> Rule | None:
 class Recording:
     """An operator that is being recorded: what must be kept from before it ran."""
 
-    __slots__ = ("func", "values", "slots", "edges", "parts", "rule", "kept", "places", "write", "view")
+    __slots__ = (
+        "func",
+        "values",
+        "slots",
+        "edges",
+        "parts",
+        "rule",
+        "kept",
+        "places",
+        "write",
+        "view",
+    )
 
-    def __init__(self, func: OpOverload, values: list[Any], rule: Rule, slots: list[Any], edges: list[Any], parts: list[Any]) -> None:
-        self.func, self.values, self.rule, self.slots, self.edges, self.parts = func, values, rule, slots, edges, parts
+    def __init__(
+        self,
+        func: OpOverload,
+        values: list[Any],
+        rule: Rule,
+        slots: list[Any],
+        edges: list[Any],
+        parts: list[Any],
+    ) -> None:
+        self.func, self.values, self.rule, self.slots, self.edges, self.parts = (
+            func,
+            values,
+            rule,
+            slots,
+            edges,
+            parts,
+        )
         schema = func._schema
         self.write = values[schema.writes[0]] if schema.hands_back else None
         self.kept: dict[str, Any] = {}
@@ -85,7 +113,13 @@ class Recording:
                     self.kept[name] = self._keep(values[place])
                 elif name.endswith("_") and name[:-1] in schema.places:
                     value = values[schema.places[name[:-1]]]
-                    self.kept[name] = [About(t) for t in value] if isinstance(value, list) else value if value is None else _about(value)
+                    self.kept[name] = (
+                        [About(t) for t in value]
+                        if isinstance(value, list)
+                        else value
+                        if value is None
+                        else _about(value)
+                    )
 
     def _keep(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -102,8 +136,13 @@ class Recording:
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         tensors = [t for t in results if isinstance(t, Tensor)]
         wanted = self.rule.results
-        for kept in self.kept.values():  # what the operator itself has changed (running statistics, too) is saved as it is now
-            if type(kept) is _Saved and kept.tensor is not None and (kept.tensor is self.write or self.write is None):
+        # what the operator itself has changed (running statistics, too) is saved as it is now
+        for kept in self.kept.values():
+            if (
+                type(kept) is _Saved
+                and kept.tensor is not None
+                and (kept.tensor is self.write or self.write is None)
+            ):
                 kept.version = kept.tensor._writes
         node = OperatorNode(self, tensors)
         for j, t in enumerate(tensors):
@@ -127,7 +166,8 @@ def _about(value: Tensor) -> About:
 
 
 def begin(func: OpOverload, values: list[object], tensors: Sequence[Tensor]) -> Recording | None:  # noqa: ARG001
-    """Prepares to record an operator some of whose operands require grad; None if it has no derivative for them."""
+    """Prepares to record an operator some of whose operands require grad; None if it has no
+    derivative for them."""
     rule = rule_of(func)
     if rule is None:
         return None
@@ -181,18 +221,24 @@ class _Saved:
         t = self.tensor
         if t._writes != self.version:
             kind = t._aval.torch_dtype.legacy
-            made = "" if t._node is None else f", which is output {t._nr} of {plain_name(t._node.name())},"
+            made = (
+                ""
+                if t._node is None
+                else f", which is output {t._nr} of {plain_name(t._node.name())},"
+            )
             raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.{kind} {list(t._aval.shape)}]{made} is at version {t._writes}; expected version {self.version} instead. "
-                "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: [torch.{kind} {list(t._aval.shape)}]{made} is at version "
+                f"{t._writes}; expected version {self.version} instead. Hint: enable anomaly "
+                "detection to find the operation that failed to compute its gradient, with "
                 "torch.autograd.set_detect_anomaly(True, check_nan=False)."
             )
         return t
 
 
 class OperatorNode(Node):
-    """The node of an operator: gradients are tensors of any class, and its derivative is made of operators."""
+    """The node of an operator: gradients are tensors of any class, and its derivative is made of
+    operators."""
 
     __slots__ = ("func", "parts", "slots", "stored", "wants", "about", "wanted")
 
@@ -209,7 +255,9 @@ class OperatorNode(Node):
         self.visible = len(results)
         self.seq = next_seq()
         self.stored: dict[str, Any] | None = recording.kept
-        self.wants = {name for (name, _, _), e in zip(self.slots, self.edges, strict=True) if e is not None}
+        self.wants = {
+            name for (name, _, _), e in zip(self.slots, self.edges, strict=True) if e is not None
+        }
         self.about = [About(t) for t in results]
 
     def name(self) -> str:
@@ -224,7 +272,9 @@ class OperatorNode(Node):
                 if name.startswith("result") and name not in self.stored and not name.endswith("_"):
                     j = int(name[6:] or 0)
                     t = results[j]
-                    if not t._aval.differentiable or (self.wanted is not None and j not in self.wanted):
+                    if not t._aval.differentiable or (
+                        self.wanted is not None and j not in self.wanted
+                    ):
                         self.stored[name] = _Saved(t)
                         continue
                     with Below():
@@ -241,7 +291,8 @@ class OperatorNode(Node):
     apply_tracked = apply
 
     def gradients(self, grads: list[Tensor], asked: Sequence[bool] | None = None) -> list[Any]:
-        """The gradient of each operand, or of those that are asked for, from those of the results."""
+        """The gradient of each operand, or of those that are asked for, from those of the
+        results."""
         stored = self.stored
         if stored is None:
             raise RuntimeError(FREED)
@@ -296,7 +347,8 @@ class OperatorNode(Node):
 
 
 def _node_name(func: OpOverload) -> str:
-    """The names torch gives nodes, ``MulBackward0``; numbered where an operator has several signatures."""
+    """The names torch gives nodes, ``MulBackward0``; numbered where an operator has several
+    signatures."""
     name = func._opname.rstrip("_") if not func._opname.startswith("__") else func._opname
     packet = getattr(aten, name, None)
     number = 0
@@ -339,7 +391,8 @@ def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _rewrite_history(t: Tensor, node: OperatorNode, j: int) -> None:
-    """The history of a tensor that an operator has changed in place; a view's change becomes its base's."""
+    """The history of a tensor that an operator has changed in place; a view's change becomes its
+    base's."""
     al = t._al
     if isinstance(al, Look):
         rebase(t, node, j)

@@ -1,4 +1,5 @@
-"""Derivatives of plain operations seen as operators: the operation is repeated one operator at a time, then that graph is walked."""
+"""Derivatives of plain operations seen as operators: the operation is repeated one operator at a
+time, then that graph is walked."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from .state import STATE, modes_off
 
 
 class _Entry(Node):
-    """Where a repeated operation begins: its gradient goes on along the edge of the original operand."""
+    """Where a repeated operation begins: its gradient goes on along the edge of the original
+    operand."""
 
     __slots__ = ()
 
@@ -47,10 +49,15 @@ def _placeholder(aval: Any) -> Value:
 
 
 def _use_results(outs: list[Tensor], results: list[Value]) -> bool:
-    """Gives repeated operations the results that were saved: their operands may not have been. False if they do not save results."""
+    """Gives repeated operations the results that were saved: their operands may not have been.
+    False if they do not save results."""
     for o in outs:
         last = o._node
-        if not isinstance(last, OperatorNode) or last.stored is None or not any(k.startswith("result") for k in last.stored):
+        if (
+            not isinstance(last, OperatorNode)
+            or last.stored is None
+            or not any(k.startswith("result") for k in last.stored)
+        ):
             return False
         for name, kept in last.stored.items():
             if name.startswith("result") and type(kept) is tuple:
@@ -69,7 +76,8 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[object]:
 
 
 def replay(node: Node, grads: list[Tensor], task: Any) -> list[object]:
-    """The gradients of a plain node's operands, by operators that modes and wrapper classes see; ``task`` is a walk for them to begin."""
+    """The gradients of a plain node's operands, by operators that modes and wrapper classes see;
+    ``task`` is a walk for them to begin."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(FREED)
@@ -80,12 +88,19 @@ def replay(node: Node, grads: list[Tensor], task: Any) -> list[object]:
             if v.meta is not None:
                 _check_version(node, v)
     there = iter(saved)
-    # Where the results are what was saved, nothing is computed again: they take the place of what comes out.
+    # Where the results are what was saved, nothing is computed again: they take the place of what
+    # comes out.
     no_values = node.call.extra.saves_result and not any(node.kept)
     tensors: list[Tensor] = []
     entries: list[Any] = []
     for aval, keep, edge in zip(node.avals, node.kept, node.edges, strict=True):
-        t = from_value(next(there) if keep else meta_value(aval.shape, aval.dtype) if no_values else _placeholder(aval))
+        t = from_value(
+            next(there)
+            if keep
+            else meta_value(aval.shape, aval.dtype)
+            if no_values
+            else _placeholder(aval)
+        )
         entry = None
         if edge is not None:
             entry = _Entry(t)

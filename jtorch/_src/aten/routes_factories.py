@@ -1,4 +1,5 @@
-"""Functions that make tensors, as dispatch modes see them: size first, ``device`` and ``pin_memory`` filled in."""
+"""Functions that make tensors, as dispatch modes see them: size first, ``device`` and
+``pin_memory`` filled in."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from .state import STATE, Kernel
 A = aten
 
 
-def options(dtype: Any, device: str | None, pin_memory: bool | None = False, layout: object = None) -> dict[str, Any]:
+def options(
+    dtype: Any, device: str | None, pin_memory: bool | None = False, layout: object = None
+) -> dict[str, Any]:
     """The keywords that factories arrive with."""
     place = devices.get_default_device() if device is None else device
     place = place if isinstance(place, devices.device) else devices.device(place)
@@ -28,7 +31,12 @@ def options(dtype: Any, device: str | None, pin_memory: bool | None = False, lay
 
 
 def _dtype(dtype: Any) -> Any:
-    return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype, dtype)
+    return {
+        float: dtypes.float64,
+        int: dtypes.int64,
+        bool: dtypes.bool_,
+        complex: dtypes.complex128,
+    }.get(dtype, dtype)
 
 
 def finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -42,8 +50,10 @@ def _sized(packet: OpOverloadPacket) -> None:
     name = packet.__name__
 
     def make(
-        *size: object, out: object = None, dtype: object = None, layout: object = None, device: str | None = None, pin_memory: bool = False,
-        requires_grad: bool = False, generator: object = None, names: object = None, memory_format: object = None, **kwargs: object,
+        *size: object, out: object = None, dtype: object = None, layout: object = None,
+        device: str | None = None, pin_memory: bool = False, requires_grad: bool = False,
+        generator: object = None, names: object = None, memory_format: object = None,
+        **kwargs: object,
     ) -> Tensor:  # fmt: skip
         del names
         if "size" in kwargs:
@@ -56,7 +66,9 @@ def _sized(packet: OpOverloadPacket) -> None:
         if memory_format not in (None, preserve_format) and name == "empty":
             more["memory_format"] = memory_format
         if generator is not None:
-            return finish(packet.generator(size_of(size), generator=generator, **more), requires_grad)
+            return finish(
+                packet.generator(size_of(size), generator=generator, **more), requires_grad
+            )
         overload = packet.memory_format if name == "empty" else packet.default
         return finish(overload(size_of(size), **more), requires_grad)
 
@@ -69,8 +81,8 @@ for _packet in (A.zeros, A.ones, A.empty, A.rand, A.randn):
 
 @route(T.full)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None, pin_memory: Any = False,
-    requires_grad: bool = False, names: object = None,
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: object = None,
+    device: Any = None, pin_memory: Any = False, requires_grad: bool = False, names: object = None,
 ) -> Any:  # fmt: skip
     """``full.default``."""
     del names
@@ -78,13 +90,17 @@ def full(
         return A.full.out(size_of((size,)), fill_value, out=out)
     if isinstance(fill_value, Tensor):
         fill_value = A._local_scalar_dense.default(fill_value)
-    return finish(A.full.default(size_of((size,)), fill_value, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(
+        A.full.default(size_of((size,)), fill_value, **options(dtype, device, pin_memory, layout)),
+        requires_grad,
+    )
 
 
 @route(T.arange)
 def arange(
-    start: float = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    start: float = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None,
+    layout: object = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``arange.default``, ``.start`` or ``.start_step``."""
     if out is not None:
@@ -101,8 +117,8 @@ def arange(
 
 @route(T.eye)
 def eye(
-    n: int, m: Any = None, *, out: object = None, dtype: object = None, layout: object = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False,
+    n: int, m: Any = None, *, out: object = None, dtype: object = None, layout: object = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``eye.default`` or ``eye.m``."""
     if out is not None:
@@ -118,30 +134,42 @@ def _with_ends(packet: OpOverloadPacket, start: object, end: object) -> Any:
 
 @route(T.linspace)
 def linspace(
-    start: object, end: object, steps: int, *, out: object = None, dtype: object = None, layout: object = None, device: str | None = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    start: object, end: object, steps: int, *, out: object = None, dtype: object = None,
+    layout: object = None, device: str | None = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``linspace.default``, or the overload for ends that are tensors."""
     if out is not None:
         return NotImplemented
-    return finish(_with_ends(A.linspace, start, end)(start, end, steps, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(
+        _with_ends(A.linspace, start, end)(
+            start, end, steps, **options(dtype, device, pin_memory, layout)
+        ),
+        requires_grad,
+    )
 
 
 @route(T.logspace)
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
+    layout: object = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``logspace.default``, or the overload for ends that are tensors."""
     if out is not None:
         return NotImplemented
-    return finish(_with_ends(A.logspace, start, end)(start, end, steps, base, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(
+        _with_ends(A.logspace, start, end)(
+            start, end, steps, base, **options(dtype, device, pin_memory, layout)
+        ),
+        requires_grad,
+    )
 
 
 @route(T.randint)
 def randint(
-    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False, **kwargs: Any,
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """``randint.default`` or ``randint.low``."""
     given = list(args)
@@ -157,19 +185,26 @@ def randint(
     if kwargs or given or out is not None or generator is not None or size is None or high is None:
         return NotImplemented
     more = options(dtype, device, pin_memory, layout)
-    found = A.randint.default(high, list(size), **more) if low is None else A.randint.low(low, high, list(size), **more)
+    found = (
+        A.randint.default(high, list(size), **more)
+        if low is None
+        else A.randint.low(low, high, list(size), **more)
+    )
     return finish(found, requires_grad)
 
 
 @route(T.randperm)
 def randperm(
-    n: int, *, generator: object = None, out: object = None, dtype: object = None, layout: object = None, device: str | None = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    n: int, *, generator: object = None, out: object = None, dtype: object = None,
+    layout: object = None, device: str | None = None, requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randperm.default``."""
     if out is not None or generator is not None:
         return NotImplemented
-    return finish(A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(
+        A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad
+    )
 
 
 def _kind_of_symbols(data: list[int] | float) -> object:
@@ -179,25 +214,41 @@ def _kind_of_symbols(data: list[int] | float) -> object:
         return None
     if complex in kinds:
         return dtypes.of_number(1j)
-    return dtypes.get_default_dtype() if any(issubclass(kind, (float, SymFloat)) for kind in kinds) else dtypes.int64
+    return (
+        dtypes.get_default_dtype()
+        if any(issubclass(kind, (float, SymFloat)) for kind in kinds)
+        else dtypes.int64
+    )
 
 
 def _leaves(data: list[int] | float) -> list[Any]:
     """What nested lists and tuples hold."""
-    return [x for item in data for x in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+    return (
+        [x for item in data for x in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+    )
 
 
 def _of_symbols(data: object, more: Mapping[str, object]) -> Any:
     if isinstance(data, (list, tuple)):
         return A.stack.default([_of_symbols(item, more) for item in data])
-    return data.to(more["device"], more["dtype"]) if isinstance(data, Tensor) else A.scalar_tensor.default(data, **more)
+    return (
+        data.to(more["device"], more["dtype"])
+        if isinstance(data, Tensor)
+        else A.scalar_tensor.default(data, **more)
+    )
 
 
 @route(T.tensor)
 def tensor(
-    data: list[int] | float, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, pin_memory: bool = False
+    data: list[int] | float,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
-    """Made outside dispatch, then ``lift_fresh.default``; of sizes that vary, ``scalar_tensor.default`` of each number."""
+    """Made outside dispatch, then ``lift_fresh.default``; of sizes that vary,
+    ``scalar_tensor.default`` of each number."""
     if isinstance(data, Tensor):
         return NotImplemented
     if SYMBOLIC and (kind := _kind_of_symbols(data)) is not None:
@@ -221,8 +272,11 @@ def as_tensor(data: Tensor, dtype: object = None, device: object = None, **kwarg
     return A.lift_fresh.default(made)
 
 
-def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | None = None, **given: object) -> Tensor:
-    """What ``make`` gives, where dispatch modes are on made by the operator that they see: ``empty``, ``alias`` or ``lift_fresh``."""
+def seen_making(
+    make: Callable[[], Tensor], size: Any = None, other: Tensor | None = None, **given: object
+) -> Tensor:
+    """What ``make`` gives, where dispatch modes are on made by the operator that they see:
+    ``empty``, ``alias`` or ``lift_fresh``."""
     if STATE.off or not STATE.modes:
         return make()
     if size is not None:
@@ -237,7 +291,10 @@ def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | No
 @route(M.new_tensor)
 def new_tensor(self: Tensor, data: object, **kwargs: object) -> Any:
     """As ``tensor``, with the dtype and device of another."""
-    kwargs = {"dtype": self._aval.torch_dtype, **{k: x for k, x in kwargs.items() if k != "layout" and x is not None}}
+    kwargs = {
+        "dtype": self._aval.torch_dtype,
+        **{k: x for k, x in kwargs.items() if k != "layout" and x is not None},
+    }
     kwargs.setdefault("device", self.device)
     return tensor(data, **kwargs)
 
@@ -253,26 +310,33 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Any:
     """``scalar_tensor.default``."""
-    return finish(A.scalar_tensor.default(s, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(
+        A.scalar_tensor.default(s, **options(dtype, device, pin_memory, layout)), requires_grad
+    )
 
 
-# ---- like another tensor ---------------------------------------------------------------------------------------------------------
+# ---- like another tensor -------------------------------------------------------------------------
 
 
-def _stated(dtype: dtypes.dtype | None, layout: object, device: devices.device | int | str, pin_memory: bool) -> dict[str, object]:
+def _stated(
+    dtype: dtypes.dtype | None, layout: object, device: devices.device | int | str, pin_memory: bool
+) -> dict[str, object]:
     """The keywords that were given, and whether to pin."""
     more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
     if layout is not None:
         more["layout"] = layout
     if device is not None:
-        more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+        more["device"] = (
+            devices.device(device) if not isinstance(device, devices.device) else device
+        )
     return {**more, "pin_memory": bool(pin_memory)}
 
 
 def _like(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
-        input: Tensor, *args: object, dtype: Any = None, layout: object = None, device: Any = None, pin_memory: bool = False,
-        requires_grad: bool = False, memory_format: dtypes.memory_format = preserve_format, **kwargs: object,
+        input: Tensor, *args: object, dtype: Any = None, layout: object = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+        memory_format: dtypes.memory_format = preserve_format, **kwargs: object,
     ) -> Tensor:  # fmt: skip
         given = [*args, *[kwargs.pop(n) for n in extra[len(args) :] if n in kwargs]]
         if kwargs or len(given) != len(extra):
@@ -292,21 +356,33 @@ _like(A.full_like, "fill_value")
 
 @route(T.randint_like)
 def randint_like(
-    input: Tensor, *args: object, dtype: object = None, device: object = None, pin_memory: bool = False, **kwargs: object
+    input: Tensor,
+    *args: object,
+    dtype: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    **kwargs: object,
 ) -> Any:
     """``randint_like.default`` or ``.low_dtype``."""
     given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
     if kwargs or not given:
         return NotImplemented
-    more: dict[str, Any] = {**({} if dtype is None else {"dtype": dtype}), **({} if device is None else {"device": device})}
+    more: dict[str, Any] = {
+        **({} if dtype is None else {"dtype": dtype}),
+        **({} if device is None else {"device": device}),
+    }
     more["pin_memory"] = bool(pin_memory)
-    return A.randint_like.default(input, given[0], **more) if len(given) == 1 else A.randint_like.low_dtype(input, *given, **more)
+    return (
+        A.randint_like.default(input, given[0], **more)
+        if len(given) == 1
+        else A.randint_like.low_dtype(input, *given, **more)
+    )
 
 
 def _new(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
-        self: Tensor, *args: object, dtype: dtypes.dtype | None = None, layout: object = None, device: Any = None, pin_memory: bool = False,
-        requires_grad: bool = False, **kwargs: object,
+        self: Tensor, *args: object, dtype: dtypes.dtype | None = None, layout: object = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **kwargs: object,
     ) -> Tensor:  # fmt: skip
         more = _stated(dtype, layout, device, pin_memory)
         names = ("size", *extra)

@@ -20,7 +20,7 @@ from .values import tensor_of
 
 A = aten
 
-# ---- einsum ----------------------------------------------------------------------------------------------------------------------
+# ---- einsum --------------------------------------------------------------------------------------
 
 
 def _labels(text: str) -> list[str]:
@@ -31,8 +31,16 @@ def _labels(text: str) -> list[str]:
 
 
 def _aligned(inputs: list[list[str]], arrow: bool, output: list[str], operands: list[Any]) -> Any:
-    """Operands with equal dimensions in one order, how many of them the result has, and how often each counts."""
-    wide = max([t._aval.ndim - len(names) + 1 for t, names in zip(operands, inputs, strict=True) if "..." in names], default=0)
+    """Operands with equal dimensions in one order, how many of them the result has, and how often
+    each counts."""
+    wide = max(
+        [
+            t._aval.ndim - len(names) + 1
+            for t, names in zip(operands, inputs, strict=True)
+            if "..." in names
+        ],
+        default=0,
+    )
     seen = sorted({name for names in inputs for name in names if name != "..."})
     if not arrow:
         flat = [name for names in inputs for name in names]
@@ -102,7 +110,9 @@ def _pair(a: Any, b: Any, summed: Sequence[int]) -> Any:
     out = [*[shape_a[d] for d in both + left], *[1] * len(summed), *[shape_b[d] for d in right]]
     order = [*both, *left, *summed, *right]
     first = reshape(A.permute.default(a, order), [sizes[0], sizes[1], sizes[3]])
-    second = reshape(A.permute.default(b, [*both, *summed, *right, *left]), [sizes[0], sizes[3], sizes[2]])
+    second = reshape(
+        A.permute.default(b, [*both, *summed, *right, *left]), [sizes[0], sizes[3], sizes[2]]
+    )
     back = [order.index(d) for d in range(len(order))]
     return A.permute.default(A.view.default(A.bmm.default(first, second), out), back)
 
@@ -157,7 +167,7 @@ def _steps(equation: str, operands: Sequence[Any]) -> list[tuple[int, int]]:
     return [(step[0], step[1]) for step in path]
 
 
-# ---- solutions and determinants --------------------------------------------------------------------------------------------------
+# ---- solutions and determinants ------------------------------------------------------------------
 
 
 def _checked(info: Tensor, name: str, of: Tensor) -> None:
@@ -191,7 +201,11 @@ def inverse(A: Any = None, *, input: Any = None, out: object = None) -> Any:
 @route(L.det, T.det)
 def det(A: object = None, *, input: object = None, out: object = None) -> Any:
     """The first result of ``_linalg_det``."""
-    return NotImplemented if out is not None else aten._linalg_det.default(input if A is None else A)[0]
+    return (
+        NotImplemented
+        if out is not None
+        else aten._linalg_det.default(input if A is None else A)[0]
+    )
 
 
 def _signed(name: str) -> Any:
@@ -214,7 +228,9 @@ def logdet(input: Tensor) -> Any:
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
     sign, size = A._linalg_slogdet.default(input)[:2]
-    return A.where.self(A.eq.Scalar(sign, -1.0), A.lift_fresh.default(_as_tensor(math.nan, size)), size)
+    return A.where.self(
+        A.eq.Scalar(sign, -1.0), A.lift_fresh.default(_as_tensor(math.nan, size)), size
+    )
 
 
 @route(L.cholesky)
@@ -227,7 +243,7 @@ def cholesky(A: Any, *, upper: bool = False, out: object = None) -> Any:
     return found
 
 
-# ---- factorisations --------------------------------------------------------------------------------------------------------------
+# ---- factorisations ------------------------------------------------------------------------------
 
 
 @route(L.eigh)
@@ -235,13 +251,17 @@ def eigh(A: object, UPLO: str = "L", *, out: object = None) -> Any:
     """``_linalg_eigh``."""
     if out is not None:
         return NotImplemented
-    return return_types.make("linalg_eigh", ("eigenvalues", "eigenvectors"))(aten._linalg_eigh.default(A, UPLO))
+    return return_types.make("linalg_eigh", ("eigenvalues", "eigenvectors"))(
+        aten._linalg_eigh.default(A, UPLO)
+    )
 
 
 @route(L.eigvalsh)
 def eigvalsh(A: Any, UPLO: str = "L", *, out: object = None) -> Any:
     """The first result of ``_linalg_eigh``."""
-    return NotImplemented if out is not None else aten._linalg_eigh.default(A, UPLO, _requires(A))[0]
+    return (
+        NotImplemented if out is not None else aten._linalg_eigh.default(A, UPLO, _requires(A))[0]
+    )
 
 
 def _requires(t: Tensor) -> bool:
@@ -250,11 +270,15 @@ def _requires(t: Tensor) -> bool:
 
 
 @route(L.svd)
-def linalg_svd(A: object, full_matrices: bool = True, *, driver: object = None, out: object = None) -> object:
+def linalg_svd(
+    A: object, full_matrices: bool = True, *, driver: object = None, out: object = None
+) -> object:
     """``_linalg_svd``."""
     if out is not None:
         return NotImplemented
-    return return_types.make("linalg_svd", ("U", "S", "Vh"))(aten._linalg_svd.default(A, full_matrices, driver=driver))
+    return return_types.make("linalg_svd", ("U", "S", "Vh"))(
+        aten._linalg_svd.default(A, full_matrices, driver=driver)
+    )
 
 
 @route(T.svd)
@@ -274,18 +298,34 @@ def _mH(x: object) -> object:
 @route(L.svdvals)
 def svdvals(A: Any, *, driver: object = None, out: object = None) -> Any:
     """The second result of ``_linalg_svd``."""
-    return NotImplemented if out is not None else aten._linalg_svd.default(A, False, _requires(A), driver=driver)[1]
+    return (
+        NotImplemented
+        if out is not None
+        else aten._linalg_svd.default(A, False, _requires(A), driver=driver)[1]
+    )
 
 
 @route(L.pinv)
-def pinv(A: object, rcond: object = None, hermitian: bool = False, *, atol: object = None, rtol: object = None, out: object = None) -> Any:
+def pinv(
+    A: object,
+    rcond: object = None,
+    hermitian: bool = False,
+    *,
+    atol: object = None,
+    rtol: object = None,
+    out: object = None,
+) -> Any:
     """``linalg_pinv.atol_rtol_tensor``."""
-    if out is not None or rcond is not None or not all(x is None or isinstance(x, Tensor) for x in (atol, rtol)):
+    if (
+        out is not None
+        or rcond is not None
+        or not all(x is None or isinstance(x, Tensor) for x in (atol, rtol))
+    ):
         return NotImplemented
     return aten.linalg_pinv.atol_rtol_tensor(A, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
-# ---- products and norms ----------------------------------------------------------------------------------------------------------
+# ---- products and norms --------------------------------------------------------------------------
 
 
 @route(L.matrix_power, T.matrix_power)
@@ -315,9 +355,16 @@ def matrix_power(A: object = None, n: int = 0, *, input: object = None, out: obj
 
 @route(L.matrix_norm)
 def matrix_norm(
-    A: Tensor, ord: object = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: object = None, out: object = None
+    A: Tensor,
+    ord: object = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
+    out: object = None,
 ) -> Any:
-    """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the nuclear one."""
+    """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the
+    nuclear one."""
     if out is not None or len(dim) != 2:
         return NotImplemented
     dims = [d % A._aval.ndim for d in dim]
@@ -356,7 +403,9 @@ def multi_dot(tensors: Any, *, out: object = None) -> Any:
     if out is not None:
         return NotImplemented
     if len(tensors) == 2 and all(t._aval.ndim == 2 for t in tensors):
-        return A.view.default(A.mm.default(*tensors), [tensors[0]._aval.shape[0], tensors[1]._aval.shape[1]])
+        return A.view.default(
+            A.mm.default(*tensors), [tensors[0]._aval.shape[0], tensors[1]._aval.shape[1]]
+        )
     return _chain(tensors)
 
 
@@ -376,10 +425,12 @@ def kron(input: Tensor, other: Tensor, *, out: object = None) -> Any:
     b = [1] * (n - other._aval.ndim) + list(other._aval.shape)
     first = A._unsafe_view.default(input, [m for size in a for m in (size, 1)])
     second = A._unsafe_view.default(other, [m for size in b for m in (1, size)])
-    return A._unsafe_view.default(A.mul.Tensor(first, second), [i * j for i, j in zip(a, b, strict=True)])
+    return A._unsafe_view.default(
+        A.mul.Tensor(first, second), [i * j for i, j in zip(a, b, strict=True)]
+    )
 
 
-# ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
+# ---- Fourier transforms --------------------------------------------------------------------------
 
 _FORWARD = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 _BACKWARD = {None: 2, "backward": 2, "ortho": 1, "forward": 0}
@@ -412,7 +463,9 @@ def _dim_of(x: Tensor, dim: int) -> int:
 
 
 def _one(name: str, norms: dict[str | None, int], forward: bool) -> None:
-    def transform(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
+    def transform(
+        input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
+    ) -> Any:
         if out is not None or not input._aval.ndim:
             return NotImplemented
         d = _dim_of(input, dim)
@@ -430,16 +483,22 @@ _one("ifft", _BACKWARD, False)
 
 
 @route(FFT.rfft)
-def rfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
+def rfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
+) -> Any:
     """``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
     d = _dim_of(input, dim)
-    return A._fft_r2c.default(_resized(_floating(input), [d], [-1 if n is None else n]), [d], _FORWARD[norm], True)
+    return A._fft_r2c.default(
+        _resized(_floating(input), [d], [-1 if n is None else n]), [d], _FORWARD[norm], True
+    )
 
 
 @route(FFT.irfft)
-def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
+def irfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
+) -> Any:
     """``_fft_c2r``."""
     if out is not None:
         return NotImplemented
@@ -450,7 +509,9 @@ def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out:
 
 
 @route(FFT.hfft)
-def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
+def hfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
+) -> Any:
     """``_fft_c2r`` of the conjugate."""
     if out is not None:
         return NotImplemented
@@ -461,7 +522,9 @@ def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: 
 
 
 @route(FFT.ihfft)
-def ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
+def ihfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
+) -> Any:
     """The conjugate of ``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -474,7 +537,11 @@ def _dims_and_sizes(x: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
     if dim is not None:
         dims = [_dim_of(x, d) for d in ((dim,) if isinstance(dim, int) else dim)]
     else:
-        dims = list(range(x._aval.ndim - len(s), x._aval.ndim)) if s is not None else list(range(x._aval.ndim))
+        dims = (
+            list(range(x._aval.ndim - len(s), x._aval.ndim))
+            if s is not None
+            else list(range(x._aval.ndim))
+        )
     return dims, [-1] * len(dims) if s is None else list(s)
 
 
@@ -482,27 +549,50 @@ def _several(name: str, dims_default: tuple[int, ...] | None) -> None:
     forward = not name.startswith("i")
     norms = _FORWARD if forward else _BACKWARD
 
-    def whole(input: Any, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> Any:
+    def whole(
+        input: Any,
+        s: object = None,
+        dim: object = dims_default,
+        norm: Any = None,
+        *,
+        out: object = None,
+    ) -> Any:
         if out is not None:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
         x = _resized(_floating(input, True), dims, sizes)
         return A._fft_c2c.default(x, dims, norms[norm], forward)
 
-    def to_half(input: Tensor, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> object:
+    def to_half(
+        input: Tensor,
+        s: object = None,
+        dim: object = dims_default,
+        norm: Any = None,
+        *,
+        out: object = None,
+    ) -> object:
         if out is not None or input._aval.torch_dtype.is_complex:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
         return A._fft_r2c.default(_resized(_floating(input), dims, sizes), dims, norms[norm], True)
 
-    def from_half(input: Tensor, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> object:
+    def from_half(
+        input: Tensor,
+        s: object = None,
+        dim: object = dims_default,
+        norm: Any = None,
+        *,
+        out: object = None,
+    ) -> object:
         if out is not None:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
         last = sizes[-1]
         size = 2 * (input._aval.shape[dims[-1]] - 1) if last == -1 else last
         sizes = [*sizes[:-1], -1 if last == -1 else last // 2 + 1]
-        return A._fft_c2r.default(_resized(_floating(input, True), dims, sizes), dims, norms[norm], size)
+        return A._fft_c2r.default(
+            _resized(_floating(input, True), dims, sizes), dims, norms[norm], size
+        )
 
     route(f"fft.{name}")(whole if "rfft" not in name else to_half if forward else from_half)
 
@@ -514,7 +604,13 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 def _shift(name: str, extra: int) -> None:
     def shift(input: Tensor, dim: Any = None) -> object:
-        dims = list(range(input._aval.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        dims = (
+            list(range(input._aval.ndim))
+            if dim is None
+            else [dim]
+            if isinstance(dim, int)
+            else list(dim)
+        )
         return A.roll.default(input, [(input._aval.shape[d] + extra) // 2 for d in dims], dims)
 
     route(f"fft.{name}")(shift)

@@ -1,4 +1,5 @@
-"""Losses of ``nn.functional`` and other functions of several steps, as the operators that PyTorch writes them with."""
+"""Losses of ``nn.functional`` and other functions of several steps, as the operators that PyTorch
+writes them with."""
 
 from __future__ import annotations
 
@@ -22,12 +23,17 @@ from .routes_tensor import is_wrapper
 A = aten
 
 
-# ---- losses ----------------------------------------------------------------------------------------------------------------------
+# ---- losses --------------------------------------------------------------------------------------
 
 
 @route(F.hinge_embedding_loss)
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: object = None, reduce: object = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
 ) -> Any:
     """Where the target is not 1 the part within the margin, where it is not -1 the input."""
     nothing = A.zeros_like.default(input, memory_format=contiguous_format)
@@ -72,8 +78,9 @@ def cosine_embedding_loss(
 
 @route(F.triplet_margin_loss)
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-    size_average: object = None, reduce: object = None, reduction: str = "mean",
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+    eps: float = 1e-6, swap: bool = False, size_average: object = None, reduce: object = None,
+    reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The difference of two distances and the margin, where it is above 0."""
     if margin <= 0 or len({t._aval.ndim for t in (anchor, positive, negative)}) != 1:
@@ -87,16 +94,29 @@ def triplet_margin_loss(
 
 
 @route(F.gaussian_nll_loss)
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: object, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: object,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
     """Half of the logarithm of the variance and of the squared difference by it."""
-    if not isinstance(var, Tensor) or var._aval.shape != input._aval.shape or reduction not in ("none", "mean", "sum"):
+    if (
+        not isinstance(var, Tensor)
+        or var._aval.shape != input._aval.shape
+        or reduction not in ("none", "mean", "sum")
+    ):
         return NotImplemented
     if is_wrapper(var) and A._local_scalar_dense.default(A.any.default(A.lt.Scalar(var, 0))):
         raise ValueError("var has negative entry/entries")
     var = A.clone.default(var)
     with no_grad():
         A.clamp_.default(var, eps)
-    found = A.add.Tensor(A.log.default(var), A.div.Tensor(A.pow.Tensor_Scalar(A.sub.Tensor(input, target), 2), var))
+    found = A.add.Tensor(
+        A.log.default(var), A.div.Tensor(A.pow.Tensor_Scalar(A.sub.Tensor(input, target), 2), var)
+    )
     found = A.mul.Tensor(found, 0.5)
     if full:
         found = A.add_.Tensor(found, 0.5 * math.log(2 * math.pi))
@@ -105,10 +125,11 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: object, full: bool = F
 
 @route(F.poisson_nll_loss)
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: object = None, eps: float = 1e-8,
-    reduce: object = None, reduction: str = "mean",
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+    size_average: object = None, eps: float = 1e-8, reduce: object = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """``exp(input) - target * input``, or that of the logarithm; Stirling's terms for targets above 1."""
+    """``exp(input) - target * input``, or that of the logarithm; Stirling's terms for targets above
+    1."""
     if log_input:
         product = A.mul.Tensor(target, input)
         found = A.sub.Tensor(A.exp.default(input), product)
@@ -116,14 +137,21 @@ def poisson_nll_loss(
         found = A.sub.Tensor(input, A.mul.Tensor(target, A.log.default(A.add.Scalar(input, eps))))
     if full:
         half = A.mul.Scalar(A.log.default(A.mul.Scalar(target, 2 * math.pi)), 0.5)
-        stirling = A.add.Tensor(A.sub.Tensor(A.mul.Tensor(target, A.log.default(target)), target), half)
+        stirling = A.add.Tensor(
+            A.sub.Tensor(A.mul.Tensor(target, A.log.default(target)), target), half
+        )
         found = A.add_.Tensor(found, A.masked_fill.Scalar(stirling, A.le.Scalar(target, 1), 0))
     return _reduced(found, reduction_of(size_average, reduce, reduction))
 
 
 @route(F.multilabel_soft_margin_loss)
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, reduce: object = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
 ) -> Any:
     """The mean over the classes of a logistic loss for each."""
     if not input._aval.ndim or input._aval.shape != target._aval.shape:
@@ -139,11 +167,13 @@ def multilabel_soft_margin_loss(
     return _reduced(found, reduction_of(size_average, reduce, reduction))
 
 
-# ---- other functions of nn.functional --------------------------------------------------------------------------------------------
+# ---- other functions of nn.functional ------------------------------------------------------------
 
 
 @route(F.local_response_norm)
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
     """Divided by a power of the mean square over neighbouring channels."""
     shape = input._aval.shape
     if len(shape) < 3 or not input._aval.size:
@@ -158,27 +188,34 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         found = A.constant_pad_nd.default(found, [0, 0, 0, 0, before, after], 0.0)
         found = A.squeeze.dim(A.avg_pool3d.default(found, [size, 1, 1], [1, 1, 1]), 1)
         found = A.view.default(found, list(shape))
-    return A.div.Tensor(input, A.pow.Tensor_Scalar(A.add.Tensor(A.mul.Tensor(found, alpha), k), beta))
+    return A.div.Tensor(
+        input, A.pow.Tensor_Scalar(A.add.Tensor(A.mul.Tensor(found, alpha), k), beta)
+    )
 
 
 @route(F.one_hot)
 def one_hot(input: Tensor, num_classes: int = -1) -> Any:
-    """A comparison with the numbers of all classes; what is below ``__torch_dispatch__`` is not looked at."""
+    """A comparison with the numbers of all classes; what is below ``__torch_dispatch__`` is not
+    looked at."""
     if not is_wrapper(input) or input._aval.torch_dtype is not dtypes.int64 or not input._aval.size:
         return NotImplemented
     if num_classes == -1:
         num_classes = A._local_scalar_dense.default(A.max.default(input)) + 1
     classes = T.arange(num_classes, dtype=dtypes.int64, device=input.device)
-    return A._to_copy.default(A.eq.Tensor(A.unsqueeze.default(input, -1), classes), dtype=dtypes.int64)
+    return A._to_copy.default(
+        A.eq.Tensor(A.unsqueeze.default(input, -1), classes), dtype=dtypes.int64
+    )
 
 
-# ---- other functions -------------------------------------------------------------------------------------------------------------
+# ---- other functions -----------------------------------------------------------------------------
 
 
 @route(T.cartesian_prod)
 def cartesian_prod(*tensors: Any) -> Any:
     """A grid of all, seen as vectors and stacked."""
-    given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
+    given = list(
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    )
     if any(t._aval.ndim != 1 for t in given):
         return NotImplemented
     if len(given) == 1:

@@ -24,7 +24,7 @@ def _is_number(x: object) -> bool:
     return isinstance(x, (int, float, complex))
 
 
-# ---- operators of two operands ---------------------------------------------------------------------------------------------------
+# ---- operators of two operands -------------------------------------------------------------------
 
 
 @route("Tensor.__rsub__")
@@ -46,7 +46,11 @@ def __rpow__(self: Tensor, other: object) -> object:
 
 @route("Tensor.__rmod__")
 def __rmod__(self: Tensor, other: object) -> object:
-    return A.remainder.Scalar_Tensor(other, self) if _is_number(other) else A.remainder.Tensor(other, self)
+    return (
+        A.remainder.Scalar_Tensor(other, self)
+        if _is_number(other)
+        else A.remainder.Tensor(other, self)
+    )
 
 
 @route("Tensor.__rfloordiv__")
@@ -57,8 +61,12 @@ def __rfloordiv__(self: Tensor, other: object) -> object:
 
 
 def _scalar(x: Any, like: Tensor) -> Any:
-    dtype = dtypes.result_type_of(((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER)))
-    return A.scalar_tensor.default(x, dtype=dtype, layout=strided, device=of_placement(like._aval.device))
+    dtype = dtypes.result_type_of(
+        ((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER))
+    )
+    return A.scalar_tensor.default(
+        x, dtype=dtype, layout=strided, device=of_placement(like._aval.device)
+    )
 
 
 @route("Tensor.__rmatmul__")
@@ -67,7 +75,14 @@ def __rmatmul__(self: Tensor, other: object) -> Any:
 
 
 @route(T.sub, T.subtract, "Tensor.__sub__")
-def sub(self: object = None, other: object = None, *, alpha: object = 1, out: object = None, input: object = None) -> Tensor:
+def sub(
+    self: object = None,
+    other: object = None,
+    *,
+    alpha: object = 1,
+    out: object = None,
+    input: object = None,
+) -> Tensor:
     """``sub.Tensor``; a number minus a tensor is ``rsub``."""
     self = input if self is None else self
     if out is not None:
@@ -78,7 +93,9 @@ def sub(self: object = None, other: object = None, *, alpha: object = 1, out: ob
 
 
 @route(T.where)
-def where(condition: Any, input: Any = None, other: Any = None, *, out: object = None, self: Any = None) -> Any:
+def where(
+    condition: Any, input: Any = None, other: Any = None, *, out: object = None, self: Any = None
+) -> Any:
     """``where.self``, numbers as 0-dim tensors; with a condition alone, ``nonzero``."""
     input = self if input is None else input
     if out is not None:
@@ -91,9 +108,13 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: object =
         return A.where.self(condition, input, _scalar(other, input))
     if isinstance(other, Tensor):
         return A.where.self(condition, _scalar(input, other), other)
-    kind = dtypes.result_type_of(tuple([(dtypes.of_number(x), dtypes.NUMBER) for x in (input, other)]))
+    kind = dtypes.result_type_of(
+        tuple([(dtypes.of_number(x), dtypes.NUMBER) for x in (input, other)])
+    )
     place = of_placement(condition._aval.device)
-    second, first = [A.scalar_tensor.default(x, dtype=kind, layout=strided, device=place) for x in (other, input)]
+    second, first = [
+        A.scalar_tensor.default(x, dtype=kind, layout=strided, device=place) for x in (other, input)
+    ]
     return A.where.self(condition, first, second)
 
 
@@ -131,7 +152,9 @@ def isfinite(self: Tensor) -> Any:
 
 
 @route(T.isclose, aten=A.isclose)
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
     """Equal, or within the allowance and finite."""
     if not (input._aval.differentiable and other._aval.differentiable):
         return NotImplemented
@@ -170,19 +193,27 @@ def argwhere(input: Tensor) -> Any:
 
 @route(T.unique, M.unique, "functional.unique")
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> tuple[Tensor, ...] | Tensor:
     """``_unique2`` or ``unique_dim``."""
     if dim is None:
         out, inverse, counts = A._unique2.default(input, sorted, return_inverse, return_counts)
     else:
-        out, inverse, counts = A.unique_dim.default(input, dim, sorted, return_inverse, return_counts)
+        out, inverse, counts = A.unique_dim.default(
+            input, dim, sorted, return_inverse, return_counts
+        )
     found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return tuple(found) if len(found) > 1 else out
 
 
 @route(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive")
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: object = None) -> tuple[Tensor, ...]:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: object = None
+) -> tuple[Tensor, ...]:
     """``unique_consecutive``, of whose results there are those that were asked for."""
     out, inverse, counts = A.unique_consecutive.default(input, return_inverse, return_counts, dim)
     found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
@@ -194,16 +225,27 @@ def _bool() -> object:
 
 
 @route(T.clamp, T.clip)
-def clamp(self: object = None, min: object = None, max: object = None, *, out: object = None, input: object = None) -> Tensor:
+def clamp(
+    self: object = None,
+    min: object = None,
+    max: object = None,
+    *,
+    out: object = None,
+    input: object = None,
+) -> Tensor:
     """``clamp.default`` or ``clamp.Tensor``."""
     t = input if self is None else self
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     if out is not None:
-        return A.clamp.Tensor_out(t, min, max, out=out) if tensors else A.clamp.out(t, min, max, out=out)
+        return (
+            A.clamp.Tensor_out(t, min, max, out=out)
+            if tensors
+            else A.clamp.out(t, min, max, out=out)
+        )
     return A.clamp.Tensor(t, min, max) if tensors else A.clamp.default(t, min, max)
 
 
-# ---- reductions ------------------------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 def _dims(dim: object) -> Any:
@@ -213,7 +255,14 @@ def _dims(dim: object) -> Any:
 def _reduced(name: str, overload: str) -> None:
     packet = getattr(aten, name)
 
-    def reduce(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Tensor:
+    def reduce(
+        input: Tensor,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        dtype: object = None,
+        out: object = None,
+    ) -> Tensor:
         more = {} if dtype is None else {"dtype": dtype}
         if out is not None:
             named = {"sum": "IntList_out", "nansum": "out", "mean": "out"}[name]
@@ -231,7 +280,13 @@ for _name, _overload in {"sum": "dim_IntList", "mean": "dim", "nansum": "default
 
 def _spread(packet: Any) -> None:
     def measure(
-        input: object, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None, out: object = None
+        input: object,
+        dim: object = None,
+        unbiased: object = None,
+        keepdim: bool = False,
+        *,
+        correction: object = None,
+        out: object = None,
     ) -> object:
         if isinstance(dim, bool):  # the old second parameter
             dim, unbiased = None, dim
@@ -249,9 +304,20 @@ for _packet in (A.var, A.std, A.var_mean, A.std_mean):
 
 
 @route(T.norm, M.norm, "functional.norm")
-def norm(input: Tensor, p: str = "fro", dim: object = None, keepdim: bool = False, out: object = None, dtype: object = None) -> Any:
+def norm(
+    input: Tensor,
+    p: str = "fro",
+    dim: object = None,
+    keepdim: bool = False,
+    out: object = None,
+    dtype: object = None,
+) -> Any:
     """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
-    if out is not None or p == "nuc" or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2)):
+    if (
+        out is not None
+        or p == "nuc"
+        or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2))
+    ):
         return NotImplemented
     order = 2 if p in ("fro", None) else p
     return A.linalg_vector_norm.default(input, order, _dims(dim), keepdim, dtype=dtype)
@@ -259,21 +325,39 @@ def norm(input: Tensor, p: str = "fro", dim: object = None, keepdim: bool = Fals
 
 @route(L.norm)
 def linalg_norm(
-    A: Tensor, ord: object = None, dim: object = None, keepdim: bool = False, *, out: object = None, dtype: object = None
+    A: Tensor,
+    ord: object = None,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    out: object = None,
+    dtype: object = None,
 ) -> object:
     """``linalg_vector_norm`` where it is a norm of vectors."""
     if out is not None or (isinstance(ord, str) and ord != "fro"):
         return NotImplemented
-    of_matrices = (dim is None and A._aval.ndim != 1) or (isinstance(dim, (list, tuple)) and len(dim) == 2)
+    of_matrices = (dim is None and A._aval.ndim != 1) or (
+        isinstance(dim, (list, tuple)) and len(dim) == 2
+    )
     if ord == "fro" and dim is None and A._aval.ndim == 2:
         dim = [0, 1]
     if ord not in (None, "fro") and of_matrices:
         return NotImplemented
-    return aten.linalg_vector_norm.default(A, 2.0 if ord in (None, "fro") else ord, _dims(dim), keepdim, dtype=dtype)
+    return aten.linalg_vector_norm.default(
+        A, 2.0 if ord in (None, "fro") else ord, _dims(dim), keepdim, dtype=dtype
+    )
 
 
 @route(L.vector_norm)
-def vector_norm(x: object, ord: object = 2, dim: object = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Any:
+def vector_norm(
+    x: object,
+    ord: object = 2,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
+    out: object = None,
+) -> Any:
     """``linalg_vector_norm.default``."""
     if out is not None:
         return NotImplemented
@@ -281,7 +365,9 @@ def vector_norm(x: object, ord: object = 2, dim: object = None, keepdim: bool = 
 
 
 @route(T.logsumexp)
-def logsumexp(input: Tensor, dim: list[int], keepdim: bool = False, *, out: object = None) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: list[int], keepdim: bool = False, *, out: object = None
+) -> Tensor:
     """``logsumexp.default``."""
     return NotImplemented if out is not None else A.logsumexp.default(input, _dims(dim), keepdim)
 
@@ -289,12 +375,24 @@ def logsumexp(input: Tensor, dim: list[int], keepdim: bool = False, *, out: obje
 @route(T.argsort)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The second result of ``sort``."""
-    found = A.sort.stable(input, stable=stable, dim=dim, descending=descending) if stable else A.sort.default(input, dim, descending)
+    found = (
+        A.sort.stable(input, stable=stable, dim=dim, descending=descending)
+        if stable
+        else A.sort.default(input, dim, descending)
+    )
     return found[1]
 
 
 @route(T.diff)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: object = None, append: object = None, *, out: object = None) -> Any:
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: object = None,
+    append: object = None,
+    *,
+    out: object = None,
+) -> Any:
     """Differences of neighbours as slices and a subtraction."""
     if out is not None or not input._aval.ndim or input._aval.torch_dtype is _bool():
         return NotImplemented
@@ -308,7 +406,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: object = None, appen
     return input
 
 
-# ---- products --------------------------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 
 
 @route(T.matmul, L.matmul, "__matmul__", aten=A.matmul)
@@ -399,7 +497,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     ndim = input._aval.ndim
     if ndim == 1 and bias is not None and weight._aval.ndim == 2:  # as a matrix of one row
         row = A.view.default(input, [1, input._aval.size])
-        return A.view.default(A.addmm.default(bias, row, A.t.default(weight)), [weight._aval.shape[0]])
+        return A.view.default(
+            A.addmm.default(bias, row, A.t.default(weight)), [weight._aval.shape[0]]
+        )
     if bias is None:
         return matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight)
     if ndim == 2 and weight._aval.ndim == 2:
@@ -408,8 +508,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         lead = list(input._aval.shape[:-1])
         if is_contiguous(input):
             flat = reshape(input, [_product(lead), input._aval.shape[-1]])
-            return A.view.default(A.addmm.default(bias, flat, A.t.default(weight)), [*lead, weight._aval.shape[0]])
-    return A.add.Tensor(matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight), bias)
+            return A.view.default(
+                A.addmm.default(bias, flat, A.t.default(weight)), [*lead, weight._aval.shape[0]]
+            )
+    return A.add.Tensor(
+        matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight), bias
+    )
 
 
 @route(T.inner)
@@ -441,7 +545,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: object = None) -> Any:
         first, second = list(dims[0]), list(dims[1])
     first = [canonical_dim(d, a._aval.ndim) for d in first]
     second = [canonical_dim(d, b._aval.ndim) for d in second]
-    if len(first) != len(second) or any(a._aval.shape[i] != b._aval.shape[j] for i, j in zip(first, second, strict=True)):
+    if len(first) != len(second) or any(
+        a._aval.shape[i] != b._aval.shape[j] for i, j in zip(first, second, strict=True)
+    ):
         return NotImplemented
     rest1 = [d for d in range(a._aval.ndim) if d not in first]
     rest2 = [d for d in range(b._aval.ndim) if d not in second]

@@ -33,7 +33,7 @@ def _reduced(x: object, reduction: int) -> object:
     return x if reduction == 0 else A.mean.default(x) if reduction == 1 else A.sum.default(x)
 
 
-# ---- activations -----------------------------------------------------------------------------------------------------------------
+# ---- activations ---------------------------------------------------------------------------------
 
 
 _SELU = (1.6732632423543772, 1.0507009873554805)
@@ -83,7 +83,13 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 
 @route(T.rrelu, F.rrelu)
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
     """``rrelu_with_noise``, whose second operand keeps the slopes."""
     if inplace:
         return NotImplemented
@@ -92,7 +98,14 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def _softmax(function: object, packet: Any) -> None:
-    def run(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: object = None, *, out: object = None) -> Any:
+    def run(
+        input: Tensor,
+        dim: int | None = None,
+        _stacklevel: int = 3,
+        dtype: object = None,
+        *,
+        out: object = None,
+    ) -> Any:
         if isinstance(_stacklevel, dtypes.dtype):  # torch.softmax and the method have dtype third
             dtype = _stacklevel
         if dim is None or out is not None:
@@ -115,12 +128,17 @@ def softmin(input: Tensor, dim: object = None, _stacklevel: int = 3, dtype: obje
     if dim is None:
         return NotImplemented
     x = A.neg.default(input)
-    return A._softmax.default(x if dtype is None else A._to_copy.default(x, dtype=dtype), dim, False)
+    return A._softmax.default(
+        x if dtype is None else A._to_copy.default(x, dtype=dtype), dim, False
+    )
 
 
 @route(F.gumbel_softmax)
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
-    """``softmax`` with noise; where it is ``hard``, ones at the greatest, which lets gradients of the soft one through."""
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """``softmax`` with noise; where it is ``hard``, ones at the greatest, which lets gradients of
+    the soft one through."""
     if eps != 1e-10:
         return NotImplemented
     noise = A.neg.default(A.log.default(A.exponential_.default(A.empty_like.default(logits))))
@@ -132,11 +150,17 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return A.add.Tensor(A.sub.Tensor(ones, A.detach.default(soft)), soft)
 
 
-# ---- dropout and embedding -------------------------------------------------------------------------------------------------------
+# ---- dropout and embedding -----------------------------------------------------------------------
 
 
 @route(T.dropout, F.dropout)
-def dropout(input: Tensor, p: float = 0.5, training: object = True, inplace: bool = False, train: object = None) -> Tensor:
+def dropout(
+    input: Tensor,
+    p: float = 0.5,
+    training: object = True,
+    inplace: bool = False,
+    train: object = None,
+) -> Tensor:
     """A random mask of ones, divided by what is kept; nothing in evaluation."""
     train = training if train is None else train
     if p < 0.0 or p > 1.0:
@@ -144,7 +168,11 @@ def dropout(input: Tensor, p: float = 0.5, training: object = True, inplace: boo
     if not train or p == 0 or not input._aval.size:
         return input
     if p == 1:
-        return A.mul_.Tensor(input, A.zeros.default([])) if inplace else A.mul.Tensor(input, A.zeros_like.default(input))
+        return (
+            A.mul_.Tensor(input, A.zeros.default([]))
+            if inplace
+            else A.mul.Tensor(input, A.zeros_like.default(input))
+        )
     mask = A.empty_like.default(input)
     A.bernoulli_.float(mask, 1 - p)
     A.div_.Scalar(mask, 1 - p)
@@ -153,8 +181,8 @@ def dropout(input: Tensor, p: float = 0.5, training: object = True, inplace: boo
 
 @route(F.embedding)
 def embedding(
-    input: Tensor, weight: Tensor | None, padding_idx: object = None, max_norm: object = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
+    input: Tensor, weight: Tensor | None, padding_idx: object = None, max_norm: object = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:  # fmt: skip
     """``embedding.default``, the weight first."""
@@ -167,13 +195,21 @@ def embedding(
 
 @route(T.embedding)
 def torch_embedding(
-    weight: Tensor, indices: object, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    weight: Tensor,
+    indices: object,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> object:
     """``embedding.default``."""
-    return NotImplemented if sparse else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
+    return (
+        NotImplemented
+        if sparse
+        else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
+    )
 
 
-# ---- normalisation ---------------------------------------------------------------------------------------------------------------
+# ---- normalisation -------------------------------------------------------------------------------
 
 
 @route(F.layer_norm, T.layer_norm, aten=A.layer_norm)
@@ -192,37 +228,48 @@ def layer_norm(
 
 @route(F.group_norm, T.group_norm, aten=A.group_norm)
 def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5, cudnn_enabled: bool = True
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
 ) -> Any:
     """The first result of ``native_group_norm``."""
     del cudnn_enabled
     shape = input._aval.shape
     if len(shape) < 2 or shape[1] % num_groups:
         return NotImplemented
-    return A.native_group_norm.default(contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps)[0]
+    return A.native_group_norm.default(
+        contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps
+    )[0]
 
 
 def _batch_norm(x: Tensor, *given: object) -> Tensor:
-    A.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=x.device)  # where other backends would keep what they need
+    # where other backends would keep what they need
+    A.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=x.device)
     return A.native_batch_norm.default(x, *given)[0]
 
 
 @route(F.batch_norm)
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
-    training: bool = False, momentum: float = 0.1,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
+    momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """The first result of ``native_batch_norm``."""
-    if input._aval.ndim < 2 or (training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1):
+    if input._aval.ndim < 2 or (
+        training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1
+    ):
         return NotImplemented
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @route(T.batch_norm)
 def torch_batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,
-    momentum: float, eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float,
     cudnn_enabled: bool = True,
 ) -> object:  # fmt: skip
     """The first result of ``native_batch_norm``."""
@@ -232,12 +279,14 @@ def torch_batch_norm(
 
 @route(F.instance_norm)
 def instance_norm(
-    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-    bias: Tensor | None = None, use_input_stats: bool = True,
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+    weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """``native_batch_norm`` of every example as channels of its own."""
-    if (not use_input_stats or input._aval.ndim < 3) or (running_mean is None) != (running_var is None):
+    if (not use_input_stats or input._aval.ndim < 3) or (running_mean is None) != (
+        running_var is None
+    ):
         return NotImplemented
     b, c, *rest = input._aval.shape
     if math.prod(rest) == 1:
@@ -249,23 +298,29 @@ def instance_norm(
     for running, of_all in zip(given[2:], repeated[2:], strict=True):
         if running is not None:
             with no_grad():
-                A.copy_.default(A.alias.default(running), A.mean.dim(A.view.default(of_all, [b, c]), [0]))
+                A.copy_.default(
+                    A.alias.default(running), A.mean.dim(A.view.default(of_all, [b, c]), [0])
+                )
     return A.view.default(made, [b, c, *rest])
 
 
 @route(T.instance_norm)
 def torch_instance_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    use_input_stats: bool, momentum: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, use_input_stats: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
 ) -> object:  # fmt: skip
     """As ``nn.functional.instance_norm``."""
     del cudnn_enabled
-    return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    return instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
 
 
 @route(F.rms_norm, T.rms_norm)
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: object = None) -> Any:
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: object = None
+) -> Any:
     """Divided by the root of the mean square, part by part, half precision in single precision."""
     n, dtype = len(normalized_shape), input._aval.torch_dtype
     dims = [input._aval.ndim - 1 - i for i in range(n)]
@@ -275,11 +330,17 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     scale = A.rsqrt.default(A.add_.Scalar(A.mean.dim(A.pow.Tensor_Scalar(x, 2), dims, True), eps))
     made = A.mul.Tensor(x, scale)
     made = made if weight is None else A.mul.Tensor(made, weight)
-    return A._to_copy.default(made, dtype=dtype, layout=strided, device=input.device) if narrow else made
+    return (
+        A._to_copy.default(made, dtype=dtype, layout=strided, device=input.device)
+        if narrow
+        else made
+    )
 
 
 @route(F.normalize)
-def normalize(input: Tensor, p: float = 2.0, dim: object = 1, eps: float = 1e-12, out: object = None) -> Any:
+def normalize(
+    input: Tensor, p: float = 2.0, dim: object = 1, eps: float = 1e-12, out: object = None
+) -> Any:
     """Divided by ``linalg_vector_norm``, at least ``eps``."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     size = A.clamp_min.default(A.linalg_vector_norm.default(input, p, dims, True), eps)
@@ -309,46 +370,82 @@ def _constant(x: object, like: Tensor) -> object:
 
 
 @route(F.pairwise_distance, T.pairwise_distance)
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Any:
     """The norm of the difference."""
     inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
     return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
 
 
 @route(T.cdist, "functional.cdist")
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Any:
     """``_cdist_forward.default``."""
     if compute_mode not in DISTANCE_MODES:
         return NotImplemented
     return A._cdist_forward.default(x1, x2, p, DISTANCE_MODES.index(compute_mode) or None)
 
 
-# ---- convolution and pooling -----------------------------------------------------------------------------------------------------
+# ---- convolution and pooling ---------------------------------------------------------------------
 
 
 def _convolutions(n: int) -> None:
-    def conv(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    def conv(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
         if isinstance(padding, str):
             if padding == "valid":
                 padding = 0
             else:
-                ends = [d * (k - 1) for d, k in zip(_ints(dilation, n), weight._aval.shape[2:], strict=True)]
+                ends = [
+                    d * (k - 1)
+                    for d, k in zip(_ints(dilation, n), weight._aval.shape[2:], strict=True)
+                ]
                 if any(e % 2 for e in ends) or any(s != 1 for s in _ints(stride, n)):
                     return NotImplemented
                 padding = [e // 2 for e in ends]
         batched = input._aval.ndim == n + 2
         x = input if batched else A.unsqueeze.default(input, 0)
-        made = A.convolution.default(x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), False, [0] * n, groups)
+        made = A.convolution.default(
+            x,
+            weight,
+            bias,
+            _ints(stride, n),
+            _ints(padding, n),
+            _ints(dilation, n),
+            False,
+            [0] * n,
+            groups,
+        )
         return made if batched else A.squeeze.dim(made, 0)
 
     def transposed(
-        input: Tensor, weight: object, bias: object = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        dilation: Any = 1,
+        input: Tensor, weight: object, bias: object = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
     ) -> Any:  # fmt: skip
         batched = input._aval.ndim == n + 2
         x = input if batched else A.unsqueeze.default(input, 0)
         made = A.convolution.default(
-            x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), True, _ints(output_padding, n), groups
+            x,
+            weight,
+            bias,
+            _ints(stride, n),
+            _ints(padding, n),
+            _ints(dilation, n),
+            True,
+            _ints(output_padding, n),
+            groups,
         )
         return made if batched else A.squeeze.dim(made, 0)
 
@@ -364,11 +461,12 @@ def _max_pool(n: int) -> None:
     packet = getattr(aten, f"max_pool{n}d_with_indices")
 
     def pooled(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
-        return_indices: bool = False,
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: int = 0, dilation: int = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
     ) -> tuple[Tensor, ...] | Tensor:  # fmt: skip
         found = packet.default(
-            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), _ints(dilation, n),
+            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride,
+                n), _ints(padding, n), _ints(dilation, n),
             ceil_mode,
         )  # fmt: skip
         return found if return_indices else found[0]
@@ -383,14 +481,16 @@ def _max_pool(n: int) -> None:
 
 @route(F.max_pool1d, T.max_pool1d)
 def max_pool1d(
-    input: Tensor, kernel_size: int, stride: Any = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
+    input: Tensor, kernel_size: int, stride: Any = None, padding: int = 0, dilation: int = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """``max_pool2d_with_indices`` of rows."""
     (k,) = _ints(kernel_size, 1)
     (s,) = [k] if stride is None or stride == () else _ints(stride, 1)
     x = A.unsqueeze.default(input, -2)
-    out, indices = A.max_pool2d_with_indices.default(x, [1, k], [1, s], [0, _ints(padding, 1)[0]], [1, _ints(dilation, 1)[0]], ceil_mode)
+    out, indices = A.max_pool2d_with_indices.default(
+        x, [1, k], [1, s], [0, _ints(padding, 1)[0]], [1, _ints(dilation, 1)[0]], ceil_mode
+    )
     out, indices = A.squeeze.dim(out, -2), A.squeeze.dim(indices, -2)
     return (out, indices) if return_indices else out
 
@@ -399,11 +499,12 @@ def _avg_pool(n: int) -> None:
     packet = getattr(aten, f"avg_pool{n}d")
 
     def pooled(
-        input: object, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: object = None,
+        input: object, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: object = None,
     ) -> object:  # fmt: skip
         return packet.default(
-            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), ceil_mode,
+            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride,
+                n), _ints(padding, n), ceil_mode,
             count_include_pad, divisor_override,
         )  # fmt: skip
 
@@ -411,7 +512,10 @@ def _avg_pool(n: int) -> None:
 
 
 def _adaptive(n: int) -> None:
-    average, largest = getattr(aten, f"_adaptive_avg_pool{n}d"), getattr(aten, f"adaptive_max_pool{n}d")
+    average, largest = (
+        getattr(aten, f"_adaptive_avg_pool{n}d"),
+        getattr(aten, f"adaptive_max_pool{n}d"),
+    )
 
     def sizes(input: Tensor, output_size: list[object]) -> list[int]:
         given = _ints(output_size, n)
@@ -452,27 +556,47 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: object = None) -
 
 @route(F.interpolate, F.upsample)
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: float | None = None, mode: str = "nearest", align_corners: object = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
+    input: Tensor, size: Any = None, scale_factor: float | None = None, mode: str = "nearest",
+    align_corners: object = None, recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:  # fmt: skip
     """``upsample_nearest2d``, ``upsample_bilinear2d`` and so on."""
     n = input._aval.ndim - 2
     names = {
-        ("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d", ("nearest", 3): "upsample_nearest3d",
-        ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("bicubic", 2): "upsample_bicubic2d",
-        ("trilinear", 3): "upsample_trilinear3d", **{("nearest-exact", d): f"_upsample_nearest_exact{d}d" for d in (1, 2, 3)},
+        ("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d",
+        ("nearest", 3): "upsample_nearest3d", ("linear", 1): "upsample_linear1d",
+        ("bilinear", 2): "upsample_bilinear2d", ("bicubic", 2): "upsample_bicubic2d",
+        ("trilinear", 3): "upsample_trilinear3d",
+        **{("nearest-exact", d): f"_upsample_nearest_exact{d}d" for d in (1, 2, 3)},
     }  # fmt: skip
-    if mode == "area" and (size is None) != (scale_factor is None) and n in (1, 2, 3) and align_corners is None and not antialias:
+    if (
+        mode == "area"
+        and (size is None) != (scale_factor is None)
+        and n in (1, 2, 3)
+        and align_corners is None
+        and not antialias
+    ):
         if size is None:
-            size = [scaled(m, float(s)) for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)]
-        return hooks.lowering.get().route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
+            size = [
+                scaled(m, float(s))
+                for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)
+            ]
+        return hooks.lowering.get().route_of(f"nn.functional.adaptive_avg_pool{n}d")(
+            input, _ints(size, n)
+        )
     name = names.get((mode, n))
     if name is None or antialias or (size is None) == (scale_factor is None):
         return NotImplemented
     if recompute_scale_factor:
         if scale_factor is None:
             return NotImplemented
-        size, scale_factor = [scaled(m, float(s)) for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)], None
+        size, scale_factor = (
+            [
+                scaled(m, float(s))
+                for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)
+            ],
+            None,
+        )
     nearest = mode in ("nearest", "nearest-exact")
     if nearest and align_corners is not None:
         return NotImplemented
@@ -489,13 +613,24 @@ def interpolate(
 
 
 @route(F.unfold)
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
     """``im2col.default``."""
-    return A.im2col.default(input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2))
+    return A.im2col.default(
+        input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2)
+    )
 
 
 @route(F.fold)
-def fold(input: Tensor, output_size: Size, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1) -> Tensor:
+def fold(
+    input: Tensor,
+    output_size: Size,
+    kernel_size: int,
+    dilation: int = 1,
+    padding: int = 0,
+    stride: int = 1,
+) -> Tensor:
     """``col2im.default``."""
     sizes = [_ints(x, 2) for x in (output_size, kernel_size, dilation, padding, stride)]
     return A.col2im.default(input, *sizes)
@@ -512,32 +647,46 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return made if bias is None else A.add.Tensor(made, bias)
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
 @route(F.scaled_dot_product_attention)
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
-    scale: object = None,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, *, scale: object = None,
     enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """The fused operator where it takes the operands, else its products."""
-    if min(t._aval.ndim for t in (query, key, value)) < 2 or not query._aval.torch_dtype.is_floating_point:
+    if (
+        min(t._aval.ndim for t in (query, key, value)) < 2
+        or not query._aval.torch_dtype.is_floating_point
+    ):
         return NotImplemented
     if not fused(query, key, value, attn_mask, dropout_p, enable_gqa):
-        return attention(query, key, value, attn_mask, is_causal, scale, dropout_p=dropout_p, enable_gqa=enable_gqa)
+        return attention(
+            query,
+            key,
+            value,
+            attn_mask,
+            is_causal,
+            scale,
+            dropout_p=dropout_p,
+            enable_gqa=enable_gqa,
+        )
     if attn_mask is not None:
         attn_mask = as_added(attn_mask, query)
-    return A._scaled_dot_product_flash_attention_for_cpu.default(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    return A._scaled_dot_product_flash_attention_for_cpu.default(
+        query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
+    )[0]
 
 
-# ---- losses ----------------------------------------------------------------------------------------------------------------------
+# ---- losses --------------------------------------------------------------------------------------
 
 
 @route(F.nll_loss)
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: object = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: object = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
     how = reduction_of(size_average, reduce, reduction)
@@ -555,10 +704,12 @@ def nll_loss(
 
 @route(F.cross_entropy)
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: object = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: object = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
-    """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are probabilities."""
+    """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are
+    probabilities."""
     how = reduction_of(size_average, reduce, reduction)
     d = 0 if input._aval.ndim == 1 else 1
     if target._aval.shape == input._aval.shape and target._aval.differentiable:
@@ -567,11 +718,19 @@ def cross_entropy(
     if label_smoothing:
         return _smoothed(logs, target, weight, how, ignore_index, label_smoothing, d)
     return nll_loss(
-        logs, target, weight, None, ignore_index, None, reduction if size_average is None and reduce is None else REDUCTIONS[how]
+        logs,
+        target,
+        weight,
+        None,
+        ignore_index,
+        None,
+        reduction if size_average is None and reduce is None else REDUCTIONS[how],
     )
 
 
-def _soft_targets(input: Tensor, target: object, weight: Any, how: int, smoothing: float, d: int) -> object:
+def _soft_targets(
+    input: Tensor, target: object, weight: Any, how: int, smoothing: float, d: int
+) -> object:
     if smoothing:
         n = input._aval.shape[d]
         target = A.add.Scalar(A.mul.Scalar(target, 1 - smoothing), smoothing / n)
@@ -590,7 +749,9 @@ def _soft_targets(input: Tensor, target: object, weight: Any, how: int, smoothin
     return A.div.Scalar(total, count)
 
 
-def _smoothed(logs: Tensor, target: object, weight: Any, how: int, ignore_index: int, smoothing: float, d: int) -> object:
+def _smoothed(
+    logs: Tensor, target: object, weight: Any, how: int, ignore_index: int, smoothing: float, d: int
+) -> object:
     plain = nll_loss(logs, target, weight, None, ignore_index, None, REDUCTIONS[how])
     scaled = logs
     if weight is not None:
@@ -615,17 +776,29 @@ def _smoothed(logs: Tensor, target: object, weight: Any, how: int, ignore_index:
 
 @route(F.l1_loss)
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean", weight: Tensor | None = None
+    input: Tensor,
+    target: Tensor,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
         return NotImplemented
-    return _reduced(A.abs.default(A.sub.Tensor(input, target)), reduction_of(size_average, reduce, reduction))
+    return _reduced(
+        A.abs.default(A.sub.Tensor(input, target)), reduction_of(size_average, reduce, reduction)
+    )
 
 
 @route(F.kl_div)
 def kl_div(
-    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean", log_target: bool = False
+    input: Tensor,
+    target: Tensor,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:
@@ -640,12 +813,17 @@ def kl_div(
     return _reduced(found, reduction_of(size_average, reduce, reduction))
 
 
-# ---- the inverse of maximum pooling ----------------------------------------------------------------------------------------------
+# ---- the inverse of maximum pooling --------------------------------------------------------------
 
 
 @route(F.max_unpool1d)
 def max_unpool1d(
-    input: Tensor, indices: object, kernel_size: tuple[int, ...] | int, stride: object = None, padding: int = 0, output_size: object = None
+    input: Tensor,
+    indices: object,
+    kernel_size: tuple[int, ...] | int,
+    stride: object = None,
+    padding: int = 0,
+    output_size: object = None,
 ) -> Tensor:
     """``max_unpool2d`` of one column."""
     size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 1)
@@ -655,17 +833,33 @@ def max_unpool1d(
 
 @route(F.max_unpool2d)
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: tuple[int, ...] | int, stride: object = None, padding: int = 0, output_size: object = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: tuple[int, ...] | int,
+    stride: object = None,
+    padding: int = 0,
+    output_size: object = None,
 ) -> Tensor:
     """The operator, which is told the size."""
-    return A.max_unpool2d.default(input, indices, list(unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)))
+    return A.max_unpool2d.default(
+        input,
+        indices,
+        list(unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)),
+    )
 
 
 @route(F.max_unpool3d)
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: tuple[int, ...], stride: Any = None, padding: int = 0, output_size: object = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: tuple[int, ...],
+    stride: Any = None,
+    padding: int = 0,
+    output_size: object = None,
 ) -> Tensor:
     """The operator, which is told the size, the steps and the padding."""
     size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 3)
     steps = _per_dim(kernel_size if stride is None else stride, 3)
-    return A.max_unpool3d.default(input, indices, list(size), list(steps), list(_per_dim(padding, 3)))
+    return A.max_unpool3d.default(
+        input, indices, list(size), list(steps), list(_per_dim(padding, 3))
+    )

@@ -1,7 +1,9 @@
-"""Products and convolutions inside ``vmap`` and forward derivatives, as operators on the tensors outside.
+"""Products and convolutions inside ``vmap`` and forward derivatives, as operators on the tensors
+outside.
 
-Each has a function of operands of which some hold all examples: their first dimensions are those of ``Examples.levels``, the outermost
-first. A product is linear in each factor, so that its derivative is the same product with a tangent in the place of the factor.
+Each has a function of operands of which some hold all examples: their first dimensions are those of
+``Examples.levels``, the outermost first. A product is linear in each factor, so that its derivative
+is the same product with a tangent in the place of the factor.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ A = aten
 
 @dataclasses.dataclass
 class Examples:
-    """Operands of which each has the dimensions of some of ``levels`` before its own; ``own`` are the numbers of their own dimensions."""
+    """Operands of which each has the dimensions of some of ``levels`` before its own; ``own`` are
+    the numbers of their own dimensions."""
 
     levels: int
     flags: list[tuple[bool, ...]]
@@ -38,7 +41,8 @@ class Examples:
         return self.tensors[i]._aval.ndim - sum(self.flags[i])
 
     def whole(self, i: int, rank: int | None = None) -> Tensor:
-        """An operand with all levels, those that it has not being of size 1, and its own dimensions filled up to ``rank`` from the front.
+        """An operand with all levels, those that it has not being of size 1, and its own dimensions
+        filled up to ``rank`` from the front.
 
         One without examples stays what it is.
         """
@@ -66,8 +70,8 @@ def _reshaped(t: Any, shape: Sequence[int]) -> Any:
     return reshape(t, list(shape))
 
 
-#: By the name of a function: what computes it for examples, given those, and the arguments as for one example (tensors by their number).
-#: It may return ``NotImplemented``.
+#: By the name of a function: what computes it for examples, given those, and the arguments as for
+#: one example (tensors by their number). It may return ``NotImplemented``.
 RULES: dict[str, Callable[..., Any]] = {}
 #: Which arguments are added and no factors, by the name of the function.
 ADDED: dict[str, str] = {"addmm": "input", "addmv": "input", "baddbmm": "input"}
@@ -104,14 +108,26 @@ def _of_two(x: Examples, input: int, other: int) -> Tensor:
 
 
 def _added(name: str) -> None:
-    def run(x: Examples, input: int | None, one: int | None, two: int | None, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def run(
+        x: Examples,
+        input: int | None,
+        one: int | None,
+        two: int | None,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+    ) -> Any:
         made = None
         if one is not None and two is not None:
             made = _product(x, one, two)
             made = made if alpha == 1 else A.mul.Scalar(made, alpha)
         if input is None or (made is not None and beta == 0):
             return made
-        bias = x.whole(input, None if made is None else made._aval.ndim - x.levels) if any(x.flags[input]) else x.tensors[input]
+        bias = (
+            x.whole(input, None if made is None else made._aval.ndim - x.levels)
+            if any(x.flags[input])
+            else x.tensors[input]
+        )
         bias = bias if beta == 1 else A.mul.Scalar(bias, beta)
         return bias if made is None else A.add.Tensor(made, bias)
 
@@ -123,59 +139,92 @@ for _name in ADDED:
 
 
 @_rule("_C._einsum")
-def _(x: Examples, operands: Sequence[int], labels: Sequence[Sequence[int]], output: Sequence[int]) -> Any:
+def _(
+    x: Examples, operands: Sequence[int], labels: Sequence[Sequence[int]], output: Sequence[int]
+) -> Any:
     letters = string.ascii_letters
     own = max([0, *[1 + n for row in (*labels, output) for n in row]])
     if own + x.levels > len(letters):
         return NotImplemented
     terms = []
     for i, row in zip(operands, labels, strict=True):
-        terms.append("".join([letters[own + level] for level, f in enumerate(x.flags[i]) if f] + [letters[n] for n in row]))
+        terms.append(
+            "".join(
+                [letters[own + level] for level, f in enumerate(x.flags[i]) if f]
+                + [letters[n] for n in row]
+            )
+        )
     sizes = {letters[own + level] for level in range(x.levels)}
     if not all(any(s in t for t in terms) for s in sizes):
         return NotImplemented
-    equation = f"{','.join(terms)}->{''.join(letters[own : own + x.levels])}{''.join(letters[n] for n in output)}"
+    equation = (
+        f"{','.join(terms)}->{''.join(letters[own : own + x.levels])}"
+        f"{''.join(letters[n] for n in output)}"
+    )
     return ROUTES["einsum"](equation, *[x.tensors[i] for i in operands])
 
 
 def _convolution(name: str, n: int) -> None:
     def run(
-        x: Examples, input: int | None, weight: int | None, bias: int | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1,
+        x: Examples, input: int | None, weight: int | None, bias: int | None = None,
+        stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
     ) -> Any:  # fmt: skip
         conv = ROUTES[name]
         if input is None or weight is None:  # the tangent of the bias alone
             return NotImplemented
         if not any(map(any, x.flags)):
             added = None if bias is None else x.tensors[bias]
-            return conv(x.tensors[input], x.tensors[weight], added, stride, padding, dilation, groups)
+            return conv(
+                x.tensors[input], x.tensors[weight], added, stride, padding, dilation, groups
+            )
         if x.rank(input) != n + 2 or not (any(x.flags[input]) or any(x.flags[weight])):
             return NotImplemented
         lead = x.sizes()
         count = math.prod(lead)
         way = _of_images if not any(x.flags[weight]) else _of_filters
-        made = way(x, input, weight, lead, lambda images, filters, g: conv(images, filters, None, stride, padding, dilation, g), groups)
+        made = way(
+            x,
+            input,
+            weight,
+            lead,
+            lambda images, filters, g: conv(images, filters, None, stride, padding, dilation, g),
+            groups,
+        )
         if made is NotImplemented:
             return made
         if bias is not None:
             each = any(x.flags[bias])
             rows = _flat(x, bias, lead, count) if each else x.tensors[bias]
-            made = A.add.Tensor(made, _reshaped(rows, [count, 1, rows._aval.shape[-1], *[1] * n] if each else [-1, *[1] * n]))
+            made = A.add.Tensor(
+                made,
+                _reshaped(
+                    rows, [count, 1, rows._aval.shape[-1], *[1] * n] if each else [-1, *[1] * n]
+                ),
+            )
         return made if len(lead) == 1 else _reshaped(made, [*lead, *made._aval.shape[1:]])
 
     RULES[name], ADDED[name] = run, "bias"
 
 
-def _of_images(x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int) -> Any:
+def _of_images(
+    x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int
+) -> Any:
     """Examples of the input alone are more images."""
     images = _flat(x, input, lead, math.prod(lead))
     shape = images._aval.shape
     made = conv(_reshaped(images, [shape[0] * shape[1], *shape[2:]]), x.tensors[weight], groups)
-    return made if made is NotImplemented else A.view.default(made, [*shape[:2], *made._aval.shape[1:]])
+    return (
+        made
+        if made is NotImplemented
+        else A.view.default(made, [*shape[:2], *made._aval.shape[1:]])
+    )
 
 
-def _of_filters(x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int) -> Any:
-    """Examples of the weight are more output channels, in groups of their own where the input differs, or has groups."""
+def _of_filters(
+    x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int
+) -> Any:
+    """Examples of the weight are more output channels, in groups of their own where the input
+    differs, or has groups."""
     count = math.prod(lead)
     images, filters = x.tensors[input], _flat(x, weight, lead, count)
     outputs = filters._aval.shape[1]
@@ -190,7 +239,9 @@ def _of_filters(x: Examples, input: int, weight: int, lead: list[int], conv: Any
     made = conv(images, _reshaped(filters, [count * outputs, *filters._aval.shape[2:]]), groups)
     if made is NotImplemented:
         return made
-    return A.transpose.int(_reshaped(made, [made._aval.shape[0], count, outputs, *made._aval.shape[2:]]), 0, 1)
+    return A.transpose.int(
+        _reshaped(made, [made._aval.shape[0], count, outputs, *made._aval.shape[2:]]), 0, 1
+    )
 
 
 def _flat(x: Examples, i: int, lead: list[int], count: int) -> Tensor:
@@ -204,11 +255,14 @@ for _n in (1, 2, 3):
     _convolution(f"conv{_n}d", _n)
 
 
-# ---- calls of transformations ----------------------------------------------------------------------------------------------------
+# ---- calls of transformations --------------------------------------------------------------------
 
 
-def products(call: Any, tensors: Sequence[Tensor], numbers: Sequence[Any], arguments: Callable[..., object]) -> Any:
-    """A call for all examples, or of a tangent, as operators; ``NotImplemented`` if it is no product."""
+def products(
+    call: Any, tensors: Sequence[Tensor], numbers: Sequence[Any], arguments: Callable[..., object]
+) -> Any:
+    """A call for all examples, or of a tangent, as operators; ``NotImplemented`` if it is no
+    product."""
     expected = shapes_of(call, tuple([t._aval for t in tensors]), default_device()).outs
     if not isinstance(expected, Aval) and len(expected) != 1:
         return NotImplemented
@@ -229,7 +283,8 @@ def _parts(
     arguments: Callable[..., Any],
     varied: frozenset[int] = frozenset(),
 ) -> Any:
-    """``varied``: the operands that are tangents. None where the derivative with respect to them is zero."""
+    """``varied``: the operands that are tangents. None where the derivative with respect to them is
+    zero."""
     while (examples := getattr(call.fn, "of_examples", None)) is not None:
         call, mine = examples
         flags = [(*f, m) for f, m in zip(flags, mine, strict=True)]
@@ -237,8 +292,13 @@ def _parts(
         inner, mine = tangents
         return _derivative(inner, mine, tensors, flags, numbers, arguments, varied)
     info = call.extra
-    rule = RULES.get(info.op.path) or (_of_two if info.op.ranks else None)  # products whose operands have fixed ranks
-    if rule is None or len(info.layout) != len(info.op.params) or (info.op.fwd is not None and info.tracked is None):
+    # products whose operands have fixed ranks
+    rule = RULES.get(info.op.path) or (_of_two if info.op.ranks else None)
+    if (
+        rule is None
+        or len(info.layout) != len(info.op.params)
+        or (info.op.fwd is not None and info.tracked is None)
+    ):
         return NotImplemented
     args, kwargs = arguments(info.op, info.layout, list(range(len(tensors))), numbers)
     if varied:
@@ -248,7 +308,11 @@ def _parts(
         alone = place is not None and place in varied
         if alone and len(varied) > 1:
             return None
-        dropped = {n for n, entry in zip(names, info.layout, strict=True) if entry is GIVEN and (n != added) is alone}
+        dropped = {
+            n
+            for n, entry in zip(names, info.layout, strict=True)
+            if entry is GIVEN and (n != added) is alone
+        }
         args = tuple([None if n in dropped else x for n, x in zip(names, args, strict=False)])
     return rule(Examples(len(flags[0]) if flags else 0, flags, tensors), *args, **kwargs)
 
@@ -262,7 +326,8 @@ def _derivative(
     arguments: Callable[..., object],
     varied: frozenset[int],
 ) -> Any:
-    """The tangent of a product: the sum of those with one operand's tangent each; of them those that what is varied is part of."""
+    """The tangent of a product: the sum of those with one operand's tangent each; of them those
+    that what is varied is part of."""
     n = len(mine)
     made = None
     for at, i in enumerate([i for i, m in enumerate(mine) if m], n):
@@ -270,7 +335,14 @@ def _derivative(
             continue
         operands, theirs = [*tensors[:n]], [*flags[:n]]
         operands[i], theirs[i] = tensors[at], flags[at]
-        term = _parts(call, operands, theirs, numbers, arguments, frozenset([i, *[v for v in varied if v < n]]))
+        term = _parts(
+            call,
+            operands,
+            theirs,
+            numbers,
+            arguments,
+            frozenset([i, *[v for v in varied if v < n]]),
+        )
         if term is NotImplemented:
             return term
         if term is not None:

@@ -17,16 +17,25 @@ from .routes_nn import _reduced
 
 A = aten
 
-# ---- cells -----------------------------------------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------
 
 
-def elman_step(apply: Callable[..., object], of_input: object, hx: object, w_hh: object, b_hh: object) -> object:
+def elman_step(
+    apply: Callable[..., object], of_input: object, hx: object, w_hh: object, b_hh: object
+) -> object:
     """``apply`` on the sum of what comes from the input and from the state."""
     return apply(A.add_.Tensor(linear(hx, w_hh, b_hh), of_input))
 
 
 def _cell(name: str, apply: Callable[..., object]) -> None:
-    def run(input: object, hx: object, w_ih: object, w_hh: object, b_ih: object = None, b_hh: object = None) -> Any:
+    def run(
+        input: object,
+        hx: object,
+        w_ih: object,
+        w_hh: object,
+        b_ih: object = None,
+        b_hh: object = None,
+    ) -> Any:
         hidden = linear(hx, w_hh, b_hh)
         return apply(A.add_.Tensor(linear(input, w_ih, b_ih), hidden))
 
@@ -52,7 +61,9 @@ def _lstm_gates(gates: Tensor, c: object) -> Any:
 
 
 @route(T.lstm_cell)
-def lstm_cell(input: Tensor, hx: Any, w_ih: object, w_hh: object, b_ih: object = None, b_hh: object = None) -> Any:
+def lstm_cell(
+    input: Tensor, hx: Any, w_ih: object, w_hh: object, b_ih: object = None, b_hh: object = None
+) -> Any:
     """Four gates from one sum of two linear maps."""
     h, c = hx
     gates = linear(h, w_hh, b_hh)
@@ -71,12 +82,19 @@ def gru_step(of_input: Tensor, hx: object, w_hh: Tensor, b_hh: object) -> Tensor
 
 
 @route(T.gru_cell)
-def gru_cell(input: Tensor, hx: object, w_ih: object, w_hh: Tensor, b_ih: object = None, b_hh: Tensor | None = None) -> Any:
+def gru_cell(
+    input: Tensor,
+    hx: object,
+    w_ih: object,
+    w_hh: Tensor,
+    b_ih: object = None,
+    b_hh: Tensor | None = None,
+) -> Any:
     """Three gates from parts of two linear maps."""
     return gru_step(linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
 
-# ---- losses of several parts -----------------------------------------------------------------------------------------------------
+# ---- losses of several parts ---------------------------------------------------------------------
 
 
 @route(F.margin_ranking_loss)
@@ -100,14 +118,21 @@ def margin_ranking_loss(
 
 @route(F.avg_pool1d, T.avg_pool1d)
 def avg_pool1d(
-    input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    input: Tensor,
+    kernel_size: object,
+    stride: object = None,
+    padding: object = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
 ) -> Any:
     """``avg_pool2d`` of rows."""
     (k,) = kernel_size if isinstance(kernel_size, (list, tuple)) else (kernel_size,)
     given = stride if isinstance(stride, (list, tuple)) else (k if stride is None else stride,)
     s = given[0] if given else k
     (p,) = padding if isinstance(padding, (list, tuple)) else (padding,)
-    found = A.avg_pool2d.default(A.unsqueeze.default(input, -2), [1, k], [1, s], [0, p], ceil_mode, count_include_pad)
+    found = A.avg_pool2d.default(
+        A.unsqueeze.default(input, -2), [1, k], [1, s], [0, p], ceil_mode, count_include_pad
+    )
     return A.squeeze.dim(found, -2)
 
 
@@ -144,16 +169,28 @@ def float_power(input: Tensor, exponent: object, *, out: object = None) -> Any:
     if out is not None or isinstance(exponent, complex) or isinstance(input, complex):
         return NotImplemented
     given = [t for t in (input, exponent) if isinstance(t, Tensor)]
-    dtype = dtypes.complex128 if any(t._aval.torch_dtype.is_complex for t in given) else dtypes.float64
+    dtype = (
+        dtypes.complex128 if any(t._aval.torch_dtype.is_complex for t in given) else dtypes.float64
+    )
     if not isinstance(input, Tensor):
-        (power,) = [t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given]
+        (power,) = [
+            t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given
+        ]
         return A.pow.Scalar(float(input), power)
-    base, *power = [t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given]
+    base, *power = [
+        t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given
+    ]
     return A.pow.Tensor_Tensor(base, power[0]) if power else A.pow.Tensor_Scalar(base, exponent)
 
 
 @route(F.grid_sample, T.grid_sampler)
-def grid_sample(input: Tensor, grid: object, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: object = None) -> Tensor:
+def grid_sample(
+    input: Tensor,
+    grid: object,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: object = None,
+) -> Tensor:
     """``grid_sampler_2d.default`` or ``grid_sampler_3d.default``."""
     if input._aval.ndim not in (4, 5):
         return NotImplemented
@@ -164,9 +201,18 @@ def grid_sample(input: Tensor, grid: object, mode: str = "bilinear", padding_mod
 
 
 @route(F.dropout2d, F.dropout1d, F.dropout3d)
-def dropout_nd(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> object:
+def dropout_nd(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> object:
     """A mask of one number for each channel."""
-    if inplace or not training or p in (0.0, 1.0) or not 0 < p < 1 or input._aval.ndim not in (4, 5) or not input._aval.size:
+    if (
+        inplace
+        or not training
+        or p in (0.0, 1.0)
+        or not 0 < p < 1
+        or input._aval.ndim not in (4, 5)
+        or not input._aval.size
+    ):
         return NotImplemented
     noise = A.new_empty.default(input, [*input._aval.shape[:2], *[1] * (input._aval.ndim - 2)])
     noise = A.div_.Scalar(A.bernoulli_.float(noise, 1 - p), 1 - p)

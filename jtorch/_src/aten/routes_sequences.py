@@ -1,4 +1,5 @@
-"""Recurrent networks over whole sequences, as operators: a linear map of all inputs, and the cell for each step."""
+"""Recurrent networks over whole sequences, as operators: a linear map of all inputs, and the cell
+for each step."""
 
 from __future__ import annotations
 
@@ -22,28 +23,39 @@ Step = Callable[[Any, list[Any], Any, Any, Any], list[Any]]
 
 
 def _elman(apply: Any) -> Step:
-    def step(of_input: object, states: list[object], w_hh: object, b_hh: object, _w_hr: object) -> list[Any]:
+    def step(
+        of_input: object, states: list[object], w_hh: object, b_hh: object, _w_hr: object
+    ) -> list[Any]:
         return [elman_step(apply, of_input, states[0], w_hh, b_hh)]
 
     return step
 
 
-def _gru(of_input: Tensor, states: list[Tensor], w_hh: Tensor, b_hh: Tensor, _w_hr: object) -> list[object]:
+def _gru(
+    of_input: Tensor, states: list[Tensor], w_hh: Tensor, b_hh: Tensor, _w_hr: object
+) -> list[object]:
     return [gru_step(of_input, states[0], w_hh, b_hh)]
 
 
-def _lstm(of_input: object, states: list[Any], w_hh: object, b_hh: object, w_hr: object) -> list[object]:
+def _lstm(
+    of_input: object, states: list[Any], w_hh: object, b_hh: object, w_hr: object
+) -> list[object]:
     h, c = lstm_step(of_input, states[0], states[1], w_hh, b_hh)
     return [h if w_hr is None else linear(h, w_hr), c]
 
 
 def _declare(function: object, step: Step, fused: bool) -> None:
-    """Routes both forms of a function, whose ninth argument tells the padded one from that of a packed batch."""
+    """Routes both forms of a function, whose ninth argument tells the padded one from that of a
+    packed batch."""
 
     def run(*args: Any, **kwargs: object) -> Any:
         if kwargs or len(args) != 9:
             return NotImplemented
-        padded = isinstance(args[2], (list, tuple)) and isinstance(args[8], bool) and not isinstance(args[3], (list, tuple))
+        padded = (
+            isinstance(args[2], (list, tuple))
+            and isinstance(args[8], bool)
+            and not isinstance(args[3], (list, tuple))
+        )
         if not padded:
             data, sizes, hx, params, has_biases, layers, p, train, bidirectional = args
             with Kernel():
@@ -52,13 +64,17 @@ def _declare(function: object, step: Step, fused: bool) -> None:
         else:
             data, hx, params, has_biases, layers, p, train, bidirectional, batch_first = args
             empty = not data._aval.shape[0 if not batch_first else 1]
-            if empty or (fused and _is_fused(data, params, has_biases, layers * (1 + bidirectional))):
+            if empty or (
+                fused and _is_fused(data, params, has_biases, layers * (1 + bidirectional))
+            ):
                 return NotImplemented
             data = A.transpose.int(data, 0, 1) if batch_first else data
             walk = _Padded()
         states = [A.unbind.int(h) for h in (hx if isinstance(hx, (list, tuple)) else [hx])]
         weights = _of_layers(params, has_biases, layers * (1 + bidirectional))
-        found, finals = _layers(walk, step, data, states, weights, layers, p if train else 0.0, 1 + bidirectional)
+        found, finals = _layers(
+            walk, step, data, states, weights, layers, p if train else 0.0, 1 + bidirectional
+        )
         if padded and args[8]:
             found = A.transpose.int(found, 0, 1) if fused else A.transpose_.default(found, 0, 1)
         return found, *finals
@@ -70,11 +86,17 @@ def _is_fused(data: Tensor, params: Sequence[object], has_biases: bool, parts: i
     """Whether PyTorch runs each layer as one operator, which is one of this package's here."""
     projected = len(params) == parts * (3 + 2 * has_biases)
     dtype = data._aval.torch_dtype
-    return not projected and dtype in (dtypes.float32, dtypes.bfloat16) and bool(data._aval.size) and data.device.type == "cpu"
+    return (
+        not projected
+        and dtype in (dtypes.float32, dtypes.bfloat16)
+        and bool(data._aval.size)
+        and data.device.type == "cpu"
+    )
 
 
 def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[tuple[Any, ...]]:
-    """The weights of each layer and direction: of the input, of the hidden state, their biases, of the projection."""
+    """The weights of each layer and direction: of the input, of the hidden state, their biases, of
+    the projection."""
     each = len(params) // parts
     found = []
     for at in range(0, len(params), each):
@@ -85,7 +107,14 @@ def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[t
 
 
 def _layers(
-    walk: _Padded, step: Step, data: Any, states: Sequence[Any], weights: Sequence[Any], layers: int, p: float, directions: int
+    walk: _Padded,
+    step: Step,
+    data: Any,
+    states: Sequence[Any],
+    weights: Sequence[Any],
+    layers: int,
+    p: float,
+    directions: int,
 ) -> tuple[Any, list[Any]]:
     finals: list[list[Any]] = []
     for layer in range(layers):
@@ -94,10 +123,18 @@ def _layers(
             at = layer * directions + direction
             w_ih, w_hh, b_ih, b_hh, w_hr = weights[at]
 
-            def run(x: Tensor, now: list[Tensor], w_hh: Tensor = w_hh, b_hh: Tensor = b_hh, w_hr: object = w_hr) -> list[Any]:
+            def run(
+                x: Tensor,
+                now: list[Tensor],
+                w_hh: Tensor = w_hh,
+                b_hh: Tensor = b_hh,
+                w_hr: object = w_hr,
+            ) -> list[Any]:
                 return step(x, now, w_hh, b_hh, w_hr)
 
-            out, final = walk.over(linear(data, w_ih, b_ih), [s[at] for s in states], run, bool(direction))
+            out, final = walk.over(
+                linear(data, w_ih, b_ih), [s[at] for s in states], run, bool(direction)
+            )
             outputs.append(out)
             finals.append(final)
         data = A.cat.default(outputs, walk.last) if directions == 2 else outputs[0]
@@ -112,7 +149,9 @@ class _Padded:
     last = 2
 
     @staticmethod
-    def over(parts: object, states: list[Tensor], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
+    def over(
+        parts: object, states: list[Tensor], run: Any, backwards: bool
+    ) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states."""
         found = []
         for x in A.unbind.int(parts)[:: -1 if backwards else 1]:
@@ -122,7 +161,8 @@ class _Padded:
 
 
 def _parts(states: Sequence[object], begin: int, end: int) -> list[Any]:
-    """The states of some sequences; the last kind is looked at first, which decides the order of gradients, as in PyTorch."""
+    """The states of some sequences; the last kind is looked at first, which decides the order of
+    gradients, as in PyTorch."""
     return [A.slice.Tensor(s, 0, begin, end) for s in reversed(states)][::-1]
 
 
@@ -134,7 +174,9 @@ class _Packed:
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
 
-    def over(self, parts: object, states: list[object], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
+    def over(
+        self, parts: object, states: list[object], run: Any, backwards: bool
+    ) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states of each sequence."""
         return (self._backwards if backwards else self._forwards)(parts, states, run)
 
@@ -150,14 +192,19 @@ class _Packed:
             states = run(x, states)
             found.append(states[0])
         ended.append(states)
-        return A.cat.default(found), [A.cat.default(list(each)) for each in zip(*ended[::-1], strict=True)]
+        return A.cat.default(found), [
+            A.cat.default(list(each)) for each in zip(*ended[::-1], strict=True)
+        ]
 
     def _backwards(self, parts: Any, states: list[Any], run: Any) -> tuple[object, list[object]]:
         first, found, end, before = states, [], sum(self.sizes), self.sizes[-1]
         states = _parts(first, 0, before)
         for size in self.sizes[::-1]:
             if size > before:
-                states = [A.cat.default([s, A.slice.Tensor(f, 0, before, size)]) for s, f in zip(states, first, strict=True)]
+                states = [
+                    A.cat.default([s, A.slice.Tensor(f, 0, before, size)])
+                    for s, f in zip(states, first, strict=True)
+                ]
             before = size
             states = run(A.slice.Tensor(parts, 0, end - size, end), states)
             end -= size

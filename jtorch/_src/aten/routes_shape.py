@@ -41,7 +41,7 @@ def _dim(t: Tensor, dim: int) -> int:
     return canonical_dim(dim if type(dim) is int else int(dim), t._aval.ndim)
 
 
-# ---- other shapes ----------------------------------------------------------------------------------------------------------------
+# ---- other shapes --------------------------------------------------------------------------------
 
 
 @route(M.view)
@@ -60,7 +60,8 @@ def _view_shape(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 def strides_as(t: Tensor, size: tuple[Any, ...]) -> tuple[object, ...] | None:
-    """The strides of a tensor's memory in another shape, None where there are none; by the example's sizes where others would decide."""
+    """The strides of a tensor's memory in another shape, None where there are none; by the
+    example's sizes where others would decide."""
     try:
         return view_strides(t._aval.shape, exact(t.stride()), size)
     except Undecided:
@@ -117,7 +118,9 @@ def unflatten(self: Tensor, dim: int, sizes: object) -> Any:
     """One dimension as several, by ``view``."""
     d = _dim(self, dim)
     shape = self._aval.shape
-    return A.view.default(self, [*shape[:d], *infer_size(tuple(size_of((sizes,))), shape[d]), *shape[d + 1 :]])
+    return A.view.default(
+        self, [*shape[:d], *infer_size(tuple(size_of((sizes,))), shape[d]), *shape[d + 1 :]]
+    )
 
 
 @route(T.permute)
@@ -127,7 +130,14 @@ def permute(self: Tensor, *dims: object, **kwargs: object) -> Tensor:
 
 
 @route(T.transpose, T.swapaxes, T.swapdims, aten=A.swapaxes)
-def transpose(self: Tensor, dim0: object = None, dim1: object = None, *, axis0: object = None, axis1: object = None) -> Any:
+def transpose(
+    self: Tensor,
+    dim0: object = None,
+    dim1: object = None,
+    *,
+    axis0: object = None,
+    axis1: object = None,
+) -> Any:
     """``transpose.int``."""
     return A.transpose.int(self, axis0 if dim0 is None else dim0, axis1 if dim1 is None else dim1)
 
@@ -137,8 +147,15 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Any:
     """A permutation; nothing where every dimension stays."""
     ndim = self._aval.ndim
     sources = [_dim(self, d) for d in (source if isinstance(source, (list, tuple)) else (source,))]
-    places = [_dim(self, d) for d in (destination if isinstance(destination, (list, tuple)) else (destination,))]
-    if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
+    places = [
+        _dim(self, d)
+        for d in (destination if isinstance(destination, (list, tuple)) else (destination,))
+    ]
+    if (
+        len(sources) != len(places)
+        or len(set(sources)) != len(sources)
+        or len(set(places)) != len(places)
+    ):
         return NotImplemented
     order: list[int | None] = [None] * ndim
     for s, p in zip(sources, places, strict=True):
@@ -163,7 +180,11 @@ def mT(self: Tensor) -> Tensor:
 def mH(self: Tensor) -> Tensor:
     """The last two dimensions exchanged, conjugated."""
     found = mT(self)
-    return A._conj.default(found) if found is not NotImplemented and self._aval.torch_dtype.is_complex else found
+    return (
+        A._conj.default(found)
+        if found is not NotImplemented and self._aval.torch_dtype.is_complex
+        else found
+    )
 
 
 @route("Tensor.H.__get__")
@@ -272,7 +293,11 @@ def squeeze(self: Tensor, dim: object = None) -> Any:
     """``squeeze.default``, ``.dim`` or ``.dims``."""
     if dim is None:
         return A.squeeze.default(self)
-    return A.squeeze.dims(self, list(dim)) if isinstance(dim, (list, tuple)) else A.squeeze.dim(self, dim)
+    return (
+        A.squeeze.dims(self, list(dim))
+        if isinstance(dim, (list, tuple))
+        else A.squeeze.dim(self, dim)
+    )
 
 
 @route(T.narrow, aten=A.narrow)
@@ -289,9 +314,13 @@ def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
 
 
 @route("_C._slice")
-def _slice(input: Tensor, dim: int, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor:
+def _slice(
+    input: Tensor, dim: int, start: int | None = None, stop: int | None = None, step: int = 1
+) -> Tensor:
     n = input._aval.shape[dim]
-    return A.slice.Tensor(input, dim, 0 if start is None else start, _LAST if stop in (None, n) else stop, step)
+    return A.slice.Tensor(
+        input, dim, 0 if start is None else start, _LAST if stop in (None, n) else stop, step
+    )
 
 
 @route("_C._slice_at")
@@ -343,18 +372,31 @@ def is_contiguous(t: Tensor, memory_format: Any = contiguous_format) -> bool:
 
 
 @route(T.clone)
-def clone(self: Tensor | None = None, *, input: object = None, memory_format: dtypes.memory_format = preserve_format) -> Any:
+def clone(
+    self: Tensor | None = None,
+    *,
+    input: object = None,
+    memory_format: dtypes.memory_format = preserve_format,
+) -> Any:
     """``clone.default``; a format is given only if it is not the default."""
     t = input if self is None else self
-    return A.clone.default(t) if memory_format is preserve_format else A.clone.default(t, memory_format=memory_format)
+    return (
+        A.clone.default(t)
+        if memory_format is preserve_format
+        else A.clone.default(t, memory_format=memory_format)
+    )
 
 
-# ---- parts -----------------------------------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 @route(T.split, M.split)
 def split(
-    tensor: Tensor, split_size_or_sections: list[int] | None = None, dim: int = 0, *, split_size: object = None
+    tensor: Tensor,
+    split_size_or_sections: list[int] | None = None,
+    dim: int = 0,
+    *,
+    split_size: object = None,
 ) -> tuple[Tensor, ...]:
     """``split.Tensor`` or ``split_with_sizes.default``."""
     size = split_size if split_size_or_sections is None else split_size_or_sections
@@ -370,7 +412,8 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         return NotImplemented
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
     if is_multiple(n, chunks):
-        return tuple(A.split_with_sizes.default(self, [n // chunks] * chunks, dim))  # a multiple, whatever it is
+        # a multiple, whatever it is
+        return tuple(A.split_with_sizes.default(self, [n // chunks] * chunks, dim))
     size = -(-n // chunks)
     if not size:
         return tuple(A.split_with_sizes.default(self, [0] * chunks, dim))
@@ -378,7 +421,14 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @route(T.tensor_split, aten=A.tensor_split)
-def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None) -> Any:
+def tensor_split(
+    self: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    sections: Any = None,
+    indices: Any = None,
+) -> Any:
     """Slices at positions, or of nearly equal sizes."""
     where = next((x for x in (indices_or_sections, sections, indices) if x is not None), None)
     if isinstance(where, Tensor):
@@ -419,7 +469,7 @@ def _unbind(input: Tensor, dim: int) -> object:
     return A.unbind.int(input, dim)
 
 
-# ---- joining ---------------------------------------------------------------------------------------------------------------------
+# ---- joining -------------------------------------------------------------------------------------
 
 
 def _raised(t: Tensor, ndim: int) -> Any:
@@ -432,14 +482,22 @@ def _raised(t: Tensor, ndim: int) -> Any:
         return A.view.default(t, [1, 1]) if have == 0 else A.unsqueeze.default(t, 0)
     if have == 0:
         return A.view.default(t, [1, 1, 1])
-    return A.unsqueeze.default(A.unsqueeze.default(t, 0), -1) if have == 1 else A.unsqueeze.default(t, -1)
+    return (
+        A.unsqueeze.default(A.unsqueeze.default(t, 0), -1)
+        if have == 1
+        else A.unsqueeze.default(t, -1)
+    )
 
 
 def _on_each(ndim: int) -> Any:
     def run(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
             return tuple([_raised(t, ndim) for t in tensors[0]])
-        return _raised(tensors[0], ndim) if len(tensors) == 1 else tuple([_raised(t, ndim) for t in tensors])
+        return (
+            _raised(tensors[0], ndim)
+            if len(tensors) == 1
+            else tuple([_raised(t, ndim) for t in tensors])
+        )
 
     return run
 
@@ -481,7 +539,9 @@ def _cat(tensors: Sequence[object], dim: int, out: object) -> object:
 @route(T.meshgrid)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Each tensor expanded over the dimensions of all."""
-    given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
+    given = list(
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    )
     if indexing not in (None, "ij"):
         return NotImplemented
     shape = [t._aval.size for t in given]
@@ -525,7 +585,9 @@ def flip(self: Tensor, *dims: int, **kwargs: object) -> Tensor:
 
 
 @route(T.take_along_dim, aten=A.take_along_dim)
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: object = None) -> Any:
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: object = None
+) -> Any:
     """``gather`` on broadcast operands."""
     if out is not None:
         return NotImplemented
@@ -538,11 +600,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     return A.gather.default(A.expand.default(input, wide), d, A.expand.default(indices, index))
 
 
-# ---- t[index] --------------------------------------------------------------------------------------------------------------------
+# ---- t[index] ------------------------------------------------------------------------------------
 
 
 def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
-    """The views that an index asks for, and the index tensors that are left, each with its dimension."""
+    """The views that an index asks for, and the index tensors that are left, each with its
+    dimension."""
     items = [_plain_item(i, t) for i in _items(index)]
     if sum(_consumed(i) for i in items) > t._aval.ndim:
         raise IndexError(_too_many(t, items))
@@ -552,7 +615,9 @@ def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
         if type(item) is int:
             n = visible(t._aval.shape[dim])
             if not -n <= item < n:
-                raise IndexError(f"index {item} is out of bounds for dimension {position} with size {n}")
+                raise IndexError(
+                    f"index {item} is out of bounds for dimension {position} with size {n}"
+                )
             t = A.select.int(t, dim, item)
         elif type(item) in SYMBOLIC:
             t = A.select.int(t, dim, item)
@@ -561,9 +626,21 @@ def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
             step = 1 if step is None else _int(step)
             if step < 1:
                 raise ValueError("step must be greater than zero")
-            whole = start in (None, 0) and (stop is None or _reaches(_int(stop), t._aval.shape[dim])) and step == 1
-            if not (whole if type(index) is tuple else start is None and stop is None and step == 1):
-                t = A.slice.Tensor(t, dim, 0 if start is None else _int(start), _LAST if stop is None else _int(stop), step)
+            whole = (
+                start in (None, 0)
+                and (stop is None or _reaches(_int(stop), t._aval.shape[dim]))
+                and step == 1
+            )
+            if not (
+                whole if type(index) is tuple else start is None and stop is None and step == 1
+            ):
+                t = A.slice.Tensor(
+                    t,
+                    dim,
+                    0 if start is None else _int(start),
+                    _LAST if stop is None else _int(stop),
+                    step,
+                )
             dim += 1
         elif item is None:
             t = A.unsqueeze.default(t, dim)
@@ -592,10 +669,19 @@ def _plain_item(item: Any, t: Tensor) -> Any:
         if item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and not _is_mask(item):
             return _place(item.item())
         return item
-    if isinstance(item, Tensor) and item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and item._aval.dtype != np.uint8:
+    if (
+        isinstance(item, Tensor)
+        and item._aval.ndim == 0
+        and item._aval.dtype.kind in "iu"
+        and item._aval.dtype != np.uint8
+    ):
         return _place(A._local_scalar_dense.default(item))
     found = _plain(item, t)
-    return A.lift_fresh.default(found) if isinstance(found, Tensor) and found is not item and not isinstance(item, Tensor) else found
+    return (
+        A.lift_fresh.default(found)
+        if isinstance(found, Tensor) and found is not item and not isinstance(item, Tensor)
+        else found
+    )
 
 
 def _place(n: Any) -> Any:
@@ -618,7 +704,8 @@ def _reaches(stop: object, n: object) -> bool:
 
 
 def _positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[object]:
-    """The index tensors in the order of the dimensions, with None for those without; a mask stands for all the dimensions it covers."""
+    """The index tensors in the order of the dimensions, with None for those without; a mask stands
+    for all the dimensions it covers."""
     indices: list[Any] = []
     at = 0
     for dim, item in advanced:
@@ -644,7 +731,8 @@ def getitem(self: Tensor, index: Any) -> object:
 
 @route("Tensor.__setitem__")
 def setitem(self: Tensor, index: object, value: Tensor) -> None:
-    """``fill_`` or ``copy_`` of the part that the index looks at, ``index_put_`` where positions are listed."""
+    """``fill_`` or ``copy_`` of the part that the index looks at, ``index_put_`` where positions
+    are listed."""
     if not isinstance(value, Tensor):
         value = A.lift_fresh.default(_as_tensor(_number(self, value), self))
     if index is False:

@@ -18,11 +18,13 @@ from .state import Kernel
 
 A = aten
 
-# ---- covariance ------------------------------------------------------------------------------------------------------------------
+# ---- covariance ----------------------------------------------------------------------------------
 
 
 @route(T.cov)
-def cov(input: Tensor, *, correction: int = 1, fweights: object = None, aweights: object = None) -> Any:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: object = None, aweights: object = None
+) -> Any:
     """``mm`` of the deviations with themselves."""
     if fweights is not None or aweights is not None or input._aval.ndim > 2 or not input._aval.size:
         return NotImplemented
@@ -60,12 +62,18 @@ def corrcoef(input: Tensor) -> Any:
     return A.clamp.default(found, -1, 1)
 
 
-# ---- quantiles -------------------------------------------------------------------------------------------------------------------
+# ---- quantiles -----------------------------------------------------------------------------------
 
 
 def _quantile(ignore_nan: bool) -> Any:
     def run(
-        input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: object = None
+        input: Tensor,
+        q: float,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: object = None,
     ) -> Any:
         if out is not None or interpolation != "linear" or not input._aval.size:
             return NotImplemented
@@ -79,10 +87,19 @@ def _quantile(ignore_nan: bool) -> Any:
             ordered = A.sort.default(flatten(input) if shape else reshape(input, [1]))[0]
             kept = [1] * len(shape) if keepdim else []
         else:
-            # A new last dimension changes places with the one that is reduced, so that the others keep their order.
-            moved = input if d == len(shape) - 1 else A.transpose.int(A.unsqueeze.default(input, -1), d, -1)
+            # A new last dimension changes places with the one that is reduced, so that the others
+            # keep their order.
+            moved = (
+                input
+                if d == len(shape) - 1
+                else A.transpose.int(A.unsqueeze.default(input, -1), d, -1)
+            )
             ordered = A.sort.default(moved)[0]
-            kept = [1 if i == d else n for i, n in enumerate(shape)] if keepdim else [n for i, n in enumerate(shape) if i != d]
+            kept = (
+                [1 if i == d else n for i, n in enumerate(shape)]
+                if keepdim
+                else [n for i, n in enumerate(shape) if i != d]
+            )
         n = ordered._aval.shape[-1]
         ordered = reshape(ordered, [*kept, n])
         ranks = _ranks(ordered, q, single, n, ignore_nan)
@@ -101,7 +118,8 @@ def _quantile(ignore_nan: bool) -> Any:
 
 
 def _ranks(ordered: Tensor, q: Any, single: bool, n: int, ignore_nan: bool) -> object:
-    """Where the quantiles lie among the ordered elements; at the last, which is not a number, where there are such."""
+    """Where the quantiles lie among the ordered elements; at the last, which is not a number, where
+    there are such."""
     if ignore_nan:
         present = A.logical_not_.default(A.isnan.default(ordered))
         last = A.sub.Scalar(A.sum.dim_IntList(present, [-1], True), 1)
@@ -122,12 +140,21 @@ route(T.nanquantile)(_quantile(True))
 
 
 @route(T.nanmean)
-def nanmean(input: Tensor, dim: object = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Any:
+def nanmean(
+    input: Tensor,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
+    out: object = None,
+) -> Any:
     """The sum of what is a number, by how many there are."""
     if out is not None or dtype is not None or not input._aval.differentiable:
         return NotImplemented
     dims = dim if dim is None or isinstance(dim, (list, tuple)) else [dim]
-    count = A.sum.dim_IntList(A.logical_not_.default(_is_nan(A.detach.default(input))), dims, keepdim)
+    count = A.sum.dim_IntList(
+        A.logical_not_.default(_is_nan(A.detach.default(input))), dims, keepdim
+    )
     return A.div.Tensor(A.nansum.default(input, dims, keepdim), count)
 
 
@@ -135,11 +162,18 @@ def _is_nan(x: object) -> object:
     return A.ne.Tensor(x, x)
 
 
-# ---- repetitions -----------------------------------------------------------------------------------------------------------------
+# ---- repetitions ---------------------------------------------------------------------------------
 
 
 @route(T.repeat_interleave)
-def repeat_interleave(input: Any = None, repeats: object = None, dim: Any = None, *, output_size: object = None, self: Any = None) -> Any:
+def repeat_interleave(
+    input: Any = None,
+    repeats: object = None,
+    dim: Any = None,
+    *,
+    output_size: object = None,
+    self: Any = None,
+) -> Any:
     """A dimension added, expanded and joined; with a tensor of counts, ``index_select``."""
     x = self if input is None else input
     if repeats is None:
@@ -152,11 +186,15 @@ def repeat_interleave(input: Any = None, repeats: object = None, dim: Any = None
     if isinstance(repeats, Tensor):
         if not repeats._aval.ndim or repeats._aval.size == 1:
             return NotImplemented
-        return A.index_select.default(x, dim, A.repeat_interleave.Tensor(repeats, output_size=output_size))
+        return A.index_select.default(
+            x, dim, A.repeat_interleave.Tensor(repeats, output_size=output_size)
+        )
     if not x._aval.ndim:
         return NotImplemented
     shape = list(x._aval.shape)
-    wide = A.expand.default(A.unsqueeze.default(x, d + 1), [*shape[: d + 1], repeats, *shape[d + 1 :]])
+    wide = A.expand.default(
+        A.unsqueeze.default(x, d + 1), [*shape[: d + 1], repeats, *shape[d + 1 :]]
+    )
     return flatten(A.clone.default(wide, memory_format=contiguous_format), d, d + 1)
 
 
@@ -164,12 +202,17 @@ def repeat_interleave(input: Any = None, repeats: object = None, dim: Any = None
 def sum_to_size(self: Tensor, *sizes: object, size: object = None) -> Any:
     """The sum over the dimensions that a smaller shape does not have."""
     given = sizes if size is None else (size,)
-    wanted = list(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else list(given)
+    wanted = (
+        list(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else list(given)
+    )
     shape = list(self._aval.shape)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, shape[lead:], strict=True)):
         return NotImplemented
-    dims = [*range(lead), *[i + lead for i, w in enumerate(wanted) if w == 1 and shape[i + lead] != 1]]
+    dims = [
+        *range(lead),
+        *[i + lead for i, w in enumerate(wanted) if w == 1 and shape[i + lead] != 1],
+    ]
     out = A.sum.dim_IntList(self, dims, True) if dims else self
     return A.view.default(out, wanted) if lead else out
 
@@ -184,10 +227,20 @@ def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
 
 
 def _split_along(name: str, dim_of: Callable[..., object]) -> None:
-    def run(input: Tensor, indices_or_sections: object = None, *, indices: object = None, sections: object = None) -> Any:
+    def run(
+        input: Tensor,
+        indices_or_sections: object = None,
+        *,
+        indices: object = None,
+        sections: object = None,
+    ) -> Any:
         where = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
         dim = dim_of(input._aval.ndim)
-        if where is None or dim >= input._aval.ndim or (isinstance(where, int) and input._aval.shape[dim] % where):
+        if (
+            where is None
+            or dim >= input._aval.ndim
+            or (isinstance(where, int) and input._aval.shape[dim] % where)
+        ):
             return NotImplemented
         return tensor_split(input, where, dim)
 
@@ -198,13 +251,18 @@ _split_along("hsplit", lambda ndim: 0 if ndim == 1 else 1)
 _split_along("vsplit", lambda ndim: 0 if ndim >= 2 else ndim)
 _split_along("dsplit", lambda _: 2)
 
-# ---- differences and areas -------------------------------------------------------------------------------------------------------
+# ---- differences and areas -----------------------------------------------------------------------
 
 
 def _areas(y: Tensor, x: object, dx: object, dim: int) -> Any:
     """Twice the areas between neighbouring points, and the dimension along which they lie."""
     ndim, n = y._aval.ndim, y._aval.shape[dim] if y._aval.ndim else 0
-    if not n or dx is not None or not isinstance(x, Tensor) or dtypes.bool_ in (y._aval.torch_dtype, x._aval.torch_dtype):
+    if (
+        not n
+        or dx is not None
+        or not isinstance(x, Tensor)
+        or dtypes.bool_ in (y._aval.torch_dtype, x._aval.torch_dtype)
+    ):
         return NotImplemented
     dim %= ndim
     shape = x._aval.shape
@@ -223,10 +281,15 @@ def _areas(y: Tensor, x: object, dx: object, dim: int) -> Any:
 
 @route(T.trapezoid, T.trapz)
 def trapezoid(y: Tensor, x: object = None, *, dx: object = None, dim: int = -1) -> Any:
-    """Half of the ends and the sum of the rest, for points at equal distances; else the areas between neighbours."""
+    """Half of the ends and the sum of the rest, for points at equal distances; else the areas
+    between neighbours."""
     if x is not None:
         areas = _areas(y, x, dx, dim)
-        return areas if areas is NotImplemented else A.div.Scalar(A.sum.dim_IntList(areas[0], [areas[1]]), 2.0)
+        return (
+            areas
+            if areas is NotImplemented
+            else A.div.Scalar(A.sum.dim_IntList(areas[0], [areas[1]]), 2.0)
+        )
     if isinstance(dx, Tensor) or not y._aval.ndim or not y._aval.shape[dim]:
         return NotImplemented
     last = A.select.int(y, dim, -1)
@@ -236,7 +299,8 @@ def trapezoid(y: Tensor, x: object = None, *, dx: object = None, dim: int = -1) 
 
 @route(T.cumulative_trapezoid)
 def cumulative_trapezoid(y: Tensor, x: object = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """Running sums of means of neighbours, for points at equal distances; else of the areas between them."""
+    """Running sums of means of neighbours, for points at equal distances; else of the areas between
+    them."""
     if x is not None:
         areas = _areas(y, x, dx, dim)
         return areas if areas is NotImplemented else A.div.Scalar(A.cumsum.default(*areas), 2.0)

@@ -33,13 +33,17 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _moved(self, device, dtype, copied, memory_format)
 
 
-def _moved(t: Tensor, device: Any, dtype: object, copied: bool = False, memory_format: object = None) -> Any:
+def _moved(
+    t: Tensor, device: Any, dtype: object, copied: bool = False, memory_format: object = None
+) -> Any:
     aval = t._aval
     options: dict[str, Any] = {}
     if dtype is not None and (dtype is not aval.torch_dtype or copied):
         options["dtype"] = dtype
     if device is not None and (devices.placement(device) != aval.device or copied):
-        options["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+        options["device"] = (
+            devices.device(device) if not isinstance(device, devices.device) else device
+        )
     if memory_format not in (None, preserve_format) and not is_contiguous(t, memory_format):
         options["memory_format"] = memory_format
     if not options and not copied:
@@ -57,9 +61,10 @@ def _conversion(name: str, dtype: dtypes.dtype) -> None:
 
 
 for _name, _dtype in {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "int": dtypes.int32,
-    "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
+    "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_, "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
     _conversion(_name, _dtype)
 
@@ -67,9 +72,14 @@ for _name, _dtype in {
 @route(M.type_as)
 def type_as(self: Tensor, other: Tensor) -> Any:
     """``to`` another tensor's dtype and device."""
-    if self._aval.torch_dtype is other._aval.torch_dtype and self._aval.device == other._aval.device:
+    if (
+        self._aval.torch_dtype is other._aval.torch_dtype
+        and self._aval.device == other._aval.device
+    ):
         return self
-    return A._to_copy.default(self, dtype=other._aval.torch_dtype, layout=strided, device=other.device)
+    return A._to_copy.default(
+        self, dtype=other._aval.torch_dtype, layout=strided, device=other.device
+    )
 
 
 @route(M.cpu)
@@ -98,7 +108,7 @@ def _ones_like(input: Tensor) -> object:
     return A.ones_like.default(input)
 
 
-# ---- on the host -----------------------------------------------------------------------------------------------------------------
+# ---- on the host ---------------------------------------------------------------------------------
 
 
 def _number(t: object) -> Any:
@@ -109,7 +119,9 @@ def _number(t: object) -> Any:
 def item(self: Tensor) -> Any:
     """``_local_scalar_dense.default``."""
     if self._aval.size != 1:
-        raise RuntimeError(f"a Tensor with {self._aval.size} elements cannot be converted to Scalar")
+        raise RuntimeError(
+            f"a Tensor with {self._aval.size} elements cannot be converted to Scalar"
+        )
     return _number(self)
 
 
@@ -173,17 +185,31 @@ def __array__(self: Tensor, dtype: dtypes.dtype | None = None, copy: object = No
 @route("Tensor.__repr__")
 def __repr__(self: Tensor, *, tensor_contents: object = None) -> object:
     if is_wrapper(self):
-        shown = f"..., size={tuple(self._aval.shape)}" if tensor_contents is None else str(tensor_contents)
+        shown = (
+            f"..., size={tuple(self._aval.shape)}"
+            if tensor_contents is None
+            else str(tensor_contents)
+        )
         text = f"{type(self).__name__}({shown}"
-        text += "" if self._aval.torch_dtype is dtypes.get_default_dtype() else f", dtype={self._aval.torch_dtype}"
+        text += (
+            ""
+            if self._aval.torch_dtype is dtypes.get_default_dtype()
+            else f", dtype={self._aval.torch_dtype}"
+        )
         node = self.grad_fn
-        text += (f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self._rg else "") + ")"
+        text += (
+            f", grad_fn=<{node.name()}>"
+            if node is not None
+            else ", requires_grad=True"
+            if self._rg
+            else ""
+        ) + ")"
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
     with Kernel():
         return Tensor.__repr__(self, tensor_contents=tensor_contents)
 
 
-# ---- copies ----------------------------------------------------------------------------------------------------------------------
+# ---- copies --------------------------------------------------------------------------------------
 
 
 @route("Tensor.__deepcopy__")
@@ -195,17 +221,20 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> object:
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     with no_grad():
         made = clone(self)
     if type(made) is not type(self):
         raise RuntimeError(
-            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that implement clone() and "
-            "for which cloning returns another instance of the same subclass. You should either properly implement clone() for your "
-            "subclass or override __deepcopy__() if it is intended behavior for clone() to return an instance of a different type."
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for "
+            "subclass types that implement clone() and for which cloning returns another instance "
+            "of the same subclass. You should either properly implement clone() for your subclass "
+            "or override __deepcopy__() if it is intended behavior for clone() to return an "
+            "instance of a different type."
         )
     memo[id(self)] = made
     if self._rg:

@@ -1,9 +1,12 @@
-"""Operator schemas: what parameters an ATen operator has, read from declarations and from a table when they are first asked for.
+"""Operator schemas: what parameters an ATen operator has, read from declarations and from a table
+when they are first asked for.
 
-Declarations state the overloads of the operators that functions are (``declared.py``); ``schemas.txt`` has the operators without a
-function of their own. One line is one functional operator: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``.
-After the semicolon stand the variants that go with it: ``_`` for the in-place operator (``_Name`` if its overload has another name) and
-``=out`` for the overload that writes into ``out`` (``=name:first,second`` if its parameters have other names).
+Declarations state the overloads of the operators that functions are (``declared.py``);
+``schemas.txt`` has the operators without a function of their own. One line is one functional
+operator: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``. After the
+semicolon stand the variants that go with it: ``_`` for the in-place operator (``_Name`` if its
+overload has another name) and ``=out`` for the overload that writes into ``out``
+(``=name:first,second`` if its parameters have other names).
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ class _NoDefault:
 NO_DEFAULT: Any = _NoDefault()
 
 _NAMED = {
-    "None": None, "True": True, "False": False, "contiguous_format": layouts.contiguous_format, "preserve_format": layouts.preserve_format,
-    "strided": layouts.strided, "long": dtypes.int64, "Mean": 1, "[]": [],
+    "None": None, "True": True, "False": False, "contiguous_format": layouts.contiguous_format,
+    "preserve_format": layouts.preserve_format, "strided": layouts.strided, "long": dtypes.int64,
+    "Mean": 1, "[]": [],
 }  # fmt: skip
 
 
@@ -145,13 +149,18 @@ class Schema:
                 kwarg_only = True
             else:
                 self.arguments.append(Argument(item, kwarg_only))
-        self.returns = [Return(item) for item in (_split(returns[1:-1]) if returns.startswith("(") else [returns]) if item]
+        self.returns = [
+            Return(item)
+            for item in (_split(returns[1:-1]) if returns.startswith("(") else [returns])
+            if item
+        ]
         self.count = sum(not a.kwarg_only for a in self.arguments)
         self.places = {a.name: i for i, a in enumerate(self.arguments)}
         self.writes = [i for i, a in enumerate(self.arguments) if a.is_write]
         self.outs = [i for i, a in enumerate(self.arguments) if a.is_out]
         self.tensors = [i for i, a in enumerate(self.arguments) if a.is_tensor]
-        #: Whether the results are what was written to. ``rrelu_with_noise`` writes to its noise, and its result is another tensor.
+        #: Whether the results are what was written to. ``rrelu_with_noise`` writes to its noise,
+        #: and its result is another tensor.
         self.hands_back = bool(self.writes) and bool(self.returns) and bool(self.returns[0].alias)
 
     @property
@@ -197,7 +206,9 @@ def _with_out(text: str, overload: str, names: Sequence[str]) -> str:
     star = "" if any(item == "*" for item in _split(parameters)) else "*, "
     if returns.startswith("("):
         fields = [Return(item).name for item in _split(returns[1:-1])]
-        results = ", ".join(f"Tensor({letters[i]}!)" + (f" {f}" if f else "") for i, f in enumerate(fields))
+        results = ", ".join(
+            f"Tensor({letters[i]}!)" + (f" {f}" if f else "") for i, f in enumerate(fields)
+        )
         returns = f"({results})"
     else:
         returns = "Tensor(a!)"
@@ -217,7 +228,8 @@ def _in_place(text: str, overload: str) -> str:
     return f"{name}({', '.join([f'Tensor(a!) {called}', *others])}) -> Tensor(a!)"
 
 
-#: Texts by packet name, each a dict from overload name to schema text; in-place packets end in an underscore.
+#: Texts by packet name, each a dict from overload name to schema text; in-place packets end in an
+#: underscore.
 _texts: dict[str, dict[str, str]] = {}
 
 

@@ -1,4 +1,5 @@
-"""What one thread has entered below autograd: dispatch modes, and whether a kernel is running, which nobody is asked about."""
+"""What one thread has entered below autograd: dispatch modes, and whether a kernel is running,
+which nobody is asked about."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from ...dispatch import _count
 
 
 class _Stack(list[Any]):
-    """The dispatch modes of one thread, outermost first; counted with the function modes, so that plain calls look closer."""
+    """The dispatch modes of one thread, outermost first; counted with the function modes, so that
+    plain calls look closer."""
 
     def __del__(self, active: Any = dispatch.ACTIVE) -> None:
         del active.modes[: len(self)]  # the thread may have ended inside a mode
@@ -24,7 +26,8 @@ EVERYWHERE: list[object] = []
 
 
 class _State(threading.local):
-    """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one. ``deeper``: a mode has declined."""
+    """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one.
+    ``deeper``: a mode has declined."""
 
     def __init__(self) -> None:
         self.modes: list[Any] = _Stack(EVERYWHERE)
@@ -33,13 +36,16 @@ class _State(threading.local):
         self.forced = False
         #: An exporter is tracing: composite operators are shown whole.
         self.whole = False
-        #: A program is traced whose ``assert`` statements on tensors become checks that run with it.
+        #: A program is traced whose ``assert`` statements on tensors become checks that run with
+        #: it.
         self.asserting = False
         #: The kernel of an operator on tensors of a transformation is running.
         self.inside = False
-        #: The operators that are being taken apart: called by their own parts, they are shown whole.
+        #: The operators that are being taken apart: called by their own parts, they are shown
+        #: whole.
         self.apart: tuple[Any, ...] = ()
-        #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
+        #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of
+        #: operators.
         self.around: int | None = None
         #: Tensors without data run an operator of the program's: their mode, and the operator.
         self.fake: tuple[Any, Any] | None = None
@@ -66,7 +72,8 @@ def remove(mode: object) -> None:
 
 
 class Kernel:
-    """A block in which calls run as they are: neither function handlers nor dispatch handlers are asked."""
+    """A block in which calls run as they are: neither function handlers nor dispatch handlers are
+    asked."""
 
     __slots__ = ("off", "level")
 
@@ -80,7 +87,8 @@ class Kernel:
 
 
 class NoDispatch:
-    """No handler of operators is asked from the making of this object to the end of its block, or its own."""
+    """No handler of operators is asked from the making of this object to the end of its block, or
+    its own."""
 
     __slots__ = ("off",)
 
@@ -99,7 +107,8 @@ class NoDispatch:
 
 
 class Quiet:
-    """A block in which no function handler or function mode is asked, while operators still are: derivatives run in one."""
+    """A block in which no function handler or function mode is asked, while operators still are:
+    derivatives run in one."""
 
     __slots__ = ("level", "around")
 
@@ -130,7 +139,8 @@ class Apart:
 
 
 class Loud:
-    """A block inside ``Quiet`` in which function handlers are asked as around it: handlers of operators run in one."""
+    """A block inside ``Quiet`` in which function handlers are asked as around it: handlers of
+    operators run in one."""
 
     __slots__ = ("level", "around", "apart")
 
@@ -145,7 +155,8 @@ class Loud:
 
 
 class Below:
-    """A block below autograd: nothing is recorded, whatever ``enable_grad`` says; ``is_grad_enabled`` answers as above."""
+    """A block below autograd: nothing is recorded, whatever ``enable_grad`` says;
+    ``is_grad_enabled`` answers as above."""
 
     __slots__ = ("before",)
 

@@ -21,7 +21,8 @@ def tags_of(func: OpOverload) -> list[Tag]:
 
 
 def _changes_shape(func: OpOverload) -> bool:
-    """Whether an operator writes no elements, but the sizes, strides or memory of the tensor itself."""
+    """Whether an operator writes no elements, but the sizes, strides or memory of the tensor
+    itself."""
     schema = func._schema
     if schema.outs or not schema.writes:
         return False
@@ -30,11 +31,17 @@ def _changes_shape(func: OpOverload) -> bool:
 
 
 def draws(func: OpOverload) -> bool:
-    """Whether the generator decides the result: the operator, or another of its name, is given one, or drops elements."""
+    """Whether the generator decides the result: the operator, or another of its name, is given one,
+    or drops elements."""
     if func._opname.endswith("_backward"):
         return False
     places = func._schema.places
-    return "dropout" in places or "dropout_p" in places or {"p", "train"} <= places.keys() or _takes_generator(func._overloadpacket)
+    return (
+        "dropout" in places
+        or "dropout_p" in places
+        or {"p", "train"} <= places.keys()
+        or _takes_generator(func._overloadpacket)
+    )
 
 
 @functools.cache

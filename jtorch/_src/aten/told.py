@@ -1,8 +1,10 @@
-"""What a tensor tells of itself, as operators; and wrapper classes that compute what their tensors tell.
+"""What a tensor tells of itself, as operators; and wrapper classes that compute what their tensors
+tell.
 
-``Tensor._make_wrapper_subclass`` may say that sizes, strides, device or layout are computed. Each question of that kind is then put to the
-class's ``__torch_dispatch__`` as the operator of its name; the answer None stands for what the tensor was made with. Inside kernels, and
-where nobody is asked, all tensors tell what they were made with.
+``Tensor._make_wrapper_subclass`` may say that sizes, strides, device or layout are computed. Each
+question of that kind is then put to the class's ``__torch_dispatch__`` as the operator of its name;
+the answer None stands for what the tensor was made with. Inside kernels, and where nobody is asked,
+all tensors tell what they were made with.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ LAYOUT = _prim.define("layout(Tensor a) -> Layout")
 _FORMATS = {"torch.channels_last": 4, "torch.channels_last_3d": 5}
 
 
-# ---- the operators ---------------------------------------------------------------------------------------------------------------
+# ---- the operators -------------------------------------------------------------------------------
 
 
 def _strides(t: Tensor) -> tuple[Any, ...]:
@@ -90,7 +92,11 @@ def _is_in_format(self: Tensor, memory_format: Any) -> bool:
 @kernel(A.is_strides_like_format.default)
 def _is_like_format(self: Tensor, memory_format: object) -> bool:
     ndim = _FORMATS.get(str(memory_format))
-    return ndim is not None and self._aval.ndim == ndim and suggests_channels_last(self._aval.shape, _strides(self))
+    return (
+        ndim is not None
+        and self._aval.ndim == ndim
+        and suggests_channels_last(self._aval.shape, _strides(self))
+    )
 
 
 @kernel(A.is_non_overlapping_and_dense.default)
@@ -108,7 +114,7 @@ def _layout(a: Tensor) -> object:
     return a.layout
 
 
-# ---- computed answers ------------------------------------------------------------------------------------------------------------
+# ---- computed answers ----------------------------------------------------------------------------
 
 
 class Asking(Look):
@@ -116,7 +122,9 @@ class Asking(Look):
 
     __slots__ = ("asks", "given")
 
-    def __init__(self, t: Tensor, storage: NoData, aval: Aval, offset: int, asks: frozenset[str]) -> None:
+    def __init__(
+        self, t: Tensor, storage: NoData, aval: Aval, offset: int, asks: frozenset[str]
+    ) -> None:
         #: Which of "sizes", "strides", "device" and "layout" are computed.
         self.asks = asks
         super().__init__(t, storage, aval, offset)
@@ -154,13 +162,18 @@ _WHOLE = frozenset(("sizes", "device"))
 
 
 class Asked:
-    """An aval of a wrapper whose class computes some of it. Who keeps this keeps the wrapper, which is asked."""
+    """An aval of a wrapper whose class computes some of it. Who keeps this keeps the wrapper, which
+    is asked."""
 
     __slots__ = ("asks", "differentiable", "dtype", "given", "nbytes", "tensor", "torch_dtype")
 
     def __init__(self, t: Tensor, look: Asking) -> None:
         self.tensor, self.asks, self.given = t, look.asks, look.given
-        self.dtype, self.torch_dtype, self.differentiable = self.given.dtype, self.given.torch_dtype, self.given.differentiable
+        self.dtype, self.torch_dtype, self.differentiable = (
+            self.given.dtype,
+            self.given.torch_dtype,
+            self.given.differentiable,
+        )
         self.nbytes = self.given.nbytes  # read to see how much memory a value may take
 
     def _size(self, func: OpOverload, given: object) -> Any:
@@ -207,7 +220,12 @@ def kinds_of(policy: str | None, device: bool, layout: bool) -> frozenset[str]:
     """
     if policy not in (None, "strides", "sizes"):
         raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
-    asked = (("sizes", policy == "sizes"), ("strides", policy), ("device", device), ("layout", layout))
+    asked = (
+        ("sizes", policy == "sizes"),
+        ("strides", policy),
+        ("device", device),
+        ("layout", layout),
+    )
     return frozenset([kind for kind, is_asked in asked if is_asked])
 
 

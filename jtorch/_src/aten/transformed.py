@@ -1,9 +1,12 @@
-"""Operators inside transformations (``vmap``, ``jvp``), where dispatch modes are on: these see what runs on the tensors outside.
+"""Operators inside transformations (``vmap``, ``jvp``), where dispatch modes are on: these see what
+runs on the tensors outside.
 
-The value of a tensor inside is made of others (all examples, a value and its tangent). An operator on such tensors runs as it would without
-modes; each call that the transformation then makes on values outside comes back as an operator. What is done to all examples at once is the
-same operator if it works element by element; products and convolutions, and their forward derivatives, are products and convolutions
-(``routes_products``); all else is an operator of its own, ``jtorch.<name>.v<number>``.
+The value of a tensor inside is made of others (all examples, a value and its tangent). An operator
+on such tensors runs as it would without modes; each call that the transformation then makes on
+values outside comes back as an operator. What is done to all examples at once is the same operator
+if it works element by element; products and convolutions, and their forward derivatives, are
+products and convolutions (``routes_products``); all else is an operator of its own,
+``jtorch.<name>.v<number>``.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from .values import Held, Look, shadow
 
 
 def transformed(operands: Iterable[Any]) -> bool:
-    """Whether an operand, also inside lists and tuples, is a tensor of a transformation that is going on."""
+    """Whether an operand, also inside lists and tuples, is a tensor of a transformation that is
+    going on."""
     for x in operands:
         if type(x) in (list, tuple):
             if transformed(x):
@@ -33,7 +37,8 @@ def transformed(operands: Iterable[Any]) -> bool:
 
 
 def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> object:
-    """Runs an operator's kernel on tensors some of which are of a transformation: modes see what that does to the tensors outside."""
+    """Runs an operator's kernel on tensors some of which are of a transformation: modes see what
+    that does to the tensors outside."""
     schema = func._schema
     given: dict[int, Tensor] = {}
 
@@ -46,7 +51,10 @@ def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> 
             given[id(x)] = shadow(x)
         return given[id(x)]
 
-    inside = [enter(x) if i in schema.tensors and i not in schema.writes else x for i, x in enumerate(values)]
+    inside = [
+        enter(x) if i in schema.tensors and i not in schema.writes else x
+        for i, x in enumerate(values)
+    ]
     before, STATE.inside = STATE.inside, True
     try:
         out = run(func, inside)

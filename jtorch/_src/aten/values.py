@@ -1,7 +1,9 @@
-"""Tensors without data: how a wrapper looks to the floors below, which read values and record calls on them.
+"""Tensors without data: how a wrapper looks to the floors below, which read values and record calls
+on them.
 
-Reading a wrapper gives a ``Held`` value: every call on it comes back up as an operator, so that functions written for plain tensors serve
-wrappers too. The same is done to plain tensors while a dispatch mode is on, where a function has no operator of its own.
+Reading a wrapper gives a ``Held`` value: every call on it comes back up as an operator, so that
+functions written for plain tensors serve wrappers too. The same is done to plain tensors while a
+dispatch mode is on, where a function has no operator of its own.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ class NoData(Storage):
 
 
 class Look(Alias):
-    """How a wrapper looks at its storage. The value is made anew each time, so that the two do not keep each other alive."""
+    """How a wrapper looks at its storage. The value is made anew each time, so that the two do not
+    keep each other alive."""
 
     __slots__ = ("tensor", "seen", "made", "rebased")
 
@@ -88,7 +91,8 @@ class Look(Alias):
         self.aval = aval
         #: For a view, the wrapper it was taken of and the steps from there.
         self.seen: tuple[Tensor, tuple[Any, ...]] | None = None
-        #: How often the history was replaced by an in-place change, and for a view, at which count of its base its own was made.
+        #: How often the history was replaced by an in-place change, and for a view, at which count
+        #: of its base its own was made.
         self.rebased = self.made = 0
 
     @property

@@ -1,4 +1,5 @@
-"""Views of wrappers: which tensor a view was taken of, and what an in-place change of a view does to the history of its base."""
+"""Views of wrappers: which tensor a view was taken of, and what an in-place change of a view does
+to the history of its base."""
 
 from __future__ import annotations
 
@@ -15,15 +16,22 @@ from .values import Look
 
 
 def mark_view(func: OpOverload, values: list[Any], out: list[Tensor] | Tensor) -> None:
-    """Notes that what a view operator gave shares its memory, and its version, with the operator's first operand."""
+    """Notes that what a view operator gave shares its memory, and its version, with the operator's
+    first operand."""
     source = values[0]
     if not isinstance(source, Tensor) or not isinstance(source._al, Look):
         return
     many = isinstance(out, (tuple, list))
     base, path = source._al.seen or (source, ())
     for j, t in enumerate(out if many else (out,)):
-        if isinstance(t, Tensor) and isinstance(t._al, Look) and t is not source and t._al.seen is None:
-            if source._al.counter.n >= 0 or MODE.inference:  # outside of inference mode the view is an ordinary tensor
+        if (
+            isinstance(t, Tensor)
+            and isinstance(t._al, Look)
+            and t is not source
+            and t._al.seen is None
+        ):
+            # outside of inference mode the view is an ordinary tensor
+            if source._al.counter.n >= 0 or MODE.inference:
                 t._al.counter = source._al.counter
             if func._opname != "detach":
                 t._al.seen = (base, (*path, (func, tuple(values[1:]), j if many else None)))
@@ -55,7 +63,8 @@ def refresh(t: Tensor) -> None:
 
 
 def rebase(t: Tensor, node: Node, j: int) -> None:
-    """Gives a wrapper that was changed in place its new history, and its base too if it is a view."""
+    """Gives a wrapper that was changed in place its new history, and its base too if it is a
+    view."""
     look = t._al
     if look.seen is None:
         t._node, t._nr, t._rg = node, j, True
@@ -107,7 +116,9 @@ class CopySlices(Node):
         whole = aten.new_empty_strided.default(g, list(self.outs[0].shape), self.stride)
         whole = aten.copy_.default(whole, g)
         part = look_again(whole, self.path)
-        first, *others = self.change.gradients([aten.clone.default(part, memory_format=contiguous_format)])
+        first, *others = self.change.gradients(
+            [aten.clone.default(part, memory_format=contiguous_format)]
+        )
         if first is None:
             first = aten.zeros_like.default(part, memory_format=contiguous_format)
         aten.copy_.default(part, first)

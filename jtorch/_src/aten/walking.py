@@ -1,4 +1,5 @@
-"""``backward`` and ``grad`` where gradients are tensors of any class, and every derivative is made of operators."""
+"""``backward`` and ``grad`` where gradients are tensors of any class, and every derivative is made
+of operators."""
 
 from __future__ import annotations
 
@@ -47,16 +48,21 @@ def _add(a: Tensor, b: Tensor) -> Tensor:
 
 
 def concerns(tensors: Sequence[object]) -> bool:
-    """Whether a walk must see tensors from the start: a mode would see its operators, or a wrapper takes part."""
+    """Whether a walk must see tensors from the start: a mode would see its operators, or a wrapper
+    takes part."""
     if STATE.off:
         return False
     if STATE.modes or STATE.forced:
         return True
-    return any(isinstance(t, Tensor) and (handles(type(t)) or isinstance(t._node, _OPERATORS)) for t in tensors)
+    return any(
+        isinstance(t, Tensor) and (handles(type(t)) or isinstance(t._node, _OPERATORS))
+        for t in tensors
+    )
 
 
 class TensorTask(_Task):
-    """One walk on tensors. Leaves are handed to ``finish`` as soon as nothing more comes for them."""
+    """One walk on tensors. Leaves are handed to ``finish`` as soon as nothing more comes for
+    them."""
 
     def __init__(self, create_graph: bool, keep_graph: bool) -> None:
         super().__init__(create_graph, keep_graph, _add)
@@ -82,7 +88,11 @@ class TensorTask(_Task):
         self.proceed(needed, counts, finish)
 
     def proceed(
-        self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[..., object] | None, begun: Node | None = None
+        self,
+        needed: set[Node] | None,
+        counts: dict[int, int],
+        finish: Callable[..., object] | None,
+        begun: Node | None = None,
     ) -> None:
         """Visits what waits. The hooks before ``begun`` have been run."""
         create, wanted = self.create_graph, self.wanted
@@ -118,19 +128,31 @@ class TensorTask(_Task):
                 node.release()
 
 
-def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequence[bool] | None = None) -> list[Any]:
+def gradients_of(
+    node: Node, grads: list[Any], create_graph: bool, asked: Sequence[bool] | None = None
+) -> list[Any]:
     """The gradients of a node's operands, or of those that are asked for, as tensors."""
     if isinstance(node, _OPERATORS):
         with Quiet():
-            return node.gradients(grads, asked) if type(node) is OperatorNode else node.gradients(grads)
+            return (
+                node.gradients(grads, asked)
+                if type(node) is OperatorNode
+                else node.gradients(grads)
+            )
     if isinstance(node, FunctionNode):
         return node.run_on_tensors(grads, create_graph, _seen_zeros if STATE.modes else None)
-    plain = not STATE.modes and not STATE.forced and not any(g is not None and handles(type(g)) for g in grads)
+    plain = (
+        not STATE.modes
+        and not STATE.forced
+        and not any(g is not None and handles(type(g)) for g in grads)
+    )
     if not plain and node.call is not None:
         with Quiet():
             return replay(node, grads, TensorTask(create_graph, create_graph))
     if create_graph:
-        found = node.apply_tracked([None if g is None else (g._v or g._read(), g._edge()) for g in grads])
+        found = node.apply_tracked(
+            [None if g is None else (g._v or g._read(), g._edge()) for g in grads]
+        )
     else:
         found = node.apply([None if g is None else g._v or g._read() for g in grads])
     return [as_tensor(x, create_graph) for x in found]
@@ -142,13 +164,18 @@ def _seen_zeros(aval: Any) -> object:
         return zeros_in(visible(aval.shape), aval)
 
 
-def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: set[Node] | None, finish: Any, counts: Any) -> None:
+def continue_on_tensors(
+    task: _Task, node: Node, grads: list[Any], needed: set[Node] | None, finish: Any, counts: Any
+) -> None:
     """Goes on with a walk over values that has met a node of an operator."""
     create = task.create_graph
     above = TensorTask(create, task.keep_graph)
     above.wanted, above.only_leaves, above.captured = task.wanted, task.only_leaves, task.captured
     above.leaf_grads, above.passes = task.leaf_grads, task.passes
-    above.heap, above.waiting = task.heap, {n: [as_tensor(g, create) for g in gs] for n, gs in task.waiting.items()}
+    above.heap, above.waiting = (
+        task.heap,
+        {n: [as_tensor(g, create) for g in gs] for n, gs in task.waiting.items()},
+    )
     above.waiting[node] = [as_tensor(g, create) for g in grads]
     heapq.heappush(above.heap, (-node.seq, node))
     for entry in above.leaf_grads.values():
@@ -157,7 +184,7 @@ def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: set[N
     above.proceed(needed, counts or {}, done, begun=node)
 
 
-# ---- the public functions --------------------------------------------------------------------------------------------------------
+# ---- the public functions ------------------------------------------------------------------------
 
 
 def _ones(root: object, aval: object) -> Tensor:
@@ -180,7 +207,10 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Tensor]:
             if aval.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not aval.differentiable or aval.torch_dtype.is_complex:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {aval.torch_dtype}")
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{aval.torch_dtype}"
+                )
             found.append(_ones(root, aval))
             continue
         if not isinstance(g, Tensor):
@@ -198,7 +228,9 @@ def _start(task: TensorTask, roots: Sequence[Any], grads: list[Tensor]) -> list[
     for i, root in enumerate(roots):
         edge, _ = engine._place(root)
         if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
         if grads[i] is None:
             continue
         task.give(edge, grads[i])
@@ -208,7 +240,11 @@ def _start(task: TensorTask, roots: Sequence[Any], grads: list[Tensor]) -> list[
 
 
 def backward(
-    roots: tuple[Tensor, ...], given: tuple[object, ...], retain_graph: bool | None, create_graph: bool, targets: tuple[Tensor, ...] | None
+    roots: tuple[Tensor, ...],
+    given: tuple[object, ...],
+    retain_graph: bool | None,
+    create_graph: bool,
+    targets: tuple[Tensor, ...] | None,
 ) -> None:
     """``autograd.backward`` on tensors."""
     task = TensorTask(create_graph, create_graph if retain_graph is None else retain_graph)
@@ -267,8 +303,8 @@ def grad(
                 g = None if entry is None else entry[1]
             if g is None and not allow_unused:
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
-                    "is the desired behavior."
+                    f"The differentiated Tensor at index {i} appears to not have been used in the "
+                    "graph. Set allow_unused=True if this is the desired behavior."
                 )
             g = as_tensor(g, create_graph)
             if g is not None and type(edge) is not tuple and edge._hooks:
@@ -282,7 +318,8 @@ def grad(
 
 
 def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
-    """Adds a gradient, the last item of ``box``, to ``leaf.grad``, between the hooks of the leaf."""
+    """Adds a gradient, the last item of ``box``, to ``leaf.grad``, between the hooks of the
+    leaf."""
     t = as_tensor(box.pop(), create_graph)
     if leaf._hooks:
         t = engine.run_tensor_hooks(leaf._hooks, t)
@@ -310,7 +347,8 @@ def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
 
 
 def added(have: Tensor, more: Tensor, create_graph: bool) -> Tensor:
-    """A leaf's gradient and one that comes to it: added in place, unless their sum is part of a graph."""
+    """A leaf's gradient and one that comes to it: added in place, unless their sum is part of a
+    graph."""
     with Quiet():
         return aten.add.Tensor(have, more) if create_graph else aten.add_.Tensor(have, more)
 
@@ -327,7 +365,12 @@ def _copy_like(t: Tensor, leaf: Tensor) -> Tensor:
     """A copy of a gradient in the memory order of its leaf."""
     aval = leaf._aval
     made = aten.new_empty_strided.default(
-        t, list(aval.shape), list(leaf.stride()), dtype=aval.torch_dtype, layout=_strided(), device=leaf.device
+        t,
+        list(aval.shape),
+        list(leaf.stride()),
+        dtype=aval.torch_dtype,
+        layout=_strided(),
+        device=leaf.device,
     )
     return aten.copy_.default(made, t)
 

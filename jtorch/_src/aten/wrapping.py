@@ -36,12 +36,13 @@ def make_wrapper_subclass(
     _extra_dispatch_keys: object = None,
     storage_size: int | None = None,
 ) -> Tensor:
-    """An instance of ``cls`` with this shape, dtype and device, and no data; ``Tensor._make_wrapper_subclass``.
+    """An instance of ``cls`` with this shape, dtype and device, and no data;
+    ``Tensor._make_wrapper_subclass``.
 
     Args:
-        dispatch_sizes_strides_policy: ``"strides"`` if ``__torch_dispatch__`` is asked for the strides and what follows from them (as
-            ``aten.sym_stride``, ``aten.is_contiguous`` ...), ``"sizes"`` if for sizes, numbers of dimensions and elements and the offset
-            too.
+        dispatch_sizes_strides_policy: ``"strides"`` if ``__torch_dispatch__`` is asked for the
+            strides and what follows from them (as ``aten.sym_stride``, ``aten.is_contiguous`` ...),
+            ``"sizes"`` if for sizes, numbers of dimensions and elements and the offset too.
         dispatch_device: whether it is asked for the device (``prim.device``).
         dispatch_layout: whether it is asked for the layout (``prim.layout``).
 
@@ -56,7 +57,11 @@ def make_wrapper_subclass(
         raise TypeError(f"cls must be a subclass of Tensor (got {cls.__name__})")
     if not handles(cls):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    if layout not in (layouts.strided, None) and strides is None and not isinstance(layout, type(layouts.strided)):
+    if (
+        layout not in (layouts.strided, None)
+        and strides is None
+        and not isinstance(layout, type(layouts.strided))
+    ):
         raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
     if hasattr(cls, "__tensor_flatten__"):
         known(cls)
@@ -93,8 +98,16 @@ def like(model: Tensor, cls: type) -> Any:
     return t
 
 
-def bare(cls: type, shape: Sequence[Any], dtype: Any, place: object, strides: Sequence[Any] | None, offset: int) -> Any:
-    """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
+def bare(
+    cls: type,
+    shape: Sequence[Any],
+    dtype: Any,
+    place: object,
+    strides: Sequence[Any] | None,
+    offset: int,
+) -> Any:
+    """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that
+    it lies nowhere."""
     t = _new(cls)
     aval = aval_of(tuple(shape), dtype, META if place is None else place)
     reshaped(t, aval, strides, offset)
@@ -102,7 +115,8 @@ def bare(cls: type, shape: Sequence[Any], dtype: Any, place: object, strides: Se
 
 
 def is_transformed(t: Tensor) -> bool:
-    """Whether a plain tensor's value is one of a transformation that is running (``vmap``, ``jvp``, JAX's)."""
+    """Whether a plain tensor's value is one of a transformation that is running (``vmap``, ``jvp``,
+    JAX's)."""
     return type(t) is Tensor and t._read().trace is SPECIAL
 
 
@@ -115,19 +129,32 @@ def reshaped(t: Tensor, aval: Any, strides: Sequence[Any] | None, offset: int) -
 
 
 def follow(t: Tensor, stand_in: Tensor) -> None:
-    """Gives an instance the shape and strides of a tensor that stood for it, where they have changed."""
+    """Gives an instance the shape and strides of a tensor that stood for it, where they have
+    changed."""
     aval = stand_in._aval
     if aval.shape != t._aval.shape or stand_in._strides != t._strides:
         before = t._al
-        reshaped(t, aval_of(aval.shape, aval.dtype, t._aval.device), stand_in._strides, t.storage_offset())
+        reshaped(
+            t,
+            aval_of(aval.shape, aval.dtype, t._aval.device),
+            stand_in._strides,
+            t.storage_offset(),
+        )
         now, memory = t._al, before.storage
         if type(aval.size) is type(memory.aval.size) is int and aval.size > memory.aval.size:
             memory.aval = now.aval
-        now.storage, now.counter, now.seen, now.made, now.rebased = memory, before.counter, before.seen, before.made, before.rebased
+        now.storage, now.counter, now.seen, now.made, now.rebased = (
+            memory,
+            before.counter,
+            before.seen,
+            before.made,
+            before.rebased,
+        )
 
 
 def lay_out(func: Any, args: Sequence[Any], kwargs: object) -> None:
-    """Gives the instance that an operator writes into the size and strides that it would give a tensor like it, which computes nothing."""
+    """Gives the instance that an operator writes into the size and strides that it would give a
+    tensor like it, which computes nothing."""
 
     def stand_in(x: Tensor) -> Any:
         if not isinstance(x, Tensor):
@@ -143,13 +170,22 @@ def lay_out(func: Any, args: Sequence[Any], kwargs: object) -> None:
 
 def share_storage(source: Tensor, view: Tensor) -> None:
     """Has a wrapper lie in the storage of another, which it is a view of."""
-    if isinstance(view, Tensor) and isinstance(view._al, Look) and isinstance(source, Tensor) and isinstance(source._al, Look):
+    if (
+        isinstance(view, Tensor)
+        and isinstance(view._al, Look)
+        and isinstance(source, Tensor)
+        and isinstance(source._al, Look)
+    ):
         view._al.storage = source._al.storage
 
 
 def become(t: Tensor, other: Tensor) -> None:
     """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
-    kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
+    kept = {
+        name: getattr(other, name)
+        for name in INTERNAL
+        if getattr(other, name, None) is not getattr(Tensor, name, None)
+    }
     t.__class__ = Tensor
     own = object.__getattribute__(t, "__dict__")
     for name in list(own):
@@ -179,7 +215,13 @@ def copied(t: Tensor) -> Tensor:
     """Another instance with the same metadata, history and attributes; ``copy.copy``."""
     with Kernel():  # what it was made with
         made = make_wrapper_subclass(
-            type(t), t._aval.shape, t.stride(), t.storage_offset(), dtype=t._aval.torch_dtype, device=t.device, requires_grad=t._rg
+            type(t),
+            t._aval.shape,
+            t.stride(),
+            t.storage_offset(),
+            dtype=t._aval.torch_dtype,
+            device=t.device,
+            requires_grad=t._rg,
         )
         made._al = look_of(made, made._al.storage, made._aval, made._al.offset, t._al.asks)
     for k, v in t.__dict__.items():

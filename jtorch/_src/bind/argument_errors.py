@@ -1,8 +1,8 @@
 """The words for arguments that fit no signature, as PyTorch's parser of arguments chooses them.
 
-Asked only after a call has failed: the overloads of the function are read from the operator tables, the arguments are matched against
-them, and unless one fits, the error names what does not. Matching is lenient where a type is unknown, so that a call that PyTorch would
-accept keeps the error it had.
+Asked only after a call has failed: the overloads of the function are read from the operator tables,
+the arguments are matched against them, and unless one fits, the error names what does not. Matching
+is lenient where a type is unknown, so that a call that PyTorch would accept keeps the error it had.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from .cores import COMPOSITES
 
 #: How the parser calls a type of the tables, and how signatures are sorted.
 _KINDS = {
-    "Tensor": ("Tensor", "Tensor"), "Scalar": ("Number", "Scalar"), "int": ("int", "int64_t"), "SymInt": ("int", "SymInt"),
-    "float": ("float", "double"), "bool": ("bool", "bool"), "str": ("str", "c10::string_view"), "ScalarType": ("torch.dtype", "ScalarType"),
-    "Layout": ("torch.layout", "Layout"), "Device": ("torch.device", "Device"), "Generator": ("torch.Generator", "Generator"),
-    "MemoryFormat": ("torch.memory_format", "MemoryFormat"), "Tensor[]": ("tuple of Tensors", "TensorList"),
-    "int[]": ("tuple of ints", "IntArrayRef"), "SymInt[]": ("tuple of ints", "SymIntArrayRef"),
-    "float[]": ("tuple of floats", "ArrayRef<double>"), "bool[]": ("tuple of bools", "ArrayRef<bool>"),
+    "Tensor": ("Tensor", "Tensor"), "Scalar": ("Number", "Scalar"), "int": ("int", "int64_t"),
+    "SymInt": ("int", "SymInt"), "float": ("float", "double"), "bool": ("bool", "bool"),
+    "str": ("str", "c10::string_view"), "ScalarType": ("torch.dtype", "ScalarType"),
+    "Layout": ("torch.layout", "Layout"), "Device": ("torch.device", "Device"),
+    "Generator": ("torch.Generator", "Generator"),
+    "MemoryFormat": ("torch.memory_format", "MemoryFormat"),
+    "Tensor[]": ("tuple of Tensors", "TensorList"), "int[]": ("tuple of ints", "IntArrayRef"),
+    "SymInt[]": ("tuple of ints", "SymIntArrayRef"),
+    "float[]": ("tuple of floats", "ArrayRef<double>"),
+    "bool[]": ("tuple of bools", "ArrayRef<bool>"),
     "Scalar[]": ("tuple of Scalars", "ArrayRef<Scalar>"),
 }  # fmt: skip
 #: The default of a parameter that must be given.
@@ -40,7 +44,10 @@ MISSING_DEFAULT: Any = object()
 def numbers_may_stand(function: str) -> bool:
     """Whether numbers may stand for the tensors of a function, a method or its in-place form."""
     name = function.rstrip("_")
-    return any(f.numbers_do and name in (f.name.rstrip("_"), *f.aliases) for f in (*OPS.values(), *COMPOSITES))
+    return any(
+        f.numbers_do and name in (f.name.rstrip("_"), *f.aliases)
+        for f in (*OPS.values(), *COMPOSITES)
+    )
 
 
 class Parameter:
@@ -74,7 +81,13 @@ class Parameter:
         if isinstance(value, str):
             value = f'"{value}"'
         elif isinstance(value, list):
-            value = value[0] if value and len(set(value)) == 1 else "None" if not value else tuple(value)
+            value = (
+                value[0]
+                if value and len(set(value)) == 1
+                else "None"
+                if not value
+                else tuple(value)
+            )
         return f"{self.words} {self.name} = {value}"
 
     def key(self) -> str:
@@ -91,11 +104,15 @@ class Parameter:
         if kind == "Scalar":
             return _is_number(value) or _is_plain_scalar(value)
         if kind == "int":
-            return _is_long(value) or (_is_plain_scalar(value) and value.dtype.category == dtypes.INTEGRAL)
+            return _is_long(value) or (
+                _is_plain_scalar(value) and value.dtype.category == dtypes.INTEGRAL
+            )
         if kind == "SymInt":
             return _is_int(value)
         if kind == "float":
-            return (_is_number(value) and not isinstance(value, (complex, np.complexfloating))) or _is_plain_scalar(value)
+            return (
+                _is_number(value) and not isinstance(value, (complex, np.complexfloating))
+            ) or _is_plain_scalar(value)
         if kind == "bool":
             return isinstance(value, bool)
         if kind == "str":
@@ -109,7 +126,9 @@ class Parameter:
         if kind == "Device":
             return isinstance(value, (devices.device, str, int))
         if kind == "Tensor[]":
-            return isinstance(value, (list, tuple)) and all(x is None or isinstance(x, Tensor) for x in value)
+            return isinstance(value, (list, tuple)) and all(
+                x is None or isinstance(x, Tensor) for x in value
+            )
         if kind in ("int[]", "SymInt[]"):
             if self.length and _is_int(value):
                 return True
@@ -120,13 +139,25 @@ class Parameter:
 
     def refusal(self, function: str, position: int | None, value: object) -> TypeError:
         """The error for a value of another type."""
-        where = f"{function}(): argument '{self.name}'" + (f" (position {position})" if position is not None else "")
-        if self.type in ("int[]", "SymInt[]") and isinstance(value, (list, tuple)) and position is not None:
-            return TypeError(f"{where} must be tuple of ints, but found element of type {_name(value[0])} at pos 0")
+        where = f"{function}(): argument '{self.name}'" + (
+            f" (position {position})" if position is not None else ""
+        )
+        if (
+            self.type in ("int[]", "SymInt[]")
+            and isinstance(value, (list, tuple))
+            and position is not None
+        ):
+            return TypeError(
+                f"{where} must be tuple of ints, but found element of type {_name(value[0])} at "
+                "pos 0"
+            )
         if self.type == "Tensor[]" and isinstance(value, (list, tuple)):
             for k, x in enumerate(value):
                 if not isinstance(x, Tensor):
-                    return TypeError(f"expected Tensor as element {k} in argument {(position or 1) - 1}, but got {_name(x)}")
+                    return TypeError(
+                        f"expected Tensor as element {k} in argument {(position or 1) - 1}, but "
+                        f"got {_name(x)}"
+                    )
         return TypeError(f"{where} must be {self.words}, not {_name(value)}")
 
 
@@ -150,11 +181,16 @@ def _is_int(value: object) -> bool:
         return value.dtype.category <= dtypes.INTEGRAL and value.numel() == 1
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and np.issubdtype(value.dtype, np.integer)
-    return isinstance(value, (int, np.integer)) or hasattr(type(value), "__index__") or type(value) in SYMBOLIC
+    return (
+        isinstance(value, (int, np.integer))
+        or hasattr(type(value), "__index__")
+        or type(value) in SYMBOLIC
+    )
 
 
 def _odd_item(values: object) -> int | None:
-    """The place of the first item, but for the very first one, that is no size: overloads are chosen without a look at those."""
+    """The place of the first item, but for the very first one, that is no size: overloads are
+    chosen without a look at those."""
     if isinstance(values, (list, tuple)):
         for k, x in enumerate(values):
             if k and not (isinstance(x, bool) or _is_int(x)):
@@ -166,7 +202,13 @@ def _listed_types(value: object) -> str:
     """The name of a value's type, with those of its items for lists and tuples."""
     if isinstance(value, (list, tuple)):
         items = ", ".join(_name(x) for x in value)
-        return f"{_name(value)} of " + (f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})")
+        return f"{_name(value)} of " + (
+            f"[{items}]"
+            if isinstance(value, list)
+            else f"({items},)"
+            if len(value) == 1
+            else f"({items})"
+        )
     return _name(value)
 
 
@@ -190,14 +232,25 @@ class Signature:
         keywords = [p.key() for p in self.parameters if p.keyword_only]
         return "(" + ", ".join([*items, *(["*", *keywords] if keywords else [])]) + ")"
 
-    def problem(self, function: str, args: Sequence[object], kwargs: dict[str, object]) -> TypeError | None:
+    def problem(
+        self, function: str, args: Sequence[object], kwargs: dict[str, object]
+    ) -> TypeError | None:
         """The error of a call that does not fit; None if it does."""
         positional = self.positional
         # A list of numbers that is the only positional parameter may be given spread.
-        packs = bool(args) and len(positional) == 1 and positional[0].type in ("int[]", "SymInt[]") and _is_int(args[0])
+        packs = (
+            bool(args)
+            and len(positional) == 1
+            and positional[0].type in ("int[]", "SymInt[]")
+            and _is_int(args[0])
+        )
         if len(args) > len(positional) and not packs:
             least, n = sum(p.required for p in positional), len(positional)
-            takes = f"{n} positional argument{'' if n == 1 else 's'}" if least == n else f"from {least} to {n} positional arguments"
+            takes = (
+                f"{n} positional argument{'' if n == 1 else 's'}"
+                if least == n
+                else f"from {least} to {n} positional arguments"
+            )
             return TypeError(f"{function}() takes {takes} but {len(args)} were given")
         numbers_do = numbers_may_stand(function)
         missing = []
@@ -216,14 +269,19 @@ class Signature:
                 missing.append(f'"{p.name}"')
         if missing:
             s = "s" if len(missing) == 1 else ""  # PyTorch's own plural
-            return TypeError(f"{function}() missing {len(missing)} required positional argument{s}: {', '.join(missing)}")
+            return TypeError(
+                f"{function}() missing {len(missing)} required positional argument{s}: "
+                f"{', '.join(missing)}"
+            )
         known = {p.name for p in self.parameters}
         for name in kwargs:
             if name not in known and name not in _SPELLINGS:
                 return TypeError(f"{function}() got an unexpected keyword argument '{name}'")
         return None
 
-    def unpacking(self, function: str, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError | None:
+    def unpacking(
+        self, function: str, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> TypeError | None:
         """The error of a call that fits, but for a later item of a list of sizes."""
         values = {p.name: x for p, x in zip(self.positional, args, strict=False)} | kwargs
         if len(args) > len(self.positional):
@@ -241,7 +299,13 @@ class Signature:
 #: NumPy's names of parameters.
 _SPELLINGS = frozenset(("axis", "keepdims", "x", "x1", "x2"))
 #: Types of which the first comes after the second where signatures are else alike.
-_AFTER = {("Scalar", "Tensor"), ("Scalar[]", "Tensor[]"), ("int[]", "int"), ("SymInt[]", "SymInt"), ("Tensor[]", "Tensor")}
+_AFTER = {
+    ("Scalar", "Tensor"),
+    ("Scalar[]", "Tensor[]"),
+    ("int[]", "int"),
+    ("SymInt[]", "SymInt"),
+    ("Tensor[]", "Tensor"),
+}
 
 
 def _comes_after(a: Signature, b: Signature) -> bool:
@@ -268,10 +332,12 @@ def _in_order(signatures: list[Signature]) -> list[Signature]:
 
 
 _found: dict[tuple[str, bool, bool], list[Signature]] = {}
-#: Overloads that Python does not see: those with a number where any number is a tensor, and one that another covers.
-_HIDDEN = frozenset(f"{name}.Scalar" for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide")) | {
-    "range.default"
-}
+#: Overloads that Python does not see: those with a number where any number is a tensor, and one
+#: that another covers.
+_HIDDEN = frozenset(
+    f"{name}.Scalar"
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide")
+) | {"range.default"}
 
 
 def signatures(name: str, method: bool, out: bool) -> list[Signature]:
@@ -289,21 +355,35 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
             if any(a.is_out for a in schema.arguments):
                 continue
             parameters = []
-            if method and not any(a.name == "self" and a.type == "Tensor" for a in schema.arguments):
+            if method and not any(
+                a.name == "self" and a.type == "Tensor" for a in schema.arguments
+            ):
                 continue
             for a in schema.arguments:
                 if method and a.name == "self":
                     continue
-                default = MISSING_DEFAULT if a.default_value is notation.NO_DEFAULT else a.default_value
+                default = (
+                    MISSING_DEFAULT if a.default_value is notation.NO_DEFAULT else a.default_value
+                )
                 called = "input" if a.name == "self" and a.type == "Tensor" else a.name
-                parameters.append(Parameter(called, a.type, a.kwarg_only, False if called == "pin_memory" else default))
+                parameters.append(
+                    Parameter(
+                        called, a.type, a.kwarg_only, False if called == "pin_memory" else default
+                    )
+                )
             factory = any(p.name == "pin_memory" for p in parameters)
             if factory:
                 parameters.append(Parameter("requires_grad", "bool?", True, False))
             shown = overload not in _WITHOUT_OUT and f"{name}.{overload}" not in _WITHOUT_OUT
             if out and not method and shown and _writes_out(schema, known):
-                given = Parameter("out", "Tensor[]?" if len(schema.returns) > 1 else "Tensor?", True, None)
-                at = next(k for k, p in enumerate(parameters) if p.name == "dtype") if factory else len(parameters)
+                given = Parameter(
+                    "out", "Tensor[]?" if len(schema.returns) > 1 else "Tensor?", True, None
+                )
+                at = (
+                    next(k for k, p in enumerate(parameters) if p.name == "dtype")
+                    if factory
+                    else len(parameters)
+                )
                 parameters.insert(at, given)
             made.append(Signature(parameters))
         _found[key] = _in_order(made)
@@ -332,16 +412,27 @@ _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))
 _OF_FACTORIES = _OPTIONS | {"requires_grad", "out", "names", "generator"}
 
 
-def explain(path: str, args: tuple[object, ...], kwargs: dict[str, object], out: bool, own: Sequence[str] = ()) -> TypeError | None:
-    """The error for a call of ``torch.<path>`` if its arguments fit no overload; None if they fit one, or nothing is known."""
+def explain(
+    path: str,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    out: bool,
+    own: Sequence[str] = (),
+) -> TypeError | None:
+    """The error for a call of ``torch.<path>`` if its arguments fit no overload; None if they fit
+    one, or nothing is known."""
     found = judged(path, args, kwargs, out, own)
     return found if isinstance(found, TypeError) else None
 
 
-def judged(path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | bool:
-    """The error for a call of ``torch.<path>`` if its arguments fit no overload; True if they fit one, False if nothing is known.
+def judged(
+    path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()
+) -> TypeError | bool:
+    """The error for a call of ``torch.<path>`` if its arguments fit no overload; True if they fit
+    one, False if nothing is known.
 
-    ``own`` names the function's parameters: in ``nn.functional`` some have more than the operator of their name.
+    ``own`` names the function's parameters: in ``nn.functional`` some have more than the operator
+    of their name.
     """
     prefix, _, last = path.rpartition(".")
     method = prefix == "Tensor"
@@ -355,7 +446,9 @@ def judged(path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: boo
     known = signatures(name, method, out)
     if not known:
         return False
-    theirs = {p.name for s in known for p in s.parameters} | (_OF_FACTORIES if not prefix else frozenset())
+    theirs = {p.name for s in known for p in s.parameters} | (
+        _OF_FACTORIES if not prefix else frozenset()
+    )
     if prefix in ("nn.functional", "") and not theirs.issuperset(own[1:]):
         return False
     problems = [s.problem(name, args, kwargs) for s in known]
@@ -365,15 +458,27 @@ def judged(path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: boo
     if len(known) == 1 and not numbers_may_stand(name):
         return problems[0] or True
     given = len(args) + len(kwargs)
-    plausible = [p for s, p in zip(known, problems, strict=True) if p is not None and s.least <= given <= len(s.parameters)]
+    plausible = [
+        p
+        for s, p in zip(known, problems, strict=True)
+        if p is not None and s.least <= given <= len(s.parameters)
+    ]
     if len(plausible) == 1:
         return plausible[0]
     return TypeError(combination(name, known, args, kwargs))
 
 
-def refused(function: str, name: str, words: str, value: tuple[object, ...] | list[object]) -> TypeError | None:
-    """The error for an argument that a function written in Python hands to one of the same name in C++; None if nothing is known."""
-    found = [(i, p) for s in signatures(function, False, False) for i, p in enumerate(s.parameters) if p.name == name and p.words == words]
+def refused(
+    function: str, name: str, words: str, value: tuple[object, ...] | list[object]
+) -> TypeError | None:
+    """The error for an argument that a function written in Python hands to one of the same name in
+    C++; None if nothing is known."""
+    found = [
+        (i, p)
+        for s in signatures(function, False, False)
+        for i, p in enumerate(s.parameters)
+        if p.name == name and p.words == words
+    ]
     if not found or any(p.accepts(value, False) for _, p in found):
         return None
     i, p = found[0]
@@ -390,8 +495,11 @@ def _is_duck(value: object, depth: int = 0) -> bool:
     return not isinstance(value, Tensor) and hasattr(value, "__torch_function__")
 
 
-def combination(name: str, known: list[Signature], args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """The long message: what was given, and every overload, with the mismatches of those of as many parameters."""
+def combination(
+    name: str, known: list[Signature], args: tuple[object, ...], kwargs: dict[str, object]
+) -> str:
+    """The long message: what was given, and every overload, with the mismatches of those of as many
+    parameters."""
     got = _listed([_name(a) for a in args], [f"{k}={_name(v)}" for k, v in sorted(kwargs.items())])
     start = f"{name}() received an invalid combination of arguments - got "
     if len(known) == 1:
@@ -405,9 +513,15 @@ def combination(name: str, known: list[Signature], args: tuple[object, ...], kwa
         names = [p.name for p in s.parameters]
         wrong = [k for k in kwargs if k not in names]
         if wrong:
-            lines.append(f"      didn't match because some of the keywords were incorrect: {', '.join(wrong)}")
+            lines.append(
+                "      didn't match because some of the keywords were incorrect: "
+                f"{', '.join(wrong)}"
+            )
         else:
-            lines.append(f"      didn't match because some of the arguments have invalid types: {_marked(s, args, kwargs)}")
+            lines.append(
+                "      didn't match because some of the arguments have invalid types: "
+                f"{_marked(s, args, kwargs)}"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -417,7 +531,8 @@ def _as_many(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) 
 
 
 def _marked(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """The given types, those that do not fit between exclamation marks; only a few types are told apart here."""
+    """The given types, those that do not fit between exclamation marks; only a few types are told
+    apart here."""
     slots: list[Any] = list(s.positional)
     if any(p.keyword_only for p in s.parameters):
         slots += [None, *[p for p in s.parameters if p.keyword_only]]
@@ -425,7 +540,9 @@ def _marked(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) -
     for slot, value in zip(slots, args, strict=False):
         shown.append(_listed_types(value) if _fits(slot, value) else f"!{_listed_types(value)}!")
     by_name = {p.name: p for p in s.parameters}
-    listed = [(k, _fits(by_name[k], v), f"{k}={_listed_types(v)}") for k, v in sorted(kwargs.items())]
+    listed = [
+        (k, _fits(by_name[k], v), f"{k}={_listed_types(v)}") for k, v in sorted(kwargs.items())
+    ]
     named = [text if fits else f"!{text}!" for _, fits, text in listed]
     return "(" + _listed(shown, named) + ")"
 

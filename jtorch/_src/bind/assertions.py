@@ -15,7 +15,8 @@ __all__ = ["_assert_async", "_assert_tensor_metadata"]
 
 
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
-    """Raises unless the one element of ``input`` is not zero; the value is read at once, where there is one.
+    """Raises unless the one element of ``input`` is not zero; the value is read at once, where
+    there is one.
 
     Raises:
         RuntimeError: if it is zero, or there is not one element.
@@ -24,7 +25,10 @@ def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     if found is not None and found.asserted(input, assert_msg):
         return
     if input.numel() != 1:
-        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+        raise RuntimeError(
+            "Boolean value of Tensor with "
+            f"{'no values' if input.numel() == 0 else 'more than one value'} is ambiguous"
+        )
     if not input.is_meta and not input.bool().item():
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
@@ -55,7 +59,12 @@ def _assert_tensor_metadata(
         same("strides", list(stride), list(a.stride()), None)
     if dtype is not None:
         dtype = meant(dtype)
-        same("dtype", dtype, a.dtype, (dtype.scalar_name, CPP_NAMES.get(a.dtype.scalar_name, a.dtype.scalar_name)))
+        same(
+            "dtype",
+            dtype,
+            a.dtype,
+            (dtype.scalar_name, CPP_NAMES.get(a.dtype.scalar_name, a.dtype.scalar_name)),
+        )
     if device is not None:
         place = as_device(device)
         if place.type != a.device.type or None not in (place.index, a.device.index):

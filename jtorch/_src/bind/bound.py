@@ -62,11 +62,24 @@ class Bound:
         return found
 
     def _refuse_numbers(self, layout: list[Any]) -> None:
-        """Raises torch's error if an operand could have been a tensor, but only numbers were given."""
-        operands = [e for p, e in zip(self.op.params, layout, strict=True) if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required]
+        """Raises torch's error if an operand could have been a tensor, but only numbers were
+        given."""
+        operands = [
+            e
+            for p, e in zip(self.op.params, layout, strict=True)
+            if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required
+        ]
         if operands:
-            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
-            raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
+            got = ", ".join(
+                type(e.value).__name__
+                if isinstance(e, Fixed)
+                else NAMES_OF_KINDS.get(e, "NoneType")
+                for e in operands
+            )
+            raise TypeError(
+                f"{self.op.name}() received an invalid combination of arguments - got ({got}), but "
+                "expected a Tensor too"
+            )
 
     def wrapped(self, values: list[Value]) -> tuple[Tensor, ...]:
         """Several results as tensors."""
@@ -97,17 +110,24 @@ class Bound:
 
 
 def _ordinary(value: Any, annotation: str) -> bool:
-    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
-    what became of them, an error mostly, must not be remembered under their key."""
+    """Whether a static argument is of a type that its parameter says it takes. Others are equal to
+    such (``True == 1 == 1.0``), so that what became of them, an error mostly, must not be
+    remembered under their key."""
     if type(value) in (tuple, list):
         return all(_ordinary(x, annotation) for x in value)
     if type(value) is bool:
         return "bool" in annotation or annotation in ("", "Any")
-    return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
+    return (
+        type(value) is not float
+        or any(word in annotation for word in ("float", "Number", "Any"))
+        or not annotation
+    )
 
 
 def _has_tensor(value: object) -> bool:
-    return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
+    return isinstance(value, Tensor) or (
+        isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value)
+    )
 
 
 _new = object.__new__

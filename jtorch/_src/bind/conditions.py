@@ -1,4 +1,5 @@
-"""``torch._check`` and its kin: conditions that raise a chosen error, with a message that is only made when it is needed."""
+"""``torch._check`` and its kin: conditions that raise a chosen error, with a message that is only
+made when it is needed."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ from ...core import Tensor
 from ..facts.dtypes import BY_NAME
 from ..facts.size import SymBool
 
-_IS_SIZE = "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use _check(i >= 0) instead."
+_IS_SIZE = (
+    "_check_is_size will be removed in a future PyTorch release along with "
+    "guard_size_oblivious.     Use _check(i >= 0) instead."
+)
 _UNSAID = (
-    "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to "
-    "PyTorch.)"
+    "Expected cond to be True, but got False. (Could this error message be improved? If so, please "
+    "report an enhancement request to PyTorch.)"
 )
 
 
@@ -25,15 +29,18 @@ def _text(message: object) -> str:
     return str(message())
 
 
-def _check_with(error_type: type[Exception], cond: object, message: Callable[[], object] | None) -> None:
+def _check_with(
+    error_type: type[Exception], cond: object, message: Callable[[], object] | None
+) -> None:
     """Raises ``error_type`` unless ``cond`` is true."""
-    if isinstance(cond, SymBool):  # of sizes, or numbers that data decide: the program says that it holds
+    # of sizes, or numbers that data decide: the program says that it holds
+    if isinstance(cond, SymBool):
         cond = cond.expected()
     if not isinstance(cond, bool):
         if isinstance(cond, Tensor):
             raise TypeError(
-                "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all elements "
-                "are true."
+                "cond must be a bool, but got a Tensor. For tensor conditions, use "
+                "torch._check_tensor_all() to assert that all elements are true."
             )
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not issubclass(error_type, Exception):
@@ -75,7 +82,9 @@ def _check_is_size(i: int, message: Callable[[], object] | None = None, *, max: 
         _check(i <= max, message)
 
 
-def _check_tensor_all_with(error_type: type[Exception], cond: object, message: Callable[[], object] | None = None) -> None:
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: object, message: Callable[[], object] | None = None
+) -> None:
     """Raises ``error_type`` unless all elements of ``cond``, a tensor of dtype bool, are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")

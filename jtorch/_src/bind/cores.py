@@ -1,4 +1,5 @@
-"""From declarations to cores: argument code is generated once per op, and compiled into a function of torch's parameters."""
+"""From declarations to cores: argument code is generated once per op, and compiled into a function
+of torch's parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ ALIASES = {
 }  # fmt: skip
 
 
-def _operand(name: str, p: Param, position: int, indent: str = "", collect: bool = True) -> list[str]:
+def _operand(
+    name: str, p: Param, position: int, indent: str = "", collect: bool = True
+) -> list[str]:
     """Code that reads a tensor operand into ``v_<name>``."""
     lines = [
         "try:",
@@ -86,11 +89,20 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
             if "tuple" in p.annotation:
                 lines += [f"k_{n} = tuple({n}) if type({n}) is list else {n}"]
             elif "float" in p.annotation:
-                keys[-1] = f"({n} or _apart({n}) if type({n}) is float else _apart({n}) if type({n}) is complex else {n})"
+                keys[-1] = (
+                    f"({n} or _apart({n}) if type({n}) is float else _apart({n}) if type({n}) is "
+                    f"complex else {n})"
+                )
             else:
                 keys[-1] = n
         elif p.kind == OPTIONAL_TENSOR:
-            lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
+            lines += [
+                f"if {n} is None:",
+                f"    k_{n} = None",
+                "else:",
+                *_operand(op.name, p, i + 1, "    "),
+                f"    k_{n} = _T",
+            ]
         elif p.kind == TENSOR_LIST:
             if n in op.replaces:
                 lines.append(f"_b_{n} = len(_ins)")
@@ -122,13 +134,23 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
             ]
     if op.underived:
         names |= {"_without_slope": _without_slope, "_Tensor": Tensor}
-        lines = [f"if isinstance({n}, _Tensor): {n} = _without_slope({n}, {of!r}, {op.aten!r})" for n, of in op.underived.items()] + lines
+        lines = [
+            f"if isinstance({n}, _Tensor): {n} = _without_slope({n}, {of!r}, {op.aten!r})"
+            for n, of in op.underived.items()
+        ] + lines
     if op.computes_out:
-        lines = ["if out is not None and dtype is None:", "    dtype = getattr(out, 'dtype', None)", *lines]
+        lines = [
+            "if out is not None and dtype is None:",
+            "    dtype = getattr(out, 'dtype', None)",
+            *lines,
+        ]
     if any(p.name == "inplace" for p in params):
-        # The functional form's flag: the result is written into the first operand, as the in-place method does.
+        # The functional form's flag: the result is written into the first operand, as the in-place
+        # method does.
         values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
-        given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
+        given = ", ".join(
+            f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params
+        )
         first = params[0].name
         quiet = ", True" if op.repeats == "silently" else ""
         lines = [
@@ -140,19 +162,40 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
         names["_itself"] = op.itself
-        lines += [f"if _itself(v_{first}.aval.dtype){' and out is None' if op.out else ''}:", f"    return {first}"]
+        lines += [
+            f"if _itself(v_{first}.aval.dtype){' and out is None' if op.out else ''}:",
+            f"    return {first}",
+        ]
     tensors = ", ".join(p.name for p in params if p.kind == TENSOR)
     values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
     comma = "," if simple and tensors and "," not in tensors else ""
     key = f"({', '.join(keys)}{',' if len(keys) == 1 else ''})"
-    known = ["try:", "    _call = _calls[_key]", "except (KeyError, TypeError):", "    _call = _bound.call(_key)"]
+    known = [
+        "try:",
+        "    _call = _calls[_key]",
+        "except (KeyError, TypeError):",
+        "    _call = _bound.call(_key)",
+    ]
     if doubt := _doubt(op, names):
-        known = [f"if {doubt}:", "    _call = _bound.call(_key)", "else:", *["    " + line for line in known]]
+        known = [
+            f"if {doubt}:",
+            "    _call = _bound.call(_key)",
+            "else:",
+            *["    " + line for line in known],
+        ]
     if exact and not simple:
         given = ", ".join(f"{n!r}: ({n}, k_{n})" for n in exact)
         facts = (op.fits if op.promote else (), op.single, op.truncates)
-        others = [f"k_{p.name}" for p in params if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.name not in exact]
-        say = f", ({', '.join(others)},)" if others and op.promote and not isinstance(op.promote, tuple) else ""
+        others = [
+            f"k_{p.name}"
+            for p in params
+            if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.name not in exact
+        ]
+        say = (
+            f", ({', '.join(others)},)"
+            if others and op.promote and not isinstance(op.promote, tuple)
+            else ""
+        )
         lines.append(f"if _far: _check_numbers({_promoted(op)}, {{{given}}}, *{facts!r}{say})")
     if op.warns is not None:
         names["_warns"] = op.warns
@@ -160,13 +203,21 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
     if op.nondeterministic is not None:
         names |= {"_ASKED": ASKED, "_alert": alert, "_nondeterministic": op.nondeterministic}
         given = ", ".join(inspect.signature(op.nondeterministic).parameters)
-        lines.append(f"if _ASKED.on and (_caller := _nondeterministic({given})) is not None: _alert(_caller)")
+        lines.append(
+            f"if _ASKED.on and (_caller := _nondeterministic({given})) is not None: _alert(_caller)"
+        )
     kinds = {p.name: p.kind for p in params}
     for name, operator in op.underivable.items():
         names[f"_operator_{name}"] = operator
         given = ", ".join(inspect.signature(operator).parameters)
-        tensor = f"k_{name} is _T" if kinds[name] in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) else f"{name} is not None"
-        lines.append(f"if {tensor} and {name}._rg and _MODE.enabled and v_{name}.trace is not _SPECIAL:")
+        tensor = (
+            f"k_{name} is _T"
+            if kinds[name] in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC)
+            else f"{name} is not None"
+        )
+        lines.append(
+            f"if {tensor} and {name}._rg and _MODE.enabled and v_{name}.trace is not _SPECIAL:"
+        )
         lines.append(f"    _refuse_gradient({name!r}, _operator_{name}({given}))")
     lines += [f"_key = {key}", *known]
     if simple:
@@ -178,7 +229,9 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
         if op.replaces:
             spans = ", ".join([f"(_b_{n}, _e_{n})" for n in op.replaces])
             lines.append("if writes is not None:")
-            lines.append(f"    _r = _replaced(_call, _ts, _ins, tuple(_numbers), ({spans},), writes)")
+            lines.append(
+                f"    _r = _replaced(_call, _ts, _ins, tuple(_numbers), ({spans},), writes)"
+            )
             lines.append("    if _r is not None: return _r")
         lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
     if op.family in POINTWISE or op.returns:
@@ -188,7 +241,10 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
     if op.laid:  # the flag that asks for a sparse gradient
         lines += [f"if {op.laid} and _r._rg: _lay(_r)"]
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
+        lines += [
+            "if out is not None:",
+            f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})",
+        ]
     lines.append("return _r")
     return lines
 
@@ -204,10 +260,12 @@ def inplace_code(op: Op, first: str, result: str, names: dict[str, Any]) -> list
 
 
 def write(t: Tensor, result: Tensor, node: str, refusal: str = "") -> Tensor:
-    """Writes a result into the first operand of its function, whose in-place form has another node, or no derivative.
+    """Writes a result into the first operand of its function, whose in-place form has another node,
+    or no derivative.
 
     Raises:
-        RuntimeError: with the words of ``refusal``, if there are, where a tangent goes through the tensor.
+        RuntimeError: with the words of ``refusal``, if there are, where a tangent goes through the
+            tensor.
     """
     if refusal and (result._rg or result._read().trace is SPECIAL):
         if has_tangent(result):
@@ -217,17 +275,26 @@ def write(t: Tensor, result: Tensor, node: str, refusal: str = "") -> Tensor:
 
 
 def _without_slope(t: Tensor, of: str, operator: str) -> Tensor:
-    """An operand that nobody knows the derivative of, as a tensor that refuses one: ``of`` says of which function, and which operand."""
+    """An operand that nobody knows the derivative of, as a tensor that refuses one: ``of`` says of
+    which function, and which operand."""
     if t._read().trace is SPECIAL and has_tangent(t):
-        raise NotImplementedError(f"Trying to use forward AD with {operator} that does not support it {NOT_YET}")
-    return BOUND["_C.underived"].core(t, of) if (t._rg and MODE.enabled) or t._read().trace is SPECIAL else t
+        raise NotImplementedError(
+            f"Trying to use forward AD with {operator} that does not support it {NOT_YET}"
+        )
+    return (
+        BOUND["_C.underived"].core(t, of)
+        if (t._rg and MODE.enabled) or t._read().trace is SPECIAL
+        else t
+    )
 
 
 def _refuse_gradient(name: str, operator: str | None) -> None:
-    """Raises torch's error for an argument that requires grad, with respect to which ``operator`` has no derivative (None: it has one)."""
+    """Raises torch's error for an argument that requires grad, with respect to which ``operator``
+    has no derivative (None: it has one)."""
     if operator is not None:
         raise RuntimeError(
-            f"The function '{operator}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
+            f"The function '{operator}' is not differentiable with respect to argument '{name}'. "
+            "This input cannot have requires_grad True."
         )
 
 
@@ -239,32 +306,54 @@ def _lay(t: Tensor) -> None:
 
 def _apart(op: Op) -> str:
     """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
-    return ", _ts, True" if op.out_apart == "wholly" else ", _ts" if op.out_apart or op.family in POINTWISE else ""
+    return (
+        ", _ts, True"
+        if op.out_apart == "wholly"
+        else ", _ts"
+        if op.out_apart or op.family in POINTWISE
+        else ""
+    )
 
 
 def _words(op: Op, names: dict[str, object]) -> str:
-    """The arguments that tell what is said of an ``out`` of another dtype, where the op has words of its own, and if it requires grad."""
+    """The arguments that tell what is said of an ``out`` of another dtype, where the op has words
+    of its own, and if it requires grad."""
     names["_op"] = op
-    known = ", underivable=True" if op.node == "NotImplemented" else ", recorded=True" if op.differentiable else ""
+    known = (
+        ", underivable=True"
+        if op.node == "NotImplemented"
+        else ", recorded=True"
+        if op.differentiable
+        else ""
+    )
     return (", facts=_op" if op.out_dtype or op.castable else "") + known
 
 
 def _doubt(op: Op, names: dict[str, object]) -> str:
-    """An expression that is true where an internal op got what only equals an int, so that a remembered call may not be the right one.
+    """An expression that is true where an internal op got what only equals an int, so that a
+    remembered call may not be the right one.
 
-    Public functions look at the types of their arguments; composites hand theirs to internal ops as they came.
+    Public functions look at the types of their arguments; composites hand theirs to internal ops as
+    they came.
     """
     if op.namespace != "_C":
         return ""
     statics = [(p.name, static_of(p.annotation)) for p in op.params if p.kind == STATIC]
     names |= STATIC_TABLES
-    return " or ".join(s.check(name) for name, s in statics if s is not None and int in s.types | (s.items or set()))
+    return " or ".join(
+        s.check(name)
+        for name, s in statics
+        if s is not None and int in s.types | (s.items or set())
+    )
 
 
 def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
     n = p.name
     if p.kind == NUMBER:
-        return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]", *_take_number(op, p)]
+        return [
+            f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]",
+            *_take_number(op, p),
+        ]
     return [
         "    try:",
         f"        v_{n} = {n}._v",
@@ -282,12 +371,19 @@ def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
     if "None" in p.annotation or p.default is None:
         return []
     if p.kind == NUMBER:
-        return ["else:", f"    raise TypeError(\"{op.name}(): argument '{p.name}' must be Number, not NoneType\")"]
+        return [
+            "else:",
+            (
+                f"    raise TypeError(\"{op.name}(): argument '{p.name}' must be Number, not "
+                'NoneType")'
+            ),
+        ]
     return ["else:", f"    raise _must_be_tensor({op.name!r}, {p.name!r}, {position}, None)"]
 
 
 def _exact(op: Op) -> list[str]:
-    """The parameters whose numbers must fit the dtype: those that are never tensors, and what the declaration names."""
+    """The parameters whose numbers must fit the dtype: those that are never tensors, and what the
+    declaration names."""
     return [p.name for p in op.params if p.kind == NUMBER or p.name in op.fits]
 
 
@@ -304,9 +400,19 @@ def _take_number(op: Op, p: Param) -> list[str]:
     n = p.name
     fits = f"{LOWEST_LONG} <= {n} <= {HIGHEST_LONG}"  # written out: that is faster than names
     exact = n in _exact(op)
-    lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, {_promoted(op)}, {op.promote!r})"]
-    if exact:  # a look that is enough for nearly all numbers; negative fractions do not fit unsigned numbers
-        negative = f" or k_{n} == 'f' and {n} < 0 and _ins[0].aval.dtype.kind == 'u'" if op.truncates else ""
+    lines = [
+        (
+            f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, "
+            f"{_promoted(op)}, {op.promote!r})"
+        )
+    ]
+    # a look that is enough for nearly all numbers; negative fractions do not fit unsigned numbers
+    if exact:
+        negative = (
+            f" or k_{n} == 'f' and {n} < 0 and _ins[0].aval.dtype.kind == 'u'"
+            if op.truncates
+            else ""
+        )
         lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127{negative}: _far = True")
     return [*lines, f"    _numbers.append({n})"]
 
@@ -317,14 +423,23 @@ def _fast_tensors(op: Op, operands: Sequence[Param], names: dict[str, object]) -
     names["_tt"] = tuple(T for p in operands if p.kind != TENSOR) + (None,) * len(rest)
     given = [p.name for p in operands]
     types = " and ".join([f"type({n}) in _TENSORS" for n in given])
-    condition = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    condition = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (
+        " and out is None" if op.out else ""
+    )
     values = [f"_{chr(ord('a') + i)}" for i in range(len(given))]
-    record = f"_record_two(_call, {', '.join(values)})" if len(given) == 2 else f"_record(_call, ({', '.join(values)}))"
+    record = (
+        f"_record_two(_call, {', '.join(values)})"
+        if len(given) == 2
+        else f"_record(_call, ({', '.join(values)}))"
+    )
     return [
         f"if {types}{condition}:",
         "    " + "; ".join([f"{v} = {n}._v" for v, n in zip(values, given, strict=True)]),
         *[f"    if {v} is None: {v} = {n}._read()" for v, n in zip(values, given, strict=True)],
-        f"    if not ({' or '.join([f'{n}._rg' for n in given] + [f'{n}._strides' for n in given])}):",
+        (
+            "    if not "
+            f"({' or '.join([f'{n}._rg' for n in given] + [f'{n}._strides' for n in given])}):"
+        ),
         "        _call = _calls.get(_tt)",
         "        if _call is not None:",
         f"            _v = {record}",
@@ -341,12 +456,23 @@ def _fast_number(op: Op, names: dict[str, object]) -> list[str]:
     a, b, *rest = op.params
     if b.annotation != "Array | Number":
         return []
-    names["_tf"], names["_ti"] = [tuple([T] * (a.kind != TENSOR) + [k] + [None] * len(rest)) for k in "fi"]
-    others = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    names["_tf"], names["_ti"] = [
+        tuple([T] * (a.kind != TENSOR) + [k] + [None] * len(rest)) for k in "fi"
+    ]
+    others = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (
+        " and out is None" if op.out else ""
+    )
     small = f"-128 <= {b.name} <= 127"
-    floats = f"type({b.name}) is float and {small}" if b.name in _exact(op) else f"type({b.name}) is float"
+    floats = (
+        f"type({b.name}) is float and {small}"
+        if b.name in _exact(op)
+        else f"type({b.name}) is float"
+    )
     return [
-        f"elif ({floats} or type({b.name}) is int and {small}) and type({a.name}) in _TENSORS{others}:",
+        (
+            f"elif ({floats} or type({b.name}) is int and {small}) and type({a.name}) in "
+            f"_TENSORS{others}:"
+        ),
         f"    _a = {a.name}._v",
         f"    if _a is None: _a = {a.name}._read()",
         f"    if not ({a.name}._rg or {a.name}._strides):",
@@ -359,13 +485,19 @@ def _fast_number(op: Op, names: dict[str, object]) -> list[str]:
 
 
 def _fast(op: Op) -> list[str]:
-    """The path of tensors that need nothing special, once the call is known: ``_apply`` without what there is nothing to do for."""
+    """The path of tensors that need nothing special, once the call is known: ``_apply`` without
+    what there is nothing to do for."""
     given = [p.name for p in op.params if p.kind == TENSOR]
     values = ", ".join([f"v_{n}" for n in given])
-    record = {1: f"_record_one(_call, {values})", 2: f"_record_two(_call, {values})"}.get(len(given), f"_record(_call, ({values}))")
+    record = {1: f"_record_one(_call, {values})", 2: f"_record_two(_call, {values})"}.get(
+        len(given), f"_record(_call, ({values}))"
+    )
     several = "_bound.wrapped(_v)"
     return [
-        f"if not ({' or '.join([f'{n}._rg or {n}._strides' for n in given])}){' and out is None' if op.out else ''}:",
+        (
+            f"if not ({' or '.join([f'{n}._rg or {n}._strides' for n in given])})"
+            f"{' and out is None' if op.out else ''}:"
+        ),
         f"    _v = {record}",
         "    if type(_v) is not list:",
         "        _r = _new(_Tensor); _r._v = _v",
@@ -376,22 +508,40 @@ def _fast(op: Op) -> list[str]:
 
 
 def _tensors_of(op: Op) -> list[Param]:
-    """The operands of an op that is one of two or more tensors and nothing else that has to be given, with one result; else none."""
-    count = next((i for i, p in enumerate(op.params) if p.kind not in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)), len(op.params))
+    """The operands of an op that is one of two or more tensors and nothing else that has to be
+    given, with one result; else none."""
+    count = next(
+        (
+            i
+            for i, p in enumerate(op.params)
+            if p.kind not in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)
+        ),
+        len(op.params),
+    )
     operands, rest = op.params[:count], op.params[count:]
     if count < 2 or op.returns or op.underived or any(p.kind != NUMBER or p.required for p in rest):
         return []
     if count == 2:  # of others the operands are read one by one
         return list(operands) if op.family in ("binary", "comparison") else []
     plain = op.strides is None or result_strides.is_of_strided(op.strides)
-    alone = all(p.required for p in operands) and any(p.kind != TENSOR for p in op.params) and not op.itself and not op.laid
+    alone = (
+        all(p.required for p in operands)
+        and any(p.kind != TENSOR for p in op.params)
+        and not op.itself
+        and not op.laid
+    )
     return list(operands) if plain and alone and not op.computes_out else []
 
 
-def _items(name: str, argument: str, position: int, items: object, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
+def _items(
+    name: str, argument: str, position: int, items: object, ins: list[Value], ts: list[Tensor]
+) -> tuple[bool, ...]:
     """Reads a list of tensors; tells which items are there."""
     if not isinstance(items, (list, tuple)):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not "
+            f"{type(items).__name__}"
+        )
     try:
         values = [t._v for t in items]
     except AttributeError:  # one is missing, or no tensor
@@ -408,7 +558,10 @@ def _items(name: str, argument: str, position: int, items: object, ins: list[Val
         try:
             v = t._v
         except AttributeError:
-            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}") from None
+            raise TypeError(
+                f"expected Tensor as element {i} in argument {position - 1}, but got "
+                f"{type(t).__name__}"
+            ) from None
         ins.append(v if v is not None else t._read())
         ts.append(t)
         present.append(True)
@@ -416,7 +569,8 @@ def _items(name: str, argument: str, position: int, items: object, ins: list[Val
 
 
 def _power(value: float, numbers: list[object]) -> Fixed | str:
-    """The key of a number in a power: it is part of the program only if there is a formula of its own for it."""
+    """The key of a number in a power: it is part of the program only if there is a formula of its
+    own for it."""
     if type(value) is float and value not in POWERS:
         numbers.append(value)
         return NUMBERS[float]
@@ -425,31 +579,40 @@ def _power(value: float, numbers: list[object]) -> Fixed | str:
 
 #: What generated code finds under its names.
 GENERATED_NAMES = {
-    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed,
-    "_apart": apart, "_coerce": coerce,
+    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T,
+    "_Fixed": Fixed, "_apart": apart, "_coerce": coerce,
     "_number": number, "_apply": apply, "_replaced": replaced, "_write_out": write_out,
     "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_lay": _lay, "_MODE": MODE, "_SPECIAL": SPECIAL, "_refuse_gradient": _refuse_gradient,
-    "_check_inplace": check_inplace, "_inplace": inplace, "_written": write, "_power": _power, "_check_overlap": check_overlap,
-    "__name__": "jtorch._src.bind.cores",
+    "_check_inplace": check_inplace, "_inplace": inplace, "_written": write, "_power": _power,
+    "_check_overlap": check_overlap, "__name__": "jtorch._src.bind.cores",
 }  # fmt: skip
 
 
-def compile_function(text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature) -> Callable[..., Any]:
-    """The function that ``text`` defines, of which ``signature`` tells before its first call; its source shows in tracebacks."""
+def compile_function(
+    text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature
+) -> Callable[..., Any]:
+    """The function that ``text`` defines, of which ``signature`` tells before its first call; its
+    source shows in tracebacks."""
     made = _code_cache.function(text, name, names, f"<{label}>")
     made.__signature__ = signature
     return made
 
 
 def bind(op: Op) -> Bound:
-    """Makes the op's core: a function of its parameters (and ``out``) with torch's names and defaults, without override checks."""
+    """Makes the op's core: a function of its parameters (and ``out``) with torch's names and
+    defaults, without override checks."""
     bound = Bound(op)
     if op.returns:
         bound.returns = return_types.make(op.returns, op.fields)
-    names: dict[str, Any] = {**GENERATED_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
+    names: dict[str, Any] = {
+        **GENERATED_NAMES,
+        "_bound": bound,
+        "_calls": bound.calls,
+        "_TENSORS": TENSORS,
+    }
     if op.host:
         body = host_code(op, names, _words(op, names) if op.out else "")
     else:
@@ -457,7 +620,11 @@ def bind(op: Op) -> Bound:
         if operands := _tensors_of(op):
             body = [*_fast_tensors(op, operands, names), *body]
     signature = signature_of(op)
-    text = f"def {op.name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    text = (
+        f"def {op.name}({parameters_of(signature, names)}):\n"
+        + "\n".join("    " + line for line in body)
+        + "\n"
+    )
     core = compile_function(text, op.name, names, f"core of torch.{op.path}", signature)
     core.__doc__ = op.body.__doc__
     bound.core = core
@@ -472,10 +639,15 @@ bound_sources: dict[str, tuple[list[str], dict[str, object]]] = {}
 
 
 def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
-    """The public signature: the kernel's, with ``out`` where the op has it; ``first`` renames the first parameter (``self``)."""
+    """The public signature: the kernel's, with ``out`` where the op has it; ``first`` renames the
+    first parameter (``self``)."""
     params = []
     for i, p in enumerate(op.params):
-        kind = inspect.Parameter.KEYWORD_ONLY if p.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY
+            if p.keyword_only
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
         name = first if first and i == 0 else p.name
         params.append(inspect.Parameter(name, kind, default=p.default))
     if op.out and first is None:
@@ -513,20 +685,33 @@ def composite(
     inplace: bool | str = False,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares a public function that is written with other public functions; overridable like an op.
+    """Declares a public function that is written with other public functions; overridable like an
+    op.
 
     Args:
-        namespace: where it lives: ``torch``, ``nn.functional``, ``Tensor`` (method only), ``_C``, ...
+        namespace: where it lives: ``torch``, ``nn.functional``, ``Tensor`` (method only),
+            ``_C``, ...
         method: also a Tensor method (of that name, if a string).
         operands, lists: the parameters that hold tensors, and lists of them.
         aliases: more public paths.
         varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
-        inplace: also ``name_``, which writes the result into its first operand; if ``"unshared"``, that must not share memory with others.
+        inplace: also ``name_``, which writes the result into its first operand; if ``"unshared"``,
+            that must not share memory with others.
         facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 
     def declare(body: Callable[..., object]) -> Callable[..., Any]:
-        given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
+        given = (
+            body,
+            name or body.__name__,
+            namespace,
+            method,
+            tuple(operands),
+            tuple(lists),
+            tuple(aliases),
+            varargs,
+            inplace,
+        )
         COMPOSITES.append(Composite(*given, **facts))
         _FACTS[body] = COMPOSITES[-1]
         return body
@@ -564,7 +749,8 @@ def facts_of(body: Callable[..., object]) -> Facts:
 
 
 def written_in(home: str) -> set[str]:
-    """The public functions that PyTorch writes in the module ``torch.<home>``, which offers and names them."""
+    """The public functions that PyTorch writes in the module ``torch.<home>``, which offers and
+    names them."""
     return {f.name for f in (*OPS.values(), *COMPOSITES) if f.home == home}
 
 

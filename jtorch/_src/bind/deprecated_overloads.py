@@ -1,4 +1,5 @@
-"""Overloads with numbers in front, such as ``add(input, alpha, other)``, that PyTorch still takes and warns of, once in a process.
+"""Overloads with numbers in front, such as ``add(input, alpha, other)``, that PyTorch still takes
+and warns of, once in a process.
 
 Asked only after a call has failed.
 """
@@ -20,7 +21,8 @@ _warned = False
 def rearranged(
     path: str, orders: Sequence[str], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload, whose ``orders`` there are; None if not."""
+    """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload, whose
+    ``orders`` there are; None if not."""
     prefix, _, name = path.rpartition(".")
     method = prefix == "Tensor"
     for order in orders:
@@ -48,7 +50,9 @@ def _fits(parameter: str, value: object, name: str) -> bool:
     number = isinstance(value, (bool, int, float, complex))
     if parameter in _NUMBERS:
         return number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad)
-    return isinstance(value, Tensor) or (number and parameter in ("input", "other") and numbers_may_stand(name))
+    return isinstance(value, Tensor) or (
+        number and parameter in ("input", "other") and numbers_may_stand(name)
+    )
 
 
 def _warn(name: str, names: list[str], method: bool) -> None:
@@ -56,7 +60,9 @@ def _warn(name: str, names: list[str], method: bool) -> None:
     if _warned and not state["always"]:
         return
     _warned = True
-    parameters = [Parameter(n, "Scalar" if n in _NUMBERS else "Tensor", False, MISSING_DEFAULT) for n in names]
+    parameters = [
+        Parameter(n, "Scalar" if n in _NUMBERS else "Tensor", False, MISSING_DEFAULT) for n in names
+    ]
     if not method:
         parameters.append(Parameter("out", "Tensor?", True, None))
     lines = [f"This overload of {name} is deprecated:", f"\t{name}{Signature(parameters).text()}"]

@@ -20,7 +20,8 @@ from . import forms as public_forms
 from .bound import BOUND
 from .cores import COMPOSITES, Composite
 
-#: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``, ``nn.functional.relu``, ``_C._slice``.
+#: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``,
+#: ``nn.functional.relu``, ``_C._slice``.
 PUBLIC: dict[str, Any] = {}
 
 
@@ -41,7 +42,8 @@ class Public:
 class Replaceable:
     """The functions that stand in a public module now.
 
-    What PyTorch writes in Python calls its neighbours by the module's names, where programs may have put functions of their own.
+    What PyTorch writes in Python calls its neighbours by the module's names, where programs may
+    have put functions of their own.
     """
 
     def __init__(self, module: str) -> None:
@@ -68,7 +70,11 @@ _C = types.SimpleNamespace()
 def _add(path: str, made: object) -> None:
     PUBLIC[path] = made
     dispatch.register(
-        f"torch.{path}", made, overridable=dispatch.PUBLIC[f"torch.{path}"].overridable if f"torch.{path}" in dispatch.PUBLIC else True
+        f"torch.{path}",
+        made,
+        overridable=dispatch.PUBLIC[f"torch.{path}"].overridable
+        if f"torch.{path}" in dispatch.PUBLIC
+        else True,
     )
 
 
@@ -108,12 +114,18 @@ def _bind_op(op: Op) -> None:
         for name in [op.name, *[a for a in op.aliases if "." not in a]]:
             if op.namespace == "Tensor" or (op.namespace == "torch" and op.method is not False):
                 PUBLIC[f"Tensor.{name}_"] = public_forms.inplace_method(op, f"{name}_")
-            if op.namespace == "torch" and (op.inplace == "both" or (isinstance(op.inplace, tuple) and name in op.inplace)):
+            if op.namespace == "torch" and (
+                op.inplace == "both" or (isinstance(op.inplace, tuple) and name in op.inplace)
+            ):
                 PUBLIC[f"{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch")
             if op.namespace == "nn.functional":
-                PUBLIC[f"nn.functional.{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch.nn.functional")
+                PUBLIC[f"nn.functional.{name}_"] = public_forms.inplace_method(
+                    op, f"{name}_", "torch.nn.functional"
+                )
     for sign in op.operators:
-        for name, found in public_forms.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
+        for name, found in public_forms.operator_methods(
+            op, sign, made_method or PUBLIC[op.path]
+        ).items():
             PUBLIC[f"Tensor.{name}"] = found
 
 
@@ -122,7 +134,9 @@ def _bind_alias(op: Op, alias: str) -> None:
         PUBLIC[alias] = public_forms.method(op, alias.removeprefix("Tensor."))
     elif "." not in alias and op.namespace != "torch":
         PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = (
-            public_forms.public_function(op, alias) if op.namespace != "Tensor" else public_forms.method(op, alias)
+            public_forms.public_function(op, alias)
+            if op.namespace != "Tensor"
+            else public_forms.method(op, alias)
         )
     else:
         path = alias if "." in alias or op.namespace == "torch" else f"{op.namespace}.{alias}"
@@ -148,7 +162,13 @@ def _bind_composite(c: Composite) -> None:
     body = c.body
     doc = body.__doc__
     path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
-    options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(c)}
+    options: dict[str, Any] = {
+        "native": c.native,
+        "opaque": c.native,
+        "doc": doc,
+        "wrapped": body,
+        "aliases": _spellings(c),
+    }
     options["asks"] = c.asks
     if c.namespace != "Tensor":
         PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
@@ -161,7 +181,10 @@ def _bind_composite(c: Composite) -> None:
                 else specialise(body, f"torch.{alias}", operands, lists, **options)
             )
     if c.method or c.namespace == "Tensor":
-        names = [c.method if isinstance(c.method, str) else c.name, *[a for a in c.aliases if "." not in a]]
+        names = [
+            c.method if isinstance(c.method, str) else c.name,
+            *[a for a in c.aliases if "." not in a],
+        ]
         for name in names:
             PUBLIC[f"Tensor.{name}"] = _method_form(c, name, options)
     if c.inplace:
@@ -172,7 +195,11 @@ def _spellings(c: Composite) -> dict[str, tuple[str, ...]]:
     names = function_signature(c.body).parameters
     if not c.native:
         return {n: binding.ALIASES[n] for n in ("dim", "keepdim") if n in names}
-    return {n: tuple([a for a in others if a not in names]) for n, others in binding.ALIASES.items() if n in names}
+    return {
+        n: tuple([a for a in others if a not in names])
+        for n, others in binding.ALIASES.items()
+        if n in names
+    }
 
 
 def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
@@ -196,7 +223,14 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
         return specialise(spread, f"torch.Tensor.{name}", ["self"], **{**options, "aliases": None})
     if any(p.name == "out" for p in params):
         params = [p for p in params if p.name != "out"]
-    return specialise(impl, f"torch.Tensor.{name}", operands, list(c.lists), signature=signature.replace(parameters=params), **options)
+    return specialise(
+        impl,
+        f"torch.Tensor.{name}",
+        operands,
+        list(c.lists),
+        signature=signature.replace(parameters=params),
+        **options,
+    )
 
 
 def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
@@ -210,7 +244,15 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_inplace(self, idempotent)
         if c.inplace == "unshared":
-            check_overlap(self, [t for x in (*args, *kwargs.values()) for t in (x if isinstance(x, (list, tuple)) else (x,))], True)
+            check_overlap(
+                self,
+                [
+                    t
+                    for x in (*args, *kwargs.values())
+                    for t in (x if isinstance(x, (list, tuple)) else (x,))
+                ],
+                True,
+            )
         return inplace(self, body(self, *args, **kwargs))
 
     operands = ["self", *c.operands[1:]]
@@ -235,6 +277,6 @@ def bind_forms() -> None:
 
 #: Methods of the class itself that are public functions too; none is an operator.
 CORE_METHODS = (
-    "dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "is_contiguous",
-    "requires_grad_",
+    "dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset",
+    "data_ptr", "is_contiguous", "requires_grad_",
 )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Factories as public callables: sizes spread or packed, dtype, device and ``requires_grad`` handled in one place."""
+"""Factories as public callables: sizes spread or packed, dtype, device and ``requires_grad``
+handled in one place."""
 
 from __future__ import annotations
 
@@ -16,7 +17,15 @@ from ..engine.at_once import unguarded
 from ..engine.calls import abstract
 from ..facts import devices, dtypes, layouts
 from ..facts.determinism import ASKED
-from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, must_be_tensor, no_kernel, type_name
+from ..facts.errors import (
+    HIGHEST_LONG,
+    LOWEST_LONG,
+    check_scalar,
+    given_twice,
+    must_be_tensor,
+    no_kernel,
+    type_name,
+)
 from ..facts.size import Size
 from ..facts.warned_once import outside
 from ..ops._declare import DTYPE, NUMBER, OPS, TENSOR, Op
@@ -39,8 +48,8 @@ _MANY = 512
 
 
 def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Positional arguments as a key under which the call may be found again; None where others that mean something else would equal it
-    (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
+    """Positional arguments as a key under which the call may be found again; None where others that
+    mean something else would equal it (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
     if not args:
         return args
     key: list[Any] = []
@@ -60,7 +69,12 @@ def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-def _remembered(found: dict[object, object], key: tuple[object, object] | None, call: object, numbers: tuple[object, ...]) -> None:
+def _remembered(
+    found: dict[object, object],
+    key: tuple[object, object] | None,
+    call: object,
+    numbers: tuple[object, ...],
+) -> None:
     """Notes what a spelling came to, if it has a key."""
     if key is not None and key[0] is not None:
         if len(found) >= _MANY:
@@ -96,8 +110,11 @@ def _layout_of(
     return tuple(entries), tuple(numbers)
 
 
-def _unsigned(value: int, dtype: dtypes.dtype | None, like: Tensor | None) -> tuple[str, float] | tuple[str, int]:
-    """The kind and value of a number beyond 63 bits in a tensor of ``dtype``, or of that of the tensor that it is to be like."""
+def _unsigned(
+    value: int, dtype: dtypes.dtype | None, like: Tensor | None
+) -> tuple[str, float] | tuple[str, int]:
+    """The kind and value of a number beyond 63 bits in a tensor of ``dtype``, or of that of the
+    tensor that it is to be like."""
     kind = dtype or (like.dtype if like is not None else dtypes.get_default_dtype())
     check_scalar(value)
     if kind.category < dtypes.FLOATING and kind.category != dtypes.BOOL:
@@ -110,56 +127,88 @@ def _unsigned(value: int, dtype: dtypes.dtype | None, like: Tensor | None) -> tu
 def check_options(name: str, layout: object, pin_memory: bool) -> None:
     """Refuses what has no counterpart here."""
     if layout is not None and layout is not layouts.strided:
-        raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
+        raise NotImplementedError(
+            f"{name}(): layout {layout} is not offered here; only torch.strided is"
+        )
     check_pinned(pin_memory)
 
 
 def layout_name(layout: object) -> str:
     """A layout as torch's C++ calls it: ``Sparse``, ``SparseCsr``."""
-    return "".join(part.title() for part in str(layout).rpartition(".")[2].removesuffix("_coo").split("_"))
+    return "".join(
+        part.title() for part in str(layout).rpartition(".")[2].removesuffix("_coo").split("_")
+    )
 
 
 def check_out(
-    out: Tensor | None, dtype: dtypes.dtype | None, layout: object = None, device: devices.device | int | str | None = None
+    out: Tensor | None,
+    dtype: dtypes.dtype | None,
+    layout: object = None,
+    device: devices.device | int | str | None = None,
 ) -> None:
     """Raises torch's error for an ``out`` that is not as the options beside it ask."""
     if not isinstance(out, Tensor):
         return
     if isinstance(dtype, dtypes.dtype) and dtype is not out.dtype:
-        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
+        raise RuntimeError(
+            f"dtype {dtype.scalar_name} does not match dtype of out parameter "
+            f"({out.dtype.scalar_name})"
+        )
     if layout not in _STRIDED and layout is not out.layout:
-        raise RuntimeError(f"layout {layout_name(layout)} does not match layout of out parameter ({layout_name(out.layout)})")
+        raise RuntimeError(
+            f"layout {layout_name(layout)} does not match layout of out parameter "
+            f"({layout_name(out.layout)})"
+        )
     if device is not None and devices.device(device).type != out.device.type:
         asked, its = devices.device(device).type, out.device.type
-        raise RuntimeError(f"device type {asked} does not match device type of out parameter ({its})")
+        raise RuntimeError(
+            f"device type {asked} does not match device type of out parameter ({its})"
+        )
 
 
 def check_pinned(wanted: bool, device: devices.device | None = None) -> None:
-    """Refuses page-locked memory where there is no accelerator to lock it for; where there is one, JAX manages the host's memory itself.
+    """Refuses page-locked memory where there is no accelerator to lock it for; where there is one,
+    JAX manages the host's memory itself.
 
     Raises:
         RuntimeError: in torch's words.
     """
     if wanted and devices.accelerator_type() is None and devices.placement(device) != META:
         raise RuntimeError(
-            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+            "allocator is available on this system."
         )
 
 
 def _in_layout(
-    name: str, layout: object, size: object, dtype: dtypes.dtype | None, device: devices.device | None, requires_grad: bool
+    name: str,
+    layout: object,
+    size: object,
+    dtype: dtypes.dtype | None,
+    device: devices.device | None,
+    requires_grad: bool,
 ) -> object:
     """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
     if layout is layouts._mkldnn and name in ("zeros", "empty"):
         return hooks.opaque_zeros(size, dtype, device).requires_grad_(requires_grad)
     if name.endswith("_like") and name != "zeros_like":
-        backend = "Mkldnn" if layout is layouts._mkldnn else "Sparse" if layout is layouts.sparse_coo else "SparseCsr"
+        backend = (
+            "Mkldnn"
+            if layout is layouts._mkldnn
+            else "Sparse"
+            if layout is layouts.sparse_coo
+            else "SparseCsr"
+        )
         raise no_kernel("empty_strided", f"{backend}{devices.device(device or 'cpu').type.upper()}")
     if name in ("zeros", "empty", "zeros_like"):
-        return hooks.empty_in_layout(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
+        return hooks.empty_in_layout(
+            size, layout, check_dtype(name, dtype), device, 0, requires_grad
+        )
     if name in ("ones", "full"):
         raise RuntimeError("full(...) is not implemented for sparse layout")
-    raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
+    raise NotImplementedError(
+        f"{name}(): layout {layout} is not offered here; only torch.strided is"
+    )
 
 
 def check_dtype(name: str, dtype: dtypes.dtype | None) -> dtypes.dtype | None:
@@ -168,7 +217,9 @@ def check_dtype(name: str, dtype: dtypes.dtype | None) -> dtypes.dtype | None:
         return dtype
     found = dtypes.OF_PYTHON.get(dtype)
     if found is None:
-        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+        )
     return found
 
 
@@ -186,8 +237,8 @@ def make(call: Any, numbers: tuple[object, ...], device: devices.device | str | 
 
 
 def filled(op: Op, t: Tensor) -> Tensor:
-    """A new tensor as deterministic algorithms leave the memory that ``op`` does not write; those who call it look whether they are asked
-    for (``ASKED.fills``)."""
+    """A new tensor as deterministic algorithms leave the memory that ``op`` does not write; those
+    who call it look whether they are asked for (``ASKED.fills``)."""
     if not op.unwritten or t._aval.device == META:
         return t
     return unwritten(t)
@@ -203,14 +254,20 @@ def unwritten(t: Tensor) -> Tensor:
 def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad is not False and requires_grad is not None:
         if requires_grad is not True:
-            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+            raise TypeError(
+                f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}"
+            )
         if not t._aval.differentiable:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         t.requires_grad = True
     return t
 
 
-def _fill_dtype(op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None) -> dtypes.dtype | None:
+def _fill_dtype(
+    op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None
+) -> dtypes.dtype | None:
     """``full`` without dtype follows the kind of its value."""
     if dtype is None and op.name == "full":
         value = number(op.name, "fill_value", arguments["fill_value"])
@@ -247,7 +304,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             if found is not None:
                 call, numbers = found
                 result = make(call, numbers, device)
-                return _finish(op.name, filled(op, result) if ASKED.fills else result, requires_grad)
+                return _finish(
+                    op.name, filled(op, result) if ASKED.fills else result, requires_grad
+                )
         if pin_memory:
             check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
@@ -263,7 +322,10 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
                 arguments[spread] = tuple(packed)
         else:
             if len(args) > len(names):
-                raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")
+                raise TypeError(
+                    f"{op.name}() takes {len(names)} positional arguments but {len(args)} were "
+                    "given"
+                )
             arguments.update(zip(names, args, strict=False))
         for k, v in kwargs.items():
             if k not in names:
@@ -273,7 +335,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             arguments[k] = v
         missing = [n for n in names if n in required and n not in arguments]
         if missing:
-            raise TypeError(f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"')
+            raise TypeError(
+                f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"'
+            )
         if out is not None:
             check_out(out, dtype, layout, device)
         if layout is not None and layout is not layouts.strided:
@@ -292,9 +356,10 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
                 result = result.reshape(out.shape)
             elif op.sequence == "counted" and isinstance(out, Tensor) and out.numel():
                 warnings.warn(
-                    f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
-                    f"computed number of elements {result.numel()}. Note that this may occur as a result of rounding error. The out tensor "
-                    f"will be resized to a tensor of shape ({result.numel()},).",
+                    f"The number of elements in the out tensor of shape {list(out.shape)} is "
+                    f"{out.numel()} which does not match the computed number of elements "
+                    f"{result.numel()}. Note that this may occur as a result of rounding error. "
+                    f"The out tensor will be resized to a tensor of shape ({result.numel()},).",
                     stacklevel=outside(),
                 )
             return write_out(result, out, op.name, asked=True)
@@ -306,7 +371,10 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     params = (
         [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)]
         if spread == names[0]
-        else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+        else [
+            inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty))
+            for n in names
+        ]
     )
     if op.name == "empty":
         params.append(inspect.Parameter("memory_format", _KW, default=layouts.contiguous_format))
@@ -319,7 +387,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         inspect.Parameter("pin_memory", _KW, default=False),
         inspect.Parameter("requires_grad", _KW, default=False),
     ]
-    made = specialise(impl, f"torch.{path}", ["out"], overridable=False, wrapped=op.body, doc=op.body.__doc__)
+    made = specialise(
+        impl, f"torch.{path}", ["out"], overridable=False, wrapped=op.body, doc=op.body.__doc__
+    )
     made.__signature__ = inspect.Signature(params)
     return made
 
@@ -347,13 +417,23 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         if pin_memory:
             check_pinned(pin_memory, device or input.device)
         if layout is not None and layout is not layouts.strided:
-            return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
+            return _in_layout(
+                op.name,
+                layout,
+                tuple(input.shape),
+                dtype or input.dtype,
+                device or input.device,
+                requires_grad,
+            )
         key = None if kwargs else (_spelled(args), dtype)
         call, numbers = (key is not None and known.get(key)) or (None, ())
         if call is None:
             if len(args) > len(extra):
                 n = 1 + len(extra)
-                raise TypeError(f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but {1 + len(args)} were given")
+                raise TypeError(
+                    f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but "
+                    f"{1 + len(args)} were given"
+                )
             arguments = {p.name: p.default for p in extra if not p.required}
             arguments.update(zip([p.name for p in extra], args, strict=False))
             for k, v in kwargs.items():
@@ -364,7 +444,9 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
                 arguments[k] = v
             for p in extra:
                 if p.name not in arguments:
-                    raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
+                    raise TypeError(
+                        f'{op.name}() missing 1 required positional arguments: "{p.name}"'
+                    )
             entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
             call = call_of(op, entries)
             _remembered(known, key, call, numbers)
@@ -375,13 +457,23 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
                 outs = abstract(call, (aval,))
                 result = from_value(meta_value(outs.shape, outs.dtype))
             else:
-                result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place)))
+                result = from_value(
+                    concrete(
+                        jax.device_put(
+                            call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place
+                        )
+                    )
+                )
         else:
             result = from_value(record(call, (input._read(),), numbers))
         if ASKED.fills:
             result = filled(op, result)
         if result._aval.shape == aval.shape:
-            if memory_format is None or memory_format is layouts.preserve_format or str(memory_format) == "torch.preserve_format":
+            if (
+                memory_format is None
+                or memory_format is layouts.preserve_format
+                or str(memory_format) == "torch.preserve_format"
+            ):
                 preserve_layout(result, input)
             elif str(memory_format) != "torch.contiguous_format":
                 result._strides = format_strides(aval.shape, memory_format)
@@ -402,4 +494,13 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     return made
 
 
-__all__ = ["check_dtype", "check_options", "check_pinned", "factory", "filled", "like", "make", "unwritten"]
+__all__ = [
+    "check_dtype",
+    "check_options",
+    "check_pinned",
+    "factory",
+    "filled",
+    "like",
+    "make",
+    "unwritten",
+]

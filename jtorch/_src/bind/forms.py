@@ -1,4 +1,5 @@
-"""The public forms of an op, made around its core: functions under all their paths, methods, in-place methods and operators."""
+"""The public forms of an op, made around its core: functions under all their paths, methods,
+in-place methods and operators."""
 
 from __future__ import annotations
 
@@ -37,17 +38,21 @@ from .cores import (
     signature_of,
 )
 
-# ---- spellings ------------------------------------------------------------------------------------------------------------------
+# ---- spellings -----------------------------------------------------------------------------------
 
 
 def spellings(op: Op, path: str) -> dict[str, str]:
-    """The names of the op's parameters on a public path, where they are others: ``op.spelled``, for this path if it is by paths."""
+    """The names of the op's parameters on a public path, where they are others: ``op.spelled``, for
+    this path if it is by paths."""
     by_path = any(isinstance(names, dict) for names in op.spelled.values())
     return op.spelled.get(path, {}) if by_path else op.spelled
 
 
-def spelled(signature: inspect.Signature, names: dict[str, str]) -> tuple[inspect.Signature, list[str]]:
-    """The signature with PyTorch's ``names`` for a public path, and the lines that give the op's parameters their values."""
+def spelled(
+    signature: inspect.Signature, names: dict[str, str]
+) -> tuple[inspect.Signature, list[str]]:
+    """The signature with PyTorch's ``names`` for a public path, and the lines that give the op's
+    parameters their values."""
     params, lines = [], []
     for p in signature.parameters.values():
         name = names.get(p.name, p.name)
@@ -62,12 +67,14 @@ def spelled(signature: inspect.Signature, names: dict[str, str]) -> tuple[inspec
     return signature.replace(parameters=params), lines
 
 
-# ---- public callables ------------------------------------------------------------------------------------------------------------
+# ---- public callables ----------------------------------------------------------------------------
 
-#: Operators that PyTorch writes in Python, beside the reflected ones that it does not share with the plain operator.
+#: Operators that PyTorch writes in Python, beside the reflected ones that it does not share with
+#: the plain operator.
 _IN_PYTHON = frozenset(("__pow__", "__ipow__", "__floordiv__"))
 COMMUTATIVE = frozenset("+*&|^")
-#: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
+#: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the
+#: reflected form).
 OPERATORS = {
     "+": ("__add__", "__iadd__", "__radd__"),
     "-": ("__sub__", "__isub__", "__rsub__"),
@@ -96,7 +103,8 @@ OPERATORS = {
 
 
 def paths_of(record: Op | Composite) -> list[str]:
-    """The paths of a declaration's public forms that give a result of their own: functions, methods and operators under all names."""
+    """The paths of a declaration's public forms that give a result of their own: functions, methods
+    and operators under all names."""
     found = [record.path, *record.aliases]
     if record.method or record.namespace == "Tensor":
         method = record.method if isinstance(record.method, str) else record.name
@@ -108,28 +116,46 @@ def paths_of(record: Op | Composite) -> list[str]:
 
 
 def inplace_names(record: Op | Composite) -> list[str]:
-    """The names of a declaration's in-place forms, Python's operators among them; a function that is one by itself has its own name."""
+    """The names of a declaration's in-place forms, Python's operators among them; a function that
+    is one by itself has its own name."""
     if not record.inplace:
         return [record.name] if record.name.endswith("_") else []
     names = [f"{path.rpartition('.')[2]}_" for path in (record.path, *record.aliases)]
-    return names + [name for sign in getattr(record, "operators", ()) if (name := OPERATORS[sign][1]) is not None]
+    return names + [
+        name
+        for sign in getattr(record, "operators", ())
+        if (name := OPERATORS[sign][1]) is not None
+    ]
 
 
 def repeats_of(record: Op | Composite) -> bool | tuple[str, str]:
     """How ``check_inplace`` is to take a tensor with elements that several indices share."""
-    return (f"{record.name}_", record.repeats) if record.repeats not in ("", "silently") else bool(record.repeats)
+    return (
+        (f"{record.name}_", record.repeats)
+        if record.repeats not in ("", "silently")
+        else bool(record.repeats)
+    )
 
 
 def _operand_names(op: Op) -> tuple[list[str], list[str]]:
-    operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
+    operands = [
+        p.name
+        for p in op.params
+        if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)
+    ]
     lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
     return operands, lists
 
 
 def _aliases(op: Op, native: bool = True) -> dict[str, tuple[str, ...]]:
-    """NumPy's names of parameters, which PyTorch's parser knows, and thus its functions written in C++."""
+    """NumPy's names of parameters, which PyTorch's parser knows, and thus its functions written in
+    C++."""
     taken = {p.name for p in op.params}
-    found = {p.name: tuple([a for a in ALIASES[p.name] if a not in taken]) for p in op.params if p.name in ALIASES}
+    found = {
+        p.name: tuple([a for a in ALIASES[p.name] if a not in taken])
+        for p in op.params
+        if p.name in ALIASES
+    }
     return found if native else {n: a for n, a in found.items() if n not in ("input", "other")}
 
 
@@ -166,7 +192,10 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         core = _method_core(op, op.name, lines, names, signature)
     if op.before is not None:
         mine = op.before.__code__
-        lines, names = [f"_before({', '.join(mine.co_varnames[: mine.co_argcount])})", *lines], {**names, "_before": op.before}
+        lines, names = (
+            [f"_before({', '.join(mine.co_varnames[: mine.co_argcount])})", *lines],
+            {**names, "_before": op.before},
+        )
         core = _method_core(op, op.name, lines, names, signature)
     return specialise(
         core,
@@ -221,10 +250,16 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     )
 
 
-def _method_core(op: Op, name: str, body: list[str], names: dict[str, object], signature: inspect.Signature) -> Callable[..., Any]:
+def _method_core(
+    op: Op, name: str, body: list[str], names: dict[str, object], signature: inspect.Signature
+) -> Callable[..., Any]:
     safe = name if name.isidentifier() else "method"
     scope = dict(names)
-    text = f"def {safe}({parameters_of(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    text = (
+        f"def {safe}({parameters_of(signature, scope)}):\n"
+        + "\n".join("    " + line for line in body)
+        + "\n"
+    )
     made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}", signature)
     made.__doc__ = op.body.__doc__
     return made
@@ -255,10 +290,15 @@ def _spread(core: Callable[..., object], op: Op, *, method: bool) -> Callable[..
             return core(self, packed(args), **kwargs)
 
         spread = rest_spread
-    params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
+    params = [
+        inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for n in before
+    ]
     params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
     rest = op.params[place + 1 :]
-    params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
+    params += [
+        inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest
+    ]
     params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
     spread.__signature__ = inspect.Signature(params)
     spread.__doc__ = op.body.__doc__
@@ -278,8 +318,13 @@ def once(function: str, name: str, args: tuple[object, ...], kwargs: dict[str, o
 
 
 def packed(args: tuple[object, ...]) -> Any:
-    """One sequence of what was given one by one or as a sequence: ``x.view(2, 3)`` and ``x.view((2, 3))``."""
-    if len(args) == 1 and not isinstance(args[0], int) and (isinstance(args[0], (list, tuple, range))):
+    """One sequence of what was given one by one or as a sequence: ``x.view(2, 3)`` and
+    ``x.view((2, 3))``."""
+    if (
+        len(args) == 1
+        and not isinstance(args[0], int)
+        and (isinstance(args[0], (list, tuple, range)))
+    ):
         return tuple(args[0])
     return args
 
@@ -288,11 +333,13 @@ def inplace_doc(name: str, path: str, target: str = "the tensor") -> str:
     """The docstring of the in-place form of a function, which describes the arguments."""
     return f"""In-place form of ``{name}``.
 
-    The result of ``torch.{path}``, where arguments, dtypes and errors are described, is written into
+    The result of ``torch.{path}``, where arguments, dtypes and errors are described, is written \
+into
     {target}, which is returned.
 
     Raises:
-        RuntimeError: if the result has another shape, or a dtype that cannot be cast to the one that
+        RuntimeError: if the result has another shape, or a dtype that cannot be cast to the one \
+that
             is there; while operations are recorded, for a leaf that requires grad.
     """
 
@@ -304,13 +351,18 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     first = op.params[0].name
     signature = signature_of(op, "self" if prefix.endswith("Tensor") else first)
     if not prefix.endswith("Tensor"):
-        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
+        signature = signature.replace(
+            parameters=[p for p in signature.parameters.values() if p.name != "out"]
+        )
     me = "self" if prefix.endswith("Tensor") else first
     operands = [me if n == first else n for n in operands]
     names = {**GENERATED_NAMES, "_core": core}
     others = ", ".join(n for n in (operands if op.family in POINTWISE else op.unmixed) if n != me)
     repeats = f", {repeating!r}" if (repeating := repeats_of(op)) else ""
-    given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
+    given = ", ".join(
+        f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name
+        for p in signature.parameters.values()
+    )
     body = [
         f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
@@ -332,7 +384,11 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         names["_cut"] = cut
         body[-1] = f"return _cut({op.name!r}, {me}, [{others}], _core({given}))"
     names["_TENSORS"] = TENSORS
-    text = f"def {name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    text = (
+        f"def {name}({parameters_of(signature, names)}):\n"
+        + "\n".join("    " + line for line in body)
+        + "\n"
+    )
     impl = compile_function(text, name, names, f"core of {prefix}.{name}", signature)
     doc = inplace_doc(op.name, op.path, "the tensor" if me == "self" else f"``{me}``")
     return specialise(
@@ -352,16 +408,21 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
 
 
 def _of_own(t: Tensor, dtype: Any) -> object:
-    """The dtype in which an in-place form computes: its tensor's own, which is all that may be asked for."""
+    """The dtype in which an in-place form computes: its tensor's own, which is all that may be
+    asked for."""
     if dtype is not None and dtype is not t.dtype:
         mine, its = t.dtype.scalar_name, dtype.scalar_name
         mine, its = CPP_NAMES.get(mine, mine), CPP_NAMES.get(its, its)
-        raise RuntimeError(f"Bad in-place call: input tensor dtype {mine} and output tensor dtype {its} should match")
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {mine} and output tensor dtype {its} should "
+            "match"
+        )
     return t.dtype
 
 
 def unrecorded(t: Tensor, others: list[Tensor], compute: Callable[[], Any]) -> Tensor:
-    """Writes what is computed into a tensor, unseen by autograd: leaves may require grad, and histories stay."""
+    """Writes what is computed into a tensor, unseen by autograd: leaves may require grad, and
+    histories stay."""
     with no_grad():
         check_inplace(t)
         if t._al is not None:
@@ -370,7 +431,8 @@ def unrecorded(t: Tensor, others: list[Tensor], compute: Callable[[], Any]) -> T
 
 
 def cut(name: str, t: Tensor, others: list[object], result: Tensor) -> Any:
-    """Writes a result through which no gradient passes into a tensor: its history and the operands' end here, with zeros."""
+    """Writes a result through which no gradient passes into a tensor: its history and the operands'
+    end here, with zeros."""
     tracked = [x for x in (t, *others) if isinstance(x, Tensor) and x._rg] if MODE.enabled else []
     if not tracked or not t._aval.differentiable:
         return inplace(t, result)
@@ -380,16 +442,22 @@ def cut(name: str, t: Tensor, others: list[object], result: Tensor) -> Any:
         if x.is_complex() and not t.is_complex():
             x = x.real
         made = BOUND["_C._where"].core(nowhere, x, made)
-    return written(inplace(t, made), f"{camel(name)}Backward{int(any(isinstance(x, Tensor) for x in others))}")
+    return written(
+        inplace(t, made), f"{camel(name)}Backward{int(any(isinstance(x, Tensor) for x in others))}"
+    )
 
 
-def operator_methods(op: Op, sign: str, made: Callable[..., object]) -> dict[str, Callable[..., Any]]:
+def operator_methods(
+    op: Op, sign: str, made: Callable[..., object]
+) -> dict[str, Callable[..., Any]]:
     """The Python operators of an op; ``made`` is the method that handlers are told."""
     plain_name, inplace_name, reflected = OPERATORS[sign]
     core = BOUND[op.path].core
     found: dict[str, Callable[..., Any]] = {}
     if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
-        signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
+        signature = inspect.Signature(
+            [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+        )
         found[plain_name] = specialise(
             _inverted(core) if sign == "invert" else _one(core),
             f"torch.Tensor.{plain_name}",
@@ -399,12 +467,16 @@ def operator_methods(op: Op, sign: str, made: Callable[..., object]) -> dict[str
             doc=op.body.__doc__,
         )
         return found
-    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
+    signature = inspect.Signature(
+        [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")]
+    )
     operands = ["self", "other"]
     options: dict[str, Any] = {"signature": signature, "operator": True, "doc": op.body.__doc__}
     lines, names = bound_sources[op.path]
     a, b, *rest = op.params
-    body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
+    body = [
+        f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"
+    ]
     body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
     # PyTorch's ``==`` asks its left operand alone and then calls the method, which asks both.
     alone = plain_name == "__eq__"
@@ -445,7 +517,13 @@ def operator_methods(op: Op, sign: str, made: Callable[..., object]) -> dict[str
                 check_overlap(self, (other,))
             return inplace(self, core(self, other))
 
-        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, native=inplace_name not in _IN_PYTHON, **options)
+        found[inplace_name] = specialise(
+            update,
+            f"torch.Tensor.{inplace_name}",
+            operands,
+            native=inplace_name not in _IN_PYTHON,
+            **options,
+        )
     return found
 
 
@@ -457,13 +535,16 @@ def _inverted(core: Callable[..., object]) -> Callable[..., Any]:
             if not str(e).startswith('"bitwise_not_cpu"'):
                 raise
             # The operator has words of its own for numbers that have no bits.
-            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors") from None
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            ) from None
 
     return inverted
 
 
 def _one(core: Callable[..., object]) -> Callable[[Any], Any]:
-    """A core as the method of one operand that Python calls; also hides the core's other parameters."""
+    """A core as the method of one operand that Python calls; also hides the core's other
+    parameters."""
 
     def call(self: Any) -> Any:
         return core(self)
@@ -483,7 +564,8 @@ def _equals_array(made: Callable[..., object]) -> Callable[[Any, Any], Any]:
 
 
 def _over_unknown(self: object, other: object) -> object:
-    """The reflected division leaves what it does not know to the product with the reciprocal: NumPy's arrays know that."""
+    """The reflected division leaves what it does not know to the product with the reciprocal:
+    NumPy's arrays know that."""
     if isinstance(other, (Tensor, bool, int, float, complex)):
         return NotImplemented
     try:

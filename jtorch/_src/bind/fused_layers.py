@@ -1,7 +1,8 @@
-"""Self-attention and encoder layers in one call, as PyTorch's modules call them in evaluation: written with public functions.
+"""Self-attention and encoder layers in one call, as PyTorch's modules call them in evaluation:
+written with public functions.
 
-Masks are true where attention is not paid. Their kinds are 0, for pairs of places ``(L, L)``, 1, for places of each sequence ``(B, L)``,
-and 2, for all scores.
+Masks are true where attention is not paid. Their kinds are 0, for pairs of places ``(L, L)``, 1,
+for places of each sequence ``(B, L)``, and 2, for all scores.
 """
 
 from __future__ import annotations
@@ -12,11 +13,19 @@ from typing import Any
 import jtorch as torch
 from jtorch.nn import functional
 
-__all__ = ["_masked_softmax", "_native_multi_head_attention", "_transform_bias_rescale_qkv", "_transformer_encoder_layer_fwd"]
+__all__ = [
+    "_masked_softmax",
+    "_native_multi_head_attention",
+    "_transform_bias_rescale_qkv",
+    "_transformer_encoder_layer_fwd",
+]
 
 
-def _masked_softmax(self: torch.Tensor, mask: Any, dim: int | None = None, mask_type: int | None = None) -> torch.Tensor:
-    """``softmax`` of the scores that are not masked, 0 for the others; rows of which all are masked are NaN.
+def _masked_softmax(
+    self: torch.Tensor, mask: Any, dim: int | None = None, mask_type: int | None = None
+) -> torch.Tensor:
+    """``softmax`` of the scores that are not masked, 0 for the others; rows of which all are masked
+    are NaN.
 
     Raises:
         RuntimeError: for masks that are not bool, or whose shape is not that of their kind.
@@ -27,7 +36,9 @@ def _masked_softmax(self: torch.Tensor, mask: Any, dim: int | None = None, mask_
         if mask_type is None:
             raise RuntimeError("Mask Type should be defined")
         if mask_type not in (0, 1):
-            raise RuntimeError("Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)")
+            raise RuntimeError(
+                "Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)"
+            )
         batch, _, rows, length = self.shape
         if mask_type == 0:
             if tuple(mask.shape) != (rows, length) or rows != length:
@@ -42,7 +53,8 @@ def _masked_softmax(self: torch.Tensor, mask: Any, dim: int | None = None, mask_
 
 
 def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: object, num_heads: int) -> Any:
-    """Queries, keys and values by heads, of their projections beside one another; queries are divided by the root of the heads' size.
+    """Queries, keys and values by heads, of their projections beside one another; queries are
+    divided by the root of the heads' size.
 
     Shapes: ``(B, L, 3 * E)``, ``(3 * E,)`` -> three of ``(B, num_heads, L, E // num_heads)``.
     """
@@ -50,13 +62,16 @@ def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: object, num_heads: int) -> A
     if width // 3 % num_heads:
         raise RuntimeError("Expected D % num_head == 0 to be true, but got false.")
     size = width // 3 // num_heads
-    q, k, v = (qkv + qkv_bias).reshape(batch, length, 3, num_heads, size).permute(2, 0, 3, 1, 4).unbind(0)
+    q, k, v = (
+        (qkv + qkv_bias).reshape(batch, length, 3, num_heads, size).permute(2, 0, 3, 1, 4).unbind(0)
+    )
     return (q / math.sqrt(size)).contiguous(), k.contiguous(), v.contiguous()
 
 
 def _native_multi_head_attention(
-    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any,
-    mask: Any = None, need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
+    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any,
+    proj_weight: Any, proj_bias: Any, mask: Any = None, need_weights: bool = True,
+    average_attn_weights: bool = True, mask_type: int | None = None,
 ) -> Any:  # fmt: skip
     """Attention of batches of sequences, and its weights (averaged over the heads) or None.
 
@@ -70,15 +85,34 @@ def _native_multi_head_attention(
             raise RuntimeError("NestedTensor with mask is not supported at this time")
         lengths = [[len(x) for x in t.unbind()] for t in (query, key)]
         q, k, v = [t.to_padded_tensor(0.0) for t in (query, key, value)]
-        absent = torch.arange(k.shape[1], device=query.device) >= torch.tensor(lengths[1], device=query.device)[:, None]
-        found, weights = _native_multi_head_attention(
-            q, k, v, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, absent, need_weights, average_attn_weights, 1
+        absent = (
+            torch.arange(k.shape[1], device=query.device)
+            >= torch.tensor(lengths[1], device=query.device)[:, None]
         )
-        return torch.nested.as_nested_tensor([x[:n] for x, n in zip(found, lengths[0], strict=True)], layout=query.layout), weights
+        found, weights = _native_multi_head_attention(
+            q,
+            k,
+            v,
+            embed_dim,
+            num_head,
+            qkv_weight,
+            qkv_bias,
+            proj_weight,
+            proj_bias,
+            absent,
+            need_weights,
+            average_attn_weights,
+            1,
+        )
+        return torch.nested.as_nested_tensor(
+            [x[:n] for x, n in zip(found, lengths[0], strict=True)], layout=query.layout
+        ), weights
     if query.dim() != 3:
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")
     if query.shape[2] != embed_dim:
-        raise RuntimeError(f"passed-in embed_dim {embed_dim} didn't match last dim of query {query.shape[2]}")
+        raise RuntimeError(
+            f"passed-in embed_dim {embed_dim} didn't match last dim of query {query.shape[2]}"
+        )
     if key.dim() != 3:
         raise RuntimeError(f"expected 3-D `key`, got {key.dim()}-D tensor")
     if value.dim() != 3:
@@ -101,10 +135,16 @@ def _native_multi_head_attention(
     if query is key is value:
         projected = functional.linear(query, qkv_weight)
     else:
-        projected = torch.cat([functional.linear(x, w) for x, w in zip(sources, qkv_weight.chunk(3), strict=True)], 2)
+        projected = torch.cat(
+            [functional.linear(x, w) for x, w in zip(sources, qkv_weight.chunk(3), strict=True)], 2
+        )
     q, k, v = _transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     scores = q @ k.transpose(-1, -2)
-    weights = functional.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask.to(torch.bool), 3, mask_type)
+    weights = (
+        functional.softmax(scores, -1)
+        if mask is None
+        else _masked_softmax(scores, mask.to(torch.bool), 3, mask_type)
+    )
     found = functional.linear((weights @ v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
     if not need_weights:
         return found, None
@@ -112,20 +152,39 @@ def _native_multi_head_attention(
 
 
 def _transformer_encoder_layer_fwd(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: object, proj_weight: Any, proj_bias: Any, use_gelu: bool,
-    norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: torch.Tensor,
-    ffn_bias_1: Any, ffn_weight_2: torch.Tensor, ffn_bias_2: torch.Tensor | None, mask: object = None, mask_type: int | None = None,
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: object, proj_weight: Any,
+    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any,
+    norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: torch.Tensor,
+    ffn_bias_1: Any, ffn_weight_2: torch.Tensor, ffn_bias_2: torch.Tensor | None,
+    mask: object = None, mask_type: int | None = None,
 ) -> object:  # fmt: skip
-    """Self-attention and two linear layers, each added to its input and normalised: before (``norm_first``) or after."""
+    """Self-attention and two linear layers, each added to its input and normalised: before
+    (``norm_first``) or after."""
 
     def attend(x: Any) -> Any:
         return _native_multi_head_attention(
-            x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
+            x,
+            x,
+            x,
+            embed_dim,
+            num_heads,
+            qkv_weight,
+            qkv_bias,
+            proj_weight,
+            proj_bias,
+            mask,
+            False,
+            True,
+            mask_type,
         )[0]
 
     def feed(x: torch.Tensor) -> torch.Tensor:
         hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
-        return functional.linear(functional.gelu(hidden) if use_gelu else functional.relu(hidden), ffn_weight_2, ffn_bias_2)
+        return functional.linear(
+            functional.gelu(hidden) if use_gelu else functional.relu(hidden),
+            ffn_weight_2,
+            ffn_bias_2,
+        )
 
     def norm_1(x: torch.Tensor) -> torch.Tensor:
         return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)

@@ -9,7 +9,8 @@ from .everything import PUBLIC
 
 
 def fill(module: dict[str, Any], prefix: str) -> None:
-    """Puts ``torch.<prefix>.x`` into a module's globals for every bound x, and the names into its ``__all__``."""
+    """Puts ``torch.<prefix>.x`` into a module's globals for every bound x, and the names into its
+    ``__all__``."""
     names = []
     for path, made in PUBLIC.items():
         if path.startswith(f"{prefix}.") and "." not in (name := path[len(prefix) + 1 :]):

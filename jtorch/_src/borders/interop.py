@@ -1,4 +1,5 @@
-"""Borders with JAX, DLPack and Python: functions of ``torch`` that are no ops and that only modes may see."""
+"""Borders with JAX, DLPack and Python: functions of ``torch`` that are no ops and that only modes
+may see."""
 
 from __future__ import annotations
 
@@ -28,10 +29,12 @@ from ..protocol.overridable import TensorProperty, torch_function_dispatch
 from ..tensor.methods import spread
 
 __all__ = [
-    "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "is_storage", "is_tensor", "result_type", "can_cast", "promote_types",
-    "synchronize", "to_dlpack", "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
-    "get_device_module", "set_default_tensor_type", "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled",
-    "has_lapack", "has_mkl", "has_openmp", "has_spectral", "from_file", "AcceleratorError", "DisableTorchFunction",
+    "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "is_storage", "is_tensor",
+    "result_type", "can_cast", "promote_types", "synchronize", "to_dlpack",
+    "get_float32_matmul_precision", "set_float32_matmul_precision", "typename",
+    "set_flush_denormal", "get_device_module", "set_default_tensor_type", "is_anomaly_enabled",
+    "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "has_lapack", "has_mkl", "has_openmp",
+    "has_spectral", "from_file", "AcceleratorError", "DisableTorchFunction",
     "DisableTorchFunctionSubclass", "detach_", "fill_", "index_put_",
 ]  # fmt: skip
 
@@ -92,17 +95,21 @@ def from_jax(x: Any) -> Tensor:
 
 
 def shard(x: Any, mesh: object, spec: object = None) -> Any:
-    """Spreads a tensor, or a module's parameters and buffers, over the devices of a ``jax.sharding.Mesh``. Only in jtorch.
+    """Spreads a tensor, or a module's parameters and buffers, over the devices of a
+    ``jax.sharding.Mesh``. Only in jtorch.
 
-    Operations then run on all of these devices, and XLA decides how results are cut and what is sent between them (GSPMD). What is
-    combined with such tensors and lies on one of the devices is copied to all of them. ``to("cpu:0")`` (``"cuda:0"``) gathers a tensor on
-    one device; ``to("cpu")`` leaves it where it is. ``numpy()`` gives a copy; what ``save`` writes is whole.
+    Operations then run on all of these devices, and XLA decides how results are cut and what is
+    sent between them (GSPMD). What is combined with such tensors and lies on one of the devices is
+    copied to all of them. ``to("cpu:0")`` (``"cuda:0"``) gathers a tensor on one device;
+    ``to("cpu")`` leaves it where it is. ``numpy()`` gives a copy; what ``save`` writes is whole.
 
     Args:
-        x: a tensor, or a module, whose tensors are changed in place and keep being shared by those who have them.
+        x: a tensor, or a module, whose tensors are changed in place and keep being shared by those
+            who have them.
         mesh: axes with names. Those that ``spec`` uses should be of type ``Auto``.
-        spec: a ``jax.sharding.PartitionSpec``: for each dimension, the axis of the mesh along which it is cut, or None; None for a copy
-            on every device. For a module it may be a function of a name and a tensor that gives one.
+        spec: a ``jax.sharding.PartitionSpec``: for each dimension, the axis of the mesh along which
+            it is cut, or None; None for a copy on every device. For a module it may be a function
+            of a name and a tensor that gives one.
 
     Returns:
         The tensor, with its history: gradients pass as they are; or the module.
@@ -121,7 +128,9 @@ def shard(x: Any, mesh: object, spec: object = None) -> Any:
         torch.Size([4, 3])
     """
     if not isinstance(mesh, jax.sharding.Mesh):
-        raise TypeError(f"shard(): argument 'mesh' must be jax.sharding.Mesh, not {type(mesh).__name__}")
+        raise TypeError(
+            f"shard(): argument 'mesh' must be jax.sharding.Mesh, not {type(mesh).__name__}"
+        )
     if hasattr(x, "named_parameters"):
         made = [(t, _spread(t.detach(), mesh, spec(name, t) if callable(spec) else spec))
                 for name, t in (*x.named_parameters(), *x.named_buffers())]  # fmt: skip
@@ -135,23 +144,28 @@ def shard(x: Any, mesh: object, spec: object = None) -> Any:
 
 def _spread(t: Tensor, mesh: Any, spec: object) -> Tensor:
     if spec is not None and not isinstance(spec, jax.sharding.PartitionSpec):
-        raise TypeError(f"shard(): argument 'spec' must be jax.sharding.PartitionSpec, not {type(spec).__name__}")
+        raise TypeError(
+            "shard(): argument 'spec' must be jax.sharding.PartitionSpec, not "
+            f"{type(spec).__name__}"
+        )
     try:
         place = jax.sharding.NamedSharding(mesh, spec or jax.sharding.PartitionSpec())
-        place.shard_shape(tuple(t.shape))  # which refuses what cannot be cut; ``device_put`` of JAX 0.12 prints its line besides
+        # which refuses what cannot be cut; ``device_put`` of JAX 0.12 prints its line besides
+        place.shard_shape(tuple(t.shape))
         return spread(t, place)
     except (ValueError, TypeError) as error:  # JAX's words say which dimension, in its first line
         raise ValueError(f"shard(): {str(error).splitlines()[0]}") from None
 
 
 _INVALID = (
-    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed "
-    "a tensor from it once."
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+    "once, so you might have already constructed a tensor from it once."
 )
 
 
 def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
-    """A tensor of any object that speaks DLPack, or of a capsule. NumPy's memory is shared; other memory where the platform allows.
+    """A tensor of any object that speaks DLPack, or of a capsule. NumPy's memory is shared; other
+    memory where the platform allows.
 
     Raises:
         RuntimeError: for anything else.
@@ -167,14 +181,18 @@ def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = N
             raise BufferError("Can't export tensors with the conjugate bit set")
         with DisableTorchFunctionSubclass():
             made = ext_tensor.detach()
-        return made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
+        return (
+            made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
+        )
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(_INVALID)
     if isinstance(ext_tensor, np.ndarray) and ext_tensor.flags.writeable and not copy:
         made = PUBLIC["from_numpy"](ext_tensor)
-    elif (array := None if copy or isinstance(ext_tensor, jax.Array) else _host_memory(ext_tensor)) is not None:
+    elif (
+        array := None if copy or isinstance(ext_tensor, jax.Array) else _host_memory(ext_tensor)
+    ) is not None:
         made = share_host(array)
     else:
         try:
@@ -187,14 +205,17 @@ def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = N
 
 
 def _host_memory(source: Any) -> np.ndarray | None:
-    """The memory of an object that speaks DLPack, as an array that may be written into; None where it is no such."""
+    """The memory of an object that speaks DLPack, as an array that may be written into; None where
+    it is no such."""
     try:
         array = np.from_dlpack(source)
-    except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError):  # another device or a dtype that NumPy has not
+    # another device or a dtype that NumPy has not
+    except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError):
         return None
     if array.flags.writeable:
         return array
-    # A capsule of the old kind does not say that its memory must not be written into, which NumPy takes for a no, and others for a yes.
+    # A capsule of the old kind does not say that its memory must not be written into, which NumPy
+    # takes for a no, and others for a yes.
     return np.asarray(_Writable(array)) if type(source) is _Capsule else None
 
 
@@ -207,7 +228,8 @@ class _Writable:
 
 
 class _Capsule:
-    """A capsule that a tensor on the CPU was packed in, as the object that the protocol speaks with today."""
+    """A capsule that a tensor on the CPU was packed in, as the object that the protocol speaks with
+    today."""
 
     def __init__(self, capsule: object) -> None:
         self.capsule = capsule
@@ -258,16 +280,16 @@ def is_storage(obj: object) -> bool:
 
 
 def _numbers_and_tensors(
-    tensor1: Any = None, tensor2: Any = None, *, tensor: object = None, other: object = None, scalar: object = None, scalar1: object = None,
-    scalar2: object = None,
+    tensor1: Any = None, tensor2: Any = None, *, tensor: object = None, other: object = None,
+    scalar: object = None, scalar1: object = None, scalar2: object = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     return (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2)
 
 
 @torch_function_dispatch(_numbers_and_tensors, public="torch.result_type")
 def result_type(
-    tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None, scalar1: Any = None,
-    scalar2: Any = None,
+    tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None,
+    scalar: Any = None, scalar1: Any = None, scalar2: Any = None,
 ) -> dtypes.dtype:  # fmt: skip
     """The dtype that an arithmetic operation on two tensors or numbers would give.
 
@@ -276,7 +298,9 @@ def result_type(
         >>> torch.result_type(torch.tensor([1]), 2.5)
         torch.float32
     """
-    given = [x for x in (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2) if x is not None]
+    given = [
+        x for x in (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2) if x is not None
+    ]
     if len(given) != 2:
         raise TypeError(f"result_type() takes 2 tensors or numbers, but {len(given)} were given")
     operands = []
@@ -298,9 +322,14 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
         (False, True)
     """
     found = [dtypes.meant(x) for x in (from_, to)]
-    for place, (name, x, given) in enumerate(zip(("from_", "to"), found, (from_, to), strict=True), 1):
+    for place, (name, x, given) in enumerate(
+        zip(("from_", "to"), found, (from_, to), strict=True), 1
+    ):
         if not isinstance(x, dtypes.dtype):
-            raise TypeError(f"can_cast(): argument '{name}' (position {place}) must be torch.dtype, not {type_name(given)}")
+            raise TypeError(
+                f"can_cast(): argument '{name}' (position {place}) must be torch.dtype, not "
+                f"{type_name(given)}"
+            )
     return dtypes.can_cast(*found)
 
 
@@ -309,7 +338,8 @@ def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
     """The smallest type that both can be converted to.
 
     Raises:
-        RuntimeError: for types that have no common one: 8 bit floating point kinds with others, unsigned 16 to 64 bit with signed ones.
+        RuntimeError: for types that have no common one: 8 bit floating point kinds with others,
+            unsigned 16 to 64 bit with signed ones.
 
     Example:
         >>> import jtorch as torch
@@ -319,7 +349,10 @@ def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
     type1, type2 = dtypes.meant(type1), dtypes.meant(type2)
     for place, (name, given) in enumerate((("type1", type1), ("type2", type2)), 1):
         if not isinstance(given, dtypes.dtype):
-            raise TypeError(f"promote_types(): argument '{name}' (position {place}) must be torch.dtype, not {type(given).__name__}")
+            raise TypeError(
+                f"promote_types(): argument '{name}' (position {place}) must be torch.dtype, not "
+                f"{type(given).__name__}"
+            )
     return dtypes.promote_types(type1, type2)
 
 
@@ -347,7 +380,8 @@ def typename(obj: Any, /) -> str:
 
 
 def _name_of_function(function: Callable[..., object]) -> str:
-    """A function's module and name; for those that PyTorch has in C++ the classes and modules there."""
+    """A function's module and name; for those that PyTorch has in C++ the classes and modules
+    there."""
     path = name_of(function).removeprefix("torch.")
     space, _, name = path.rpartition(".")
     caller = getattr(function, "__globals__", {}).get("_caller")
@@ -355,17 +389,24 @@ def _name_of_function(function: Callable[..., object]) -> str:
         return f"TensorBase.{function.__name__}"
     if getattr(caller, "func", None) is not function or not caller.native:
         module = getattr(function, "__module__", None)
-        return function.__qualname__ if module in ("builtins", None) else f"{module}.{function.__qualname__}"
+        return (
+            function.__qualname__
+            if module in ("builtins", None)
+            else f"{module}.{function.__qualname__}"
+        )
     if not space:
         return f"torch._VariableFunctionsClass.{name}"
-    return f"torch._C._nn.{name}" if space == "nn.functional" else f"torch._C._{space}.{space}_{name}"
+    return (
+        f"torch._C._nn.{name}" if space == "nn.functional" else f"torch._C._{space}.{space}_{name}"
+    )
 
 
 def synchronize() -> None:
-    """Runs what is pending in this thread and waits until the devices have computed all arrays that there are.
+    """Runs what is pending in this thread and waits until the devices have computed all arrays that
+    there are.
 
-    To measure how long something takes, call it before the clock is read each time, and keep the results until then: what nothing refers
-    to any more is not computed.
+    To measure how long something takes, call it before the clock is read each time, and keep the
+    results until then: what nothing refers to any more is not computed.
 
     Example:
         >>> import jtorch as torch
@@ -395,7 +436,10 @@ def get_device_module(device: Any = None) -> Any:
     try:
         return importlib.import_module(f"{__name__.partition('.')[0]}.{found.type}")
     except ModuleNotFoundError:
-        raise RuntimeError(f"Device '{found.type}' does not have a corresponding module registered as 'torch.{found.type}'.") from None
+        raise RuntimeError(
+            f"Device '{found.type}' does not have a corresponding module registered as "
+            f"'torch.{found.type}'."
+        ) from None
 
 
 def _best_device() -> str:
@@ -419,11 +463,15 @@ def set_default_tensor_type(t: object, /) -> None:
         torch.float64
     """
     if not isinstance(t, (str, type)):
-        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+        raise TypeError(
+            "invalid type object: only floating-point types are supported as the default type"
+        )
     name = t if isinstance(t, str) else t.__name__
     module, _, last = name.rpartition(".")
     if (module or getattr(t, "__module__", "")) == "torch.cuda" and not devices.jax_devices("cuda"):
-        raise TypeError(f"type torch.cuda.{last} not available. Torch not compiled with CUDA enabled.")
+        raise TypeError(
+            f"type torch.cuda.{last} not available. Torch not compiled with CUDA enabled."
+        )
     if isinstance(t, str) and module not in ("torch", "torch.cuda"):
         import importlib
 
@@ -432,8 +480,8 @@ def set_default_tensor_type(t: object, /) -> None:
     if found is None:
         raise TypeError(f"invalid type object: {name}")
     warn_once(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives."
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     dtypes.set_default_dtype(found)
 
@@ -498,8 +546,8 @@ def from_file(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ``size`` elements on the memory of a file; with ``shared`` what is written into it is written into the file, which grows
-    to the size if need be.
+    """A tensor of ``size`` elements on the memory of a file; with ``shared`` what is written into
+    it is written into the file, which grows to the size if need be.
 
     Raises:
         RuntimeError: if the file cannot be opened or is too small.
@@ -524,10 +572,19 @@ def from_file(
         with open(filename, "ab") as file:
             file.truncate(wanted)
     if not os.path.exists(filename):
-        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: No such file or directory (2)")
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: No such file or directory (2)"
+        )
     if os.path.getsize(filename) < wanted:
-        raise RuntimeError(f"file <{filename}> size <{os.path.getsize(filename)}> is smaller than the required mapping size <{wanted}>")
-    memory = np.memmap(filename, kind.np, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind.np)
+        raise RuntimeError(
+            f"file <{filename}> size <{os.path.getsize(filename)}> is smaller than the required "
+            f"mapping size <{wanted}>"
+        )
+    memory = (
+        np.memmap(filename, kind.np, "r+" if shared else "c", shape=(size,))
+        if size
+        else np.empty(0, kind.np)
+    )
     made = share_host(np.asarray(memory))
     if device is not None:
         made = made.to(device)
@@ -549,12 +606,15 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
-            f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the "
+            "currentsetFloat32MatmulPrecision call has no effect.",
             stacklevel=outside(),
         )
         return
     _precisions["now"] = precision
-    jax.config.update("jax_default_matmul_precision", None if precision == "highest" else _precisions[precision])
+    jax.config.update(
+        "jax_default_matmul_precision", None if precision == "highest" else _precisions[precision]
+    )
 
 
 def get_float32_matmul_precision() -> str:

@@ -1,4 +1,5 @@
-"""Tensors as JAX pytrees: they cross ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``lax.scan`` and every function on trees."""
+"""Tensors as JAX pytrees: they cross ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``lax.scan`` and
+every function on trees."""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ _NODES: set[type] = set()
 
 
 class Held:
-    """What stands in a leaf that is no array: JAX fills trees with numbers, shapes, strings and marks of its own.
+    """What stands in a leaf that is no array: JAX fills trees with numbers, shapes, strings and
+    marks of its own.
 
-    Such a tensor can be taken apart again; whatever asks it for data, a shape or a dtype is told what it holds.
+    Such a tensor can be taken apart again; whatever asks it for data, a shape or a dtype is told
+    what it holds.
     """
 
     __slots__ = ("leaf", "tree")
@@ -35,11 +38,14 @@ class Held:
         self.leaf, self.tree = leaf, tree
 
     def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(f"this tensor has no data: a function on trees put {self.leaf!r} in its place")
+        raise RuntimeError(
+            f"this tensor has no data: a function on trees put {self.leaf!r} in its place"
+        )
 
 
 class Attributes:
-    """What a program has set on an instance: equal where the attributes are, hashable whatever they are."""
+    """What a program has set on an instance: equal where the attributes are, hashable whatever they
+    are."""
 
     __slots__ = ("all",)
 
@@ -78,17 +84,20 @@ def _flatten(t: Tensor) -> tuple[tuple[Any, ...], Any]:
     return (child,), Kind(type(t), _asks(t, child), _attributes(t), _uses(t))
 
 
-#: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes. What is computed from a leaf that is
-#: watched (``PASSED``) is watched as long as JAX traces; what comes out at last is a constant.
+#: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes.
+#: What is computed from a leaf that is watched (``PASSED``) is watched as long as JAX traces; what
+#: comes out at last is a constant.
 NO, YES, WATCHED, PASSED = 0, 1, 2, 3
 
 
 class Uses:
     """What became of the trees that a thread made of a tensor, one after the other.
 
-    JAX takes the arguments of a compiled function apart several times: for the key by which it finds programs, for its own caches, and for
-    the function that it traces. All of these trees share one such object, so that all are known to be keys (``key``) when the last is put
-    together of tracers. Whatever puts one together, or compares it with another, ends the sharing (``open``).
+    JAX takes the arguments of a compiled function apart several times: for the key by which it
+    finds programs, for its own caches, and for the function that it traces. All of these trees
+    share one such object, so that all are known to be keys (``key``) when the last is put together
+    of tracers. Whatever puts one together, or compares it with another, ends the sharing
+    (``open``).
     """
 
     __slots__ = ("key", "open")
@@ -127,14 +136,18 @@ def _uses(t: Tensor) -> Uses:
 class Kind:
     """What a tree knows of a tensor beside its array.
 
-    Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter. Only
-    where JAX looks for a function that it has compiled are leaves that are watched told apart from others: what was compiled for these has
-    not been looked at. Such a tree is known by its ``uses``; those with something else in the place of the array have none.
+    Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a
+    gradient that of its parameter. Only where JAX looks for a function that it has compiled are
+    leaves that are watched told apart from others: what was compiled for these has not been looked
+    at. Such a tree is known by its ``uses``; those with something else in the place of the array
+    have none.
     """
 
     __slots__ = ("cls", "asks", "attributes", "uses")
 
-    def __init__(self, cls: type, asks: int, attributes: Attributes | None, uses: Uses | None) -> None:
+    def __init__(
+        self, cls: type, asks: int, attributes: Attributes | None, uses: Uses | None
+    ) -> None:
         self.cls, self.asks, self.attributes, self.uses = cls, asks, attributes, uses
 
     def __eq__(self, other: object) -> bool:
@@ -148,7 +161,8 @@ class Kind:
             return True
         if (self.asks >= WATCHED) == (other.asks >= WATCHED):
             if self.uses.key or other.uses.key:
-                # JAX has several tables of what it compiled: what it finds in one goes into the next under the tree of this call.
+                # JAX has several tables of what it compiled: what it finds in one goes into the
+                # next under the tree of this call.
                 for uses in (self.uses, other.uses):
                     uses.key, uses.open = True, False
             return True
@@ -168,14 +182,16 @@ def _asks(t: Tensor, child: object) -> int:
     """What the tree remembers of ``requires_grad``.
 
     Raises:
-        RuntimeError: for a result of recorded operations, outside JAX's transformations: its history would end here.
+        RuntimeError: for a result of recorded operations, outside JAX's transformations: its
+            history would end here.
     """
     if not t._rg:
         return NO
     if isinstance(child, jax.core.Tracer):  # gradients are JAX's there
         leaf = t.is_leaf
         if MODE.enabled and (not leaf or _is_watched(t._read())) and _directly(child):
-            return WATCHED if leaf else PASSED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
+            # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
+            return WATCHED if leaf else PASSED
         return YES if leaf else NO
     if not MODE.enabled:
         return YES if t.is_leaf else NO
@@ -185,17 +201,20 @@ def _asks(t: Tensor, child: object) -> int:
 
 
 def _is_watched(value: Any) -> bool:
-    """Whether a value is a tracer that stands for a tensor which requires grad and was recorded outside."""
+    """Whether a value is a tracer that stands for a tensor which requires grad and was recorded
+    outside."""
     return value.meta is not None and value.meta.watched
 
 
 def to_jax(self: Tensor) -> jax.Array:
-    """The tensor for a function of JAX, which asks for it: ``jnp.sin(x)``, ``x * jnp.ones(3)``; ``Tensor.__jax_array__``.
+    """The tensor for a function of JAX, which asks for it: ``jnp.sin(x)``, ``x * jnp.ones(3)``;
+    ``Tensor.__jax_array__``.
 
     Inside a JAX transformation gradients are JAX's, and its tracers pass.
 
     Raises:
-        RuntimeError: if autograd records and the tensor requires grad: JAX's result would be cut off from its history.
+        RuntimeError: if autograd records and the tensor requires grad: JAX's result would be cut
+            off from its history.
     """
     if self._rg and MODE.enabled:
         value = self._read()
@@ -209,8 +228,9 @@ def to_jax(self: Tensor) -> jax.Array:
 
 
 CUT = (
-    "Can't give JAX a Tensor that requires grad: no gradient would come back. Use tensor.detach() for its numbers, or make the function an "
-    "operator with jtorch.library.jax_op() to have its gradient."
+    "Can't give JAX a Tensor that requires grad: no gradient would come back. Use tensor.detach() "
+    "for its numbers, or make the function an operator with jtorch.library.jax_op() to have its "
+    "gradient."
 )
 
 
@@ -219,21 +239,26 @@ _JAX = os.path.join(os.path.dirname(jax.__file__), "")
 
 
 def _traced_function(tracer: jax.Array) -> tuple[str, str]:
-    """What JAX notes of the function that it traces: for what (``"jit"``, ``"scan"`` ...), and where that function is written. Tracers of
-    derivatives and of batches have no such note."""
+    """What JAX notes of the function that it traces: for what (``"jit"``, ``"scan"`` ...), and
+    where that function is written. Tracers of derivatives and of batches have no such note."""
     noted = getattr(getattr(getattr(tracer, "_trace", None), "frame", None), "debug_info", None)
-    return (noted.traced_for, (noted.func_src_info or "").partition(" at ")[2]) if noted is not None else ("", "")
+    return (
+        (noted.traced_for, (noted.func_src_info or "").partition(" at ")[2])
+        if noted is not None
+        else ("", "")
+    )
 
 
 def _directly(tracer: Any) -> bool:
-    """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the tensor that a tracer stands for, and no
-    function of the user's that was given to ``jax.jit``."""
+    """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the
+    tensor that a tracer stands for, and no function of the user's that was given to ``jax.jit``."""
     return _traced_function(tracer)[1].startswith(_JAX)
 
 
 def _noted(t: Tensor, tracer: jax.Array, uses: Uses) -> None:
-    """Marks trees as keys whose tensors a function of JAX was traced with, and has those of compiled functions marked that hand on what
-    they were given: whether that requires grad is part of the result."""
+    """Marks trees as keys whose tensors a function of JAX was traced with, and has those of
+    compiled functions marked that hand on what they were given: whether that requires grad is part
+    of the result."""
     purpose, file = _traced_function(tracer)
     if file.startswith(_JAX):
         uses.key = True
@@ -252,7 +277,9 @@ def _unflatten(aux: Kind, children: tuple[jax.Array, ...]) -> Any:
     cls, asks, attributes = aux.cls, aux.asks, aux.attributes
     (child,) = children
     if isinstance(child, _TREES) and _of_tensors(child):
-        return child  # a tree of trees, as ``jax.jacfwd`` makes them: a Jacobian is one tensor, or one for each of several arguments
+        # a tree of trees, as ``jax.jacfwd`` makes them: a Jacobian is one tensor, or one for each
+        # of several arguments
+        return child
     value = _value(child)
     if value is None:
         t = _new(cls)
@@ -280,7 +307,8 @@ _TREES = (Tensor, tuple, list, dict)
 
 
 def _of_tensors(tree: object) -> bool:
-    """Whether a tree has tensors with data for leaves. (Functions on trees are given arrays and make trees of arrays.)"""
+    """Whether a tree has tensors with data for leaves. (Functions on trees are given arrays and
+    make trees of arrays.)"""
     leaves = jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, Tensor))
     return bool(leaves) and all(isinstance(x, Tensor) and type(x._al) is not Held for x in leaves)
 
@@ -290,7 +318,8 @@ def _value(child: jax.Array) -> Any:
     if isinstance(child, jax.core.Tracer):
         return concrete(child) if child.dtype in dtypes.BY_NP else None
     if isinstance(child, jax.Array):
-        return leaf(child) if child.dtype in dtypes.BY_NP else None  # a typed random key is no number
+        # a typed random key is no number
+        return leaf(child) if child.dtype in dtypes.BY_NP else None
     if isinstance(child, jax.ShapeDtypeStruct):
         return meta_value(child.shape, child.dtype) if child.dtype in dtypes.BY_NP else None
     if isinstance(child, (np.ndarray, np.generic)) and child.dtype in dtypes.BY_NP:
@@ -304,7 +333,13 @@ def _parts(t: Any) -> tuple[tuple[Any, ...], Any]:
         return held.leaf, held.tree
     names, context = t.__tensor_flatten__()
     size, stride = tuple(t.shape), tuple(t.stride())
-    return tuple(getattr(t, name) for name in names), (type(t), tuple(names), Attributes({"context": context}), size, stride)
+    return tuple(getattr(t, name) for name in names), (
+        type(t),
+        tuple(names),
+        Attributes({"context": context}),
+        size,
+        stride,
+    )
 
 
 def _whole(aux: Any, children: Any) -> Any:
@@ -313,11 +348,14 @@ def _whole(aux: Any, children: Any) -> Any:
         t = _new(cls)
         t._al = Held(tuple(children), aux)
         return t
-    return cls.__tensor_unflatten__(dict(zip(names, children, strict=True)), context.all["context"], size, stride)
+    return cls.__tensor_unflatten__(
+        dict(zip(names, children, strict=True)), context.all["context"], size, stride
+    )
 
 
 def known(cls: type) -> None:
-    """Makes a subclass of Tensor a node of JAX's trees, unless its author has done so: called where the first instance is made.
+    """Makes a subclass of Tensor a node of JAX's trees, unless its author has done so: called where
+    the first instance is made.
 
     A class with ``__tensor_flatten__`` is taken apart by it; of others, the array is the one leaf.
     """
@@ -326,7 +364,9 @@ def known(cls: type) -> None:
     _NODES.add(cls)
     parts = hasattr(cls, "__tensor_flatten__") and hasattr(cls, "__tensor_unflatten__")
     try:
-        jax.tree_util.register_pytree_node(cls, *((_parts, _whole) if parts else (_flatten, _unflatten)))
+        jax.tree_util.register_pytree_node(
+            cls, *((_parts, _whole) if parts else (_flatten, _unflatten))
+        )
     except ValueError:  # its author has
         pass
 
@@ -341,16 +381,19 @@ def register(cls: type = Tensor) -> None:
 
 
 def _numpy_dtype(self: Tensor) -> Any:
-    """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays begin."""
+    """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays
+    begin."""
     return self.dtype.__numpy_dtype__
 
 
 def _say_how(cls: type) -> None:
-    """Has JAX's functions that take the type of a result, as ``jax.grad`` of its function's, say what to return instead of a tensor."""
+    """Has JAX's functions that take the type of a result, as ``jax.grad`` of its function's, say
+    what to return instead of a tensor."""
 
     def refuse(t: object) -> Any:
         raise TypeError(
-            f"a {type(t).__name__} is a tree for JAX; where it wants an array, as jax.grad of the function's result, return tensor.jax()"
+            f"a {type(t).__name__} is a tree for JAX; where it wants an array, as jax.grad of the "
+            "function's result, return tensor.jax()"
         )
 
     kinds = getattr(jax._src.core, "pytype_aval_mappings", None)

@@ -1,4 +1,5 @@
-"""Settings that PyTorch keeps for the whole process: threads, deterministic algorithms, warnings, precision of products, anomalies."""
+"""Settings that PyTorch keeps for the whole process: threads, deterministic algorithms, warnings,
+precision of products, anomalies."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from ..facts import warned_once
 from ..facts.determinism import ASKED
 
 __all__ = [
-    "set_num_threads", "get_num_threads", "set_num_interop_threads", "get_num_interop_threads", "use_deterministic_algorithms",
-    "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
-    "get_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled", "is_vulkan_available", "init_num_threads",
-    "thread_safe_generator",
+    "set_num_threads", "get_num_threads", "set_num_interop_threads", "get_num_interop_threads",
+    "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
+    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
+    "get_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
+    "is_vulkan_available", "init_num_threads", "thread_safe_generator",
 ]  # fmt: skip
 
 
@@ -21,7 +23,8 @@ _threads = {"intra": 0, "inter": 0}
 
 
 def set_num_threads(num: int) -> None:
-    """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``, ``OMP_NUM_THREADS``).
+    """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``,
+    ``OMP_NUM_THREADS``).
 
     Raises:
         RuntimeError: if ``num`` is not positive.
@@ -78,8 +81,9 @@ def get_num_interop_threads() -> int:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Asks for deterministic algorithms: XLA's CPU programs are deterministic anyway.
 
-    As in PyTorch, functions without one there (``put_``, ``max_unpool2d``) raise or warn, and memory that nobody wrote (``empty``) is
-    filled, by NaN or the largest number of its dtype, unless ``torch.utils.deterministic.fill_uninitialized_memory`` is False.
+    As in PyTorch, functions without one there (``put_``, ``max_unpool2d``) raise or warn, and
+    memory that nobody wrote (``empty``) is filled, by NaN or the largest number of its dtype,
+    unless ``torch.utils.deterministic.fill_uninitialized_memory`` is False.
 
     Raises:
         TypeError: for other arguments than booleans.
@@ -93,7 +97,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     for what, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if type(value) is not bool:
-            raise TypeError(f"_set_deterministic_algorithms(): argument {what} must be bool, not {type(value).__name__}")
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {what} must be bool, not "
+                f"{type(value).__name__}"
+            )
     ASKED.ask(mode, warn_only)
 
 
@@ -139,10 +146,15 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
         if debug_mode not in _DEBUG_MODES:
-            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
         debug_mode = _DEBUG_MODES.index(debug_mode)
     if not 0 <= debug_mode < len(_DEBUG_MODES):
-        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
@@ -158,7 +170,8 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Whether the warnings that are given once in the life of a program come on each occasion; Python's filters apply to all.
+    """Whether the warnings that are given once in the life of a program come on each occasion;
+    Python's filters apply to all.
 
     Example:
         >>> import jtorch as torch

@@ -1,4 +1,5 @@
-"""``torch.Stream`` and ``torch.Event``: the one order in which each device works, and moments in it."""
+"""``torch.Stream`` and ``torch.Event``: the one order in which each device works, and moments in
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def _device_of(device: object) -> Any:
 
 
 class Stream:
-    """The order in which a device works. There is one to the eye of a program: XLA orders its work itself."""
+    """The order in which a device works. There is one to the eye of a program: XLA orders its work
+    itself."""
 
     def __init__(self, device: Any = None, *, priority: int = 0, **options: object) -> None:
         self.device = _device_of(device)
@@ -64,20 +66,33 @@ class Stream:
         return hash((self.device.type, self.device_index, self.stream_id))
 
     def __repr__(self) -> str:
-        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id={self.stream_id}"
+        return (
+            f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, "
+            f"stream_id={self.stream_id}"
+        )
 
 
 class Event(_Moment):
     """A moment in a device's work."""
 
-    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+    def __init__(
+        self,
+        device: Any = None,
+        *,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+    ) -> None:
         super().__init__(enable_timing, blocking, interprocess)
         self.device = _device_of(device)
         self.event_id = 0
 
     def __repr__(self) -> str:
         index = -1 if self.device.index is None else self.device.index
-        return f"torch.Event device_type={self.device.type}, device_index={index}, event_flag={int(self._time is not None)}, event_id=0"
+        return (
+            f"torch.Event device_type={self.device.type}, device_index={index}, "
+            f"event_flag={int(self._time is not None)}, event_id=0"
+        )
 
 
 Stream.__module__ = Event.__module__ = "torch"

@@ -20,10 +20,18 @@ from ..tensor.writing import check_inplace
 
 @composite(operands=("input",))
 @schemas(
-    "(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor ; _",
+    "(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+    "Generator? generator=None) -> Tensor ; _",
 )
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
-    """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element
+    in training, else the mean.
 
     Shapes: that of ``input``.
 
@@ -50,7 +58,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         made._strides = None  # which torch's kernel does not keep
         return made
     v = input._read()
-    if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
+    # its values are not known, so slopes are drawn for all elements
+    if v.aval.device == META or v.trace is SPECIAL:
         noise = T.empty_like(input).uniform_(lower, upper, generator=generator)
     else:
         noise = _C._rrelu_slopes(input, lower, upper, generator)
@@ -58,10 +67,17 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 @composite(operands=("input",), dispatched="in parts")
-def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+def rrelu_(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
     """In-place form of ``rrelu``.
 
-    Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is returned.
+    Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is
+    returned.
 
     Shapes: that of ``input``.
 
@@ -76,13 +92,24 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
     check_inplace(input)
     if isinstance(input, Tensor):
         refuse_vmap("aten::rrelu_with_noise_")
-        refuse_tangents(f"rrelu_with_noise_ that does not support it {NOT_YET.partition(' or submit')[0]}.", input)
+        refuse_tangents(
+            f"rrelu_with_noise_ that does not support it {NOT_YET.partition(' or submit')[0]}.",
+            input,
+        )
     refusal = "" if training else IN_PLACE_LEAKY.refusal((lower + upper) / 2)
-    return write(input, rrelu(input, lower, upper, training, generator), "RreluWithNoiseBackward1", refusal)
+    return write(
+        input, rrelu(input, lower, upper, training, generator), "RreluWithNoiseBackward1", refusal
+    )
 
 
 @composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)
-def functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def functional_rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
     """``rrelu``, written into ``input`` if ``inplace``.
 
     Shapes: that of ``input``.
@@ -99,7 +126,9 @@ def functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 /
 
 
 @composite(namespace="nn.functional", name="rrelu_", operands=("input",), dispatched="in parts")
-def functional_rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+def functional_rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Any:
     """In-place form of ``rrelu``.
 
     Shapes: that of ``input``.

@@ -9,7 +9,8 @@ from ..bind.cores import composite
 
 @composite(operands=("condition",), native=False)
 def _assert(condition: Any, message: Any) -> None:
-    """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded.
+    """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is
+    recorded.
 
     Raises:
         AssertionError: unless it holds.

@@ -32,12 +32,14 @@ from ..tensor.running import write_out
     "(Tensor condition) -> Tensor[]",
 )
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
+    """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of
+    its nonzero elements by dimension.
 
     Args:
         condition: a tensor of bools.
         input: what is taken where it holds: a tensor or a number.
-        other: what is taken elsewhere; without both, the indices where ``condition`` holds are given.
+        other: what is taken elsewhere; without both, the indices where ``condition`` holds are
+            given.
 
     Shapes: that of all three, broadcast.
 
@@ -55,7 +57,11 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         (tensor([1]),)
     """
     if input is None and other is None:
-        if (v := getattr(condition, "_v", None)) is not None and v.trace is SPECIAL and isinstance(v, Lifted):
+        if (
+            (v := getattr(condition, "_v", None)) is not None
+            and v.trace is SPECIAL
+            and isinstance(v, Lifted)
+        ):
             v.plain("aten::where")  # raises where a transformation does not know the values
         return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor):
@@ -63,11 +69,15 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     _check_numbers(input, other)
     if condition._aval.torch_dtype is dtypes.uint8:
         warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. "
-            "Use a boolean condition instead."
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
         )
     result = _C._where(condition, input, other)
-    return result if out is None else write_out(result, out, "where", (condition, input, other), facts=facts_of(where))
+    return (
+        result
+        if out is None
+        else write_out(result, out, "where", (condition, input, other), facts=facts_of(where))
+    )
 
 
 derivative(
@@ -102,18 +112,26 @@ def where_method(self: Tensor, condition: Any, other: Any) -> Any:
 
 def _entries(values: Sequence[object]) -> list[object]:
     """Dtype and rank of the tensors, as promotion wants them."""
-    return [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in values if isinstance(t, Tensor)]
+    return [
+        (t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM)
+        for t in values
+        if isinstance(t, Tensor)
+    ]
 
 
 def _check_numbers(*values: object) -> None:
-    """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors of the default dtype first."""
+    """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors
+    of the default dtype first."""
     for value in values:
         if type(value) is int and not -128 <= value <= 127:
             tensors = [t for t in values if isinstance(t, Tensor)]
-            if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in tensors):  # there it becomes infinite
+            # there it becomes infinite
+            if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in tensors):
                 check_numbers(tensors, {"value": (value, "i")}, ("value",))
         elif type(value) is float and not -128 <= value <= 127:  # others fit every dtype
-            found = dtypes.result_type_of(((dtypes.of_number(value), dtypes.NUMBER), *_entries(values)))
+            found = dtypes.result_type_of(
+                ((dtypes.of_number(value), dtypes.NUMBER), *_entries(values))
+            )
             if found.itemsize > 2:  # a half becomes infinite
                 check_fits(value, found.np)
 
@@ -145,8 +163,11 @@ def equal(input: Tensor, other: Any) -> bool:
 
 @composite(method=True, operands=("input", "other"))
 @schemas(".")
-def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
+def allclose(
+    input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the
+    answer on the host.
 
     Args:
         input: one tensor.

@@ -1,4 +1,5 @@
-"""Branches and loops that depend on tensors: Python's in eager programs, XLA's inside a JAX transformation."""
+"""Branches and loops that depend on tensors: Python's in eager programs, XLA's inside a JAX
+transformation."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from ..bind.cores import composite
 from ..engine import SPECIAL
 from ..facts.size import SymBool
 
-#: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or on tensors without data.
+#: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or
+#: on tensors without data.
 captured: Callable[..., Any] | None = None
 
 
@@ -43,7 +45,8 @@ def _arrays(tree: tuple[Tensor, ...] | Tensor) -> tuple[list[Any], Any]:
 
 
 class _OnArrays:
-    """A function of tensors as JAX's control flow calls it: on lists of arrays. It remembers the structure of its results."""
+    """A function of tensors as JAX's control flow calls it: on lists of arrays. It remembers the
+    structure of its results."""
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure, self.result = function, structure, None
@@ -55,14 +58,17 @@ class _OnArrays:
 
 
 @composite(operands=("pred",), native=False, ignored=True, dispatched="never")
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+def cond(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()
+) -> Any:
     """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``.
 
-    Inside ``jax.jit`` and ``compile`` both are traced, and the program takes one of them; they must then give results of equal shapes and
-    dtypes.
+    Inside ``jax.jit`` and ``compile`` both are traced, and the program takes one of them; they must
+    then give results of equal shapes and dtypes.
 
     Raises:
-        RuntimeError: if ``pred`` is neither a bool nor a tensor of one element, a branch cannot be called, or an operand is no tensor.
+        RuntimeError: if ``pred`` is neither a bool nor a tensor of one element, a branch cannot be
+            called, or an operand is no tensor.
 
     Example:
         >>> import jtorch as torch
@@ -75,9 +81,12 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError("Expect both branches to be callable.")
-    if not isinstance(operands, (tuple, list)) or not all(isinstance(x, (Tensor, int)) for x in _tensors_of(operands)):
+    if not isinstance(operands, (tuple, list)) or not all(
+        isinstance(x, (Tensor, int)) for x in _tensors_of(operands)
+    ):
         raise RuntimeError(
-            f"Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of tensor leaves, but got {operands}."
+            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists "
+            f"of tensor leaves, but got {operands}."
         )
     found = _capture("cond", pred, true_fn, false_fn, tuple(operands))
     if found is not NotImplemented:
@@ -91,10 +100,14 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 
 @composite(native=False, ignored=True, dispatched="never")
-def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of them holds.
+def while_loop(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
+) -> Any:
+    """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of
+    them holds.
 
-    Inside ``jax.jit`` and ``compile`` it is one loop of the program, if the condition depends on values that are not known.
+    Inside ``jax.jit`` and ``compile`` it is one loop of the program, if the condition depends on
+    values that are not known.
 
     Returns: a tuple of what is carried at last.
 
@@ -109,7 +122,10 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
-        raise RuntimeError(f"Expect carried_inputs to be a tuple of possibly nested dict/list/tuple, but got {carried_inputs}.")
+        raise RuntimeError(
+            "Expect carried_inputs to be a tuple of possibly nested dict/list/tuple, but got "
+            f"{carried_inputs}."
+        )
     carried = tuple(carried_inputs)
     captive = _capture("while_loop", cond_fn, body_fn, carried)
     if captive is not NotImplemented:
@@ -117,8 +133,13 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     holds = cond_fn(*carried)
     if _is_traced(holds):
         arrays, structure = _arrays(carried)
-        body, test = _OnArrays(lambda *items: tuple(body_fn(*items)), structure), _OnArrays(cond_fn, structure)
-        found = jax.lax.while_loop(lambda items: test(items)[0].reshape(()).astype(bool), body, arrays)
+        body, test = (
+            _OnArrays(lambda *items: tuple(body_fn(*items)), structure),
+            _OnArrays(cond_fn, structure),
+        )
+        found = jax.lax.while_loop(
+            lambda items: test(items)[0].reshape(()).astype(bool), body, arrays
+        )
         return jax.tree.unflatten(structure, [wrap(a) for a in found])
     while holds:
         found = body_fn(*carried)
@@ -128,9 +149,12 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
 
 def looped(
-    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]], carry: list[Any], xs: list[Any]
+    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
+    carry: list[Any],
+    xs: list[Any],
 ) -> tuple[list[Any], list[Any]] | None:
-    """A loop along the first dimension of tensors as one of JAX's, where their values are JAX's; None elsewhere."""
+    """A loop along the first dimension of tensors as one of JAX's, where their values are JAX's;
+    None elsewhere."""
     if not any(_is_traced(t) for t in (*carry, *xs)):
         return None
 

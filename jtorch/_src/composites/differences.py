@@ -14,7 +14,8 @@ from ..ops._facts import schemas
 
 
 def _part(t: Tensor, dim: int, start: int, stop: int) -> Tensor:
-    """What lies between two places, which are counted from the end if they are negative, or end there if that is 0."""
+    """What lies between two places, which are counted from the end if they are negative, or end
+    there if that is 0."""
     n = t.shape[dim]
     a, b = (n + start if start < 0 else start), (n + stop if stop <= 0 else stop)
     return t.narrow(dim, a, b - a)
@@ -27,8 +28,12 @@ def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         first = (_part(t, dim, 1, 2) - _part(t, dim, 0, 1)) / step
         last = (_part(t, dim, -1, 0) - _part(t, dim, -2, -1)) / step
     else:
-        first = (-1.5 * _part(t, dim, 0, 1) + 2 * _part(t, dim, 1, 2) - 0.5 * _part(t, dim, 2, 3)) / step
-        last = (0.5 * _part(t, dim, -3, -2) - 2 * _part(t, dim, -2, -1) + 1.5 * _part(t, dim, -1, 0)) / step
+        first = (
+            -1.5 * _part(t, dim, 0, 1) + 2 * _part(t, dim, 1, 2) - 0.5 * _part(t, dim, 2, 3)
+        ) / step
+        last = (
+            0.5 * _part(t, dim, -3, -2) - 2 * _part(t, dim, -2, -1) + 1.5 * _part(t, dim, -1, 0)
+        ) / step
     return T.cat([first, inner, last], dim)
 
 
@@ -38,7 +43,8 @@ def _along(values: Any, dim: int, ndim: int) -> Any:
 
 
 def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> object:
-    """Derivatives of the parabolas through three neighbours, over points anywhere; at the ends of a line with ``edge_order`` 1."""
+    """Derivatives of the parabolas through three neighbours, over points anywhere; at the ends of a
+    line with ``edge_order`` 1."""
     steps = points.diff()
     left, right = _along(steps[:-1], dim, t.dim()), _along(steps[1:], dim, t.dim())
     both = left + right
@@ -83,21 +89,27 @@ def _spacings(input: Tensor, spacing: object, dim: object, dims: Sequence[int]) 
     if spacing is None or isinstance(spacing, (bool, int, float, complex)):
         return [1 if spacing is None else spacing] * len(dims)
     if isinstance(spacing, Tensor) or not isinstance(spacing, (list, tuple)):
-        raise TypeError(f"gradient() received an invalid combination of arguments - got (Tensor, spacing={type(spacing).__name__})")
+        raise TypeError(
+            "gradient() received an invalid combination of arguments - got (Tensor, "
+            f"spacing={type(spacing).__name__})"
+        )
     if len(spacing) != len(dims):
         if dim is None:
             raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
-                f"{input.dim()}', since dim argument was not given, but got a list of length {len(spacing)}"
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+                f"equal to 'self.dim() = {input.dim()}', since dim argument was not given, but got "
+                f"a list of length {len(spacing)}"
             )
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
-            f"got a spacing argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+            "arguments to have the same length, but got a spacing argument of length "
+            f"{len(spacing)} and a dim argument of length {len(dims)}."
         )
     for s in spacing:
         if isinstance(s, Tensor) and s.dim() != 1:
             raise RuntimeError(
-                f"torch.gradient expected each element of spacing to have one dimension, but got an element with {s.dim()} dimensions!"
+                "torch.gradient expected each element of spacing to have one dimension, but got an "
+                f"element with {s.dim()} dimensions!"
             )
     return list(spacing)
 
@@ -109,21 +121,31 @@ def _spacings(input: Tensor, spacing: object, dim: object, dims: Sequence[int]) 
     ".array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
     ".scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
     ".scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
-    ".tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+    ".tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
+    "Tensor[]",
     ".tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
 )
-def gradient(input: Tensor, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
-    """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside.
+def gradient(
+    input: Tensor,
+    *,
+    spacing: Any = None,
+    dim: int | tuple[int, ...] | None = None,
+    edge_order: int = 1,
+) -> Any:
+    """Estimates of the partial derivatives of a function sampled on a grid: central differences, to
+    second order inside.
 
-    ``spacing`` is the distance of the points, one for each of the dimensions ``dim`` (all by default), or vectors of their places;
-    ``edge_order`` is the order (1 or 2) of the one-sided estimates at the ends.
+    ``spacing`` is the distance of the points, one for each of the dimensions ``dim`` (all by
+    default), or vectors of their places; ``edge_order`` is the order (1 or 2) of the one-sided
+    estimates at the ends.
 
     Shapes: input (*A) -> one tensor (*A) for each dimension.
 
     Dtypes: integers give the default dtype.
 
     Raises:
-        RuntimeError: for uint8, another ``edge_order``, a dimension shorter than ``edge_order + 1``, or spacings that do not fit.
+        RuntimeError: for uint8, another ``edge_order``, a dimension shorter than
+            ``edge_order + 1``, or spacings that do not fit.
 
     Example:
         >>> import jtorch as torch
@@ -138,5 +160,12 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: int | tuple[int, ...] |
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     for d in dims:
         if input.shape[d] < edge_order + 1:
-            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    return tuple([(_uneven if isinstance(s, Tensor) else _even)(input, d, s, edge_order) for d, s in zip(dims, steps, strict=True)])
+            raise RuntimeError(
+                "torch.gradient expected each dimension size to be at least edge_order+1"
+            )
+    return tuple(
+        [
+            (_uneven if isinstance(s, Tensor) else _even)(input, d, s, edge_order)
+            for d, s in zip(dims, steps, strict=True)
+        ]
+    )

@@ -24,7 +24,8 @@ from .filling import blank, numbers, strides_of
 
 
 def _mask(input: Tensor, p: float, feature: bool) -> Tensor:
-    """A mask of the elements that stay, or of the channels: one for each of the first two dimensions."""
+    """A mask of the elements that stay, or of the channels: one for each of the first two
+    dimensions."""
     shape, strides = input._aval.shape, strides_of(input)
     if feature:
         if len(shape) < 2:
@@ -32,18 +33,27 @@ def _mask(input: Tensor, p: float, feature: bool) -> Tensor:
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
     elif 0 in strides:  # expanded dimensions have an order in dense memory
         strides = strides_of(T.empty_like(input.detach()))
-    if ACTIVE.modes:  # which see the numbers drawn: a trace that kept them would drop the same elements ever after
+    # which see the numbers drawn: a trace that kept them would drop the same elements ever after
+    if ACTIVE.modes:
         if examples():
             room = blank(input, shape)
         else:
-            room = T.zeros(shape, dtype=input.dtype, device=input.device) if feature else T.empty_like(input.detach())
+            room = (
+                T.zeros(shape, dtype=input.dtype, device=input.device)
+                if feature
+                else T.empty_like(input.detach())
+            )
         return room.bernoulli_(1 - p) != 0
     if input._aval.device == META:
         return from_value(meta_value(tuple(shape), np.dtype(np.bool_)))
-    return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
+    return numbers(
+        serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device
+    )
 
 
-def _dropped(input: Tensor, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Tensor:
+def _dropped(
+    input: Tensor, p: float, train: bool, feature: bool = False, alpha: bool = False
+) -> Tensor:
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if p == 0 or not train or input.numel() == 0:
@@ -51,24 +61,34 @@ def _dropped(input: Tensor, p: float, train: bool, feature: bool = False, alpha:
     if p == 1:
         return input * T.zeros((), dtype=input.dtype, device=input.device)
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
+        )
     if input.dtype.is_complex:
-        raise NotImplementedError(f'"bernoulli_scalar_cpu_" not implemented for {input.dtype.scalar_name!r}')
+        raise NotImplementedError(
+            f'"bernoulli_scalar_cpu_" not implemented for {input.dtype.scalar_name!r}'
+        )
     mask = _mask(input, p, feature)
-    return _C._alpha_dropout(input, mask, float(p))._written(1) if alpha else _C._dropout(input, mask, 1.0 - p)
+    return (
+        _C._alpha_dropout(input, mask, float(p))._written(1)
+        if alpha
+        else _C._dropout(input, mask, 1.0 - p)
+    )
 
 
 @composite(operands=("input",), opaque=True, implicit=("dropout",))
 @schemas("(Tensor input, float p, bool train) -> Tensor")
 def dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the
+    input itself unless ``train``.
 
     Shapes: that of ``input``.
 
     Dtypes: floating-point ones.
 
     Raises:
-        RuntimeError: if ``p`` is not between 0 and 1, or (unless nothing or everything is dropped) for integers.
+        RuntimeError: if ``p`` is not between 0 and 1, or (unless nothing or everything is dropped)
+            for integers.
         NotImplementedError: for complex tensors.
 
     Example:
@@ -88,7 +108,8 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
     Shapes: (N, C, *) -> the same; of two dimensions at least.
 
     Raises:
-        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two dimensions.
+        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two
+            dimensions.
 
     Example:
         >>> import jtorch as torch
@@ -130,7 +151,8 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     Shapes: (N, C, *) -> the same; of two dimensions at least.
 
     Raises:
-        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two dimensions.
+        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two
+            dimensions.
 
     Example:
         >>> import jtorch as torch
@@ -172,7 +194,7 @@ for _plain in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):
     _in_place(_plain)
 
 
-# ---- nn.functional ---------------------------------------------------------------------------------------------------------------
+# ---- nn.functional -------------------------------------------------------------------------------
 
 
 def _check(p: float) -> None:
@@ -185,9 +207,14 @@ def _call(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> 
     return PUBLIC[f"{name}_" if inplace else name](input, p, training)
 
 
-@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False, opaque=True)
-def _functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``.
+@composite(
+    namespace="nn.functional", name="dropout", operands=("input",), native=False, opaque=True
+)
+def _functional_dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the
+    input itself unless ``training``.
 
     Shapes: that of ``input``.
 
@@ -207,8 +234,16 @@ def _functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, in
     return _call("dropout", input, p, training, inplace)
 
 
-@composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False, dispatched="in parts")
-def _functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+@composite(
+    namespace="nn.functional",
+    name="alpha_dropout",
+    operands=("input",),
+    native=False,
+    dispatched="in parts",
+)
+def _functional_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
     Shapes: that of ``input``.
@@ -227,8 +262,16 @@ def _functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = Fa
     return _call("alpha_dropout", input, p, training, inplace)
 
 
-@composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False, dispatched="in parts")
-def _functional_feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+@composite(
+    namespace="nn.functional",
+    name="feature_alpha_dropout",
+    operands=("input",),
+    native=False,
+    dispatched="in parts",
+)
+def _functional_feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -269,8 +312,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     ndim = input.dim()
     if ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide channel-wise dropout "
-            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _batched(input, p, training, inplace, ndim == 2)
 
@@ -298,17 +342,20 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release. To "
-            "retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide channel-wise "
-            "dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will "
+            "result in an error in a future release. To retain the behavior and silence this "
+            "warning, please use dropout instead. Note that dropout2d exists to provide "
+            "channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an "
+            "optional batch dimension (i.e. 3D or 4D inputs).",
             stacklevel=outside(),
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
-            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret "
-            "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, "
-            "please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
             stacklevel=outside(),
         )
     return _call("feature_dropout", input, p, training, inplace)
@@ -333,9 +380,11 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     ndim = input.dim()
     if ndim not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release. To "
-            "retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide channel-wise "
-            "dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will "
+            "result in an error in a future release. To retain the behavior and silence this "
+            "warning, please use dropout instead. Note that dropout3d exists to provide "
+            "channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an "
+            "optional batch dimension (i.e. 4D or 5D inputs).",
             stacklevel=outside(),
         )
     return _batched(input, p, training, inplace, ndim != 5)

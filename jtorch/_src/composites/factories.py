@@ -1,4 +1,5 @@
-"""Factories that read their arguments before they make anything: ranges and lines, strided memory, and the ``new_*`` methods."""
+"""Factories that read their arguments before they make anything: ranges and lines, strided memory,
+and the ``new_*`` methods."""
 
 from __future__ import annotations
 
@@ -14,7 +15,14 @@ from ..bind.factories import check_dtype, factory, make
 from ..engine import SPECIAL
 from ..facts import dtypes, layouts
 from ..facts.devices import device
-from ..facts.errors import CPP_NAMES, HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, not_offered
+from ..facts.errors import (
+    CPP_NAMES,
+    HIGHEST_LONG,
+    LOWEST_LONG,
+    check_scalar,
+    given_twice,
+    not_offered,
+)
 from ..facts.size import SYMBOLIC
 from ..facts.warned_once import outside
 from ..ops import _kernel
@@ -23,12 +31,14 @@ from ..ops._facts import schemas
 from ..ops._fitting import check_fits
 from .filling import of_examples
 
-# ---- ranges ----------------------------------------------------------------------------------------------------------------------
+# ---- ranges --------------------------------------------------------------------------------------
 
 _arange = factory(OPS["_C._arange"], "_C._arange")
 
 
-def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+def _bounds(
+    name: str, args: Sequence[Any], start: Any, end: Any, step: Any
+) -> tuple[Any, Any, Any]:
     """``start, end, step`` from up to three positional arguments and keywords.
 
     Raises:
@@ -46,19 +56,26 @@ def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> 
         value = given.get(k, 0 if k == "start" else 1)
         position = order.index(k) + 1 if k in order else 1
         if isinstance(value, (str, bytes, list, tuple)) or value is None:
-            raise TypeError(f"{name}(): argument '{k}' (position {position}) must be Number, not {type(value).__name__}")
+            raise TypeError(
+                f"{name}(): argument '{k}' (position {position}) must be Number, not "
+                f"{type(value).__name__}"
+            )
         found.append(value if type(value) in SYMBOLIC else number(name, k, value))
     return found[0], found[1], found[2]
 
 
 def _no_such_arange(name: str, args: Sequence[object], given: dict[str, object]) -> str:
-    shown = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in given.items()])
+    shown = ", ".join(
+        [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in given.items()]
+    )
     return (
-        f"{name}() received an invalid combination of arguments - got ({shown}), but expected one of:\n"
-        " * (Number end, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
-        "bool pin_memory = False, bool requires_grad = False)\n"
-        " * (Number start, Number end, Number step = 1, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, "
-        "torch.device device = None, bool pin_memory = False, bool requires_grad = False)\n"
+        f"{name}() received an invalid combination of arguments - got ({shown}), but expected one "
+        "of:\n"
+        " * (Number end, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = "
+        "None, torch.device device = None, bool pin_memory = False, bool requires_grad = False)\n"
+        " * (Number start, Number end, Number step = 1, *, Tensor out = None, torch.dtype dtype = "
+        "None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
+        "bool requires_grad = False)\n"
     )
 
 
@@ -96,13 +113,25 @@ def _range_dtype(given: dtypes.dtype | None, out: object, values: Sequence[objec
 
 
 def _spread(
-    name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: object, dtype: dtypes.dtype | None, options: dict[str, object]
+    name: str,
+    args: Any,
+    start: Any,
+    end: Any,
+    step: Any,
+    closed: bool,
+    out: object,
+    dtype: dtypes.dtype | None,
+    options: dict[str, object],
 ) -> Any:
     first, last, stride = _bounds(name, args, start, end, step)
     given = check_dtype(name, dtype)
     if not closed and {type(first), type(last), type(stride)} & SYMBOLIC:
         return _of_sizes(first, last, stride, given or dtypes.int64, out, options)
-    wanted = (given or dtypes.get_default_dtype()) if closed else _range_dtype(given, out, (first, last, stride))
+    wanted = (
+        (given or dtypes.get_default_dtype())
+        if closed
+        else _range_dtype(given, out, (first, last, stride))
+    )
     if wanted.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{wanted.scalar_name}'")
     _check_range(first, last, stride)
@@ -111,7 +140,8 @@ def _spread(
         first, last, stride = int(first), int(last), int(stride)
         _check_longs(first, last, stride)
         if not closed and wanted is not dtypes.int64:
-            length = math.ceil(asked)  # torch cuts the numbers to integers, but counts longs alone by them
+            # torch cuts the numbers to integers, but counts longs alone by them
+            length = math.ceil(asked)
         elif stride == 0:
             raise ValueError("step must be nonzero")
         else:
@@ -124,18 +154,29 @@ def _spread(
     length = max(length, 0)
     if name == "arange" and isinstance(out, Tensor) and out._aval.size not in (0, length):
         warnings.warn(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._aval.size} which does not match the computed "
-            f"number of elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
-            f"tensor of shape ({length},).",
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out._aval.size} which does not match the computed number of elements {length}. Note "
+            "that this may occur as a result of rounding error. The out tensor will be resized to "
+            f"a tensor of shape ({length},).",
             stacklevel=outside(),
         )
     return _arange(first, stride, length, out=out, dtype=wanted, **options)
 
 
-def _of_sizes(first: int, last: Any, stride: int, dtype: dtypes.dtype, out: object, options: dict[str, object]) -> object:
+def _of_sizes(
+    first: int, last: Any, stride: int, dtype: dtypes.dtype, out: object, options: dict[str, object]
+) -> object:
     """``arange`` up to a size that is not known yet."""
-    if type(first) is not int or type(stride) is not int or stride < 1 or dtype.category not in (dtypes.INTEGRAL, dtypes.FLOATING):
-        raise not_offered("arange of symbolic bounds", "only the end may be a size that varies, and the numbers whole")
+    if (
+        type(first) is not int
+        or type(stride) is not int
+        or stride < 1
+        or dtype.category not in (dtypes.INTEGRAL, dtypes.FLOATING)
+    ):
+        raise not_offered(
+            "arange of symbolic bounds",
+            "only the end may be a size that varies, and the numbers whole",
+        )
     return _arange(first, stride, -((first - last) // stride), out=out, dtype=dtype, **options)
 
 
@@ -174,7 +215,8 @@ def arange(
     pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:
-    """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``.
+    """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but
+    without, ``end``.
 
     Args:
         args: ``end``, or ``start, end``, or ``start, end, step``.
@@ -197,15 +239,35 @@ def arange(
         >>> torch.arange(1, 2, 0.25)
         tensor([1.0000, 1.2500, 1.5000, 1.7500])
     """
-    plain = out is None and device is None and not requires_grad and layout is layouts.strided and dtype in (None, dtypes.int64)
-    if plain and args and len(args) <= 3 and start is end is step is None and {*map(type, args)} == {int}:
+    plain = (
+        out is None
+        and device is None
+        and not requires_grad
+        and layout is layouts.strided
+        and dtype in (None, dtypes.int64)
+    )
+    if (
+        plain
+        and args
+        and len(args) <= 3
+        and start is end is step is None
+        and {*map(type, args)} == {int}
+    ):
         return _integers(*args)
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "layout": layout,
+        "device": device,
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     return _spread("arange", args, start, end, step, False, out, dtype, options)
 
 
 @composite(name="range", native=True, factory=True)
-@schemas(".step(Scalar start, Scalar end, Scalar step=1, ...) -> Tensor", "(Scalar start, Scalar end, ...) -> Tensor")
+@schemas(
+    ".step(Scalar start, Scalar end, Scalar step=1, ...) -> Tensor",
+    "(Scalar start, Scalar end, ...) -> Tensor",
+)
 def range_(
     start: Any = 0,
     end: Any = None,
@@ -238,12 +300,18 @@ def range_(
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
     warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
         UserWarning,
         stacklevel=outside(),
     )
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "layout": layout,
+        "device": device,
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     return _spread("range", (start, end, step), None, None, None, True, out, dtype, options)
 
 
@@ -253,15 +321,22 @@ _logspace = factory(OPS["_C._logspace"], "_C._logspace")
 
 def _place(device: device | None, *ends: object) -> Any:
     """Where a line is made: without data if an end is, unless ``device`` says otherwise."""
-    return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device
+    return (
+        "meta"
+        if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends)
+        else device
+    )
 
 
 def _is_complex(value: float) -> bool:
     return value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
 
 
-def _ends(name: str, start: float, end: float, steps: int, dtype: dtypes.dtype | None, out: object = None) -> tuple[object, object]:
-    """The ends of a line as numbers; a line of one step does not look at its ``end``, an empty one at neither.
+def _ends(
+    name: str, start: float, end: float, steps: int, dtype: dtypes.dtype | None, out: object = None
+) -> tuple[object, object]:
+    """The ends of a line as numbers; a line of one step does not look at its ``end``, an empty one
+    at neither.
 
     Raises:
         RuntimeError: for tensors with dimensions, or a number that the line's dtype cannot hold.
@@ -272,19 +347,33 @@ def _ends(name: str, start: float, end: float, steps: int, dtype: dtypes.dtype |
     for which, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value.dim():
             raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
+                f"{name} only supports 0-dimensional start and end tensors, but got {which} with "
+                f"{value.dim()} dimension(s)."
             )
         kind = dtypes.get_default_dtype() if dtype is None else dtype
         unused = isinstance(steps, int) and (steps == 0 or (steps == 1 and which == "end"))
         if not unused and isinstance(value, (int, float)) and isinstance(kind, dtypes.dtype):
             check_fits(value, kind.np)
-        if isinstance(kind, dtypes.dtype) and not kind.is_complex and dtype is not None and _is_complex(value):
+        if (
+            isinstance(kind, dtypes.dtype)
+            and not kind.is_complex
+            and dtype is not None
+            and _is_complex(value)
+        ):
             inferred = CPP_NAMES[dtypes.get_default_dtype().to_complex().scalar_name]
-            raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {kind.scalar_name}")
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype "
+                f"{kind.scalar_name}"
+            )
         if isinstance(out, Tensor) and not out.dtype.is_complex and _is_complex(value):
-            raise RuntimeError(f"value cannot be converted to type {CPP_NAMES[out.dtype.scalar_name]} without overflow")
+            raise RuntimeError(
+                f"value cannot be converted to type {CPP_NAMES[out.dtype.scalar_name]} without "
+                "overflow"
+            )
     # What the ends are does not matter to a line without data; their histories, to no line.
-    first, last = ((0.0 if x.is_meta else x.detach()) if isinstance(x, Tensor) else x for x in (start, end))
+    first, last = (
+        (0.0 if x.is_meta else x.detach()) if isinstance(x, Tensor) else x for x in (start, end)
+    )
     return number(name, "start", first), number(name, "end", last)
 
 
@@ -320,7 +409,8 @@ def linspace(
     Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
 
     Raises:
-        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that ``dtype`` cannot hold.
+        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that
+            ``dtype`` cannot hold.
         NotImplementedError: for bool.
 
     Example:
@@ -329,7 +419,12 @@ def linspace(
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     first, last = _ends("linspace", start, end, steps, dtype, out)
-    options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "layout": layout,
+        "device": _place(device, start, end),
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     return _linspace(first, last, steps, out=out, dtype=dtype, **options)
 
 
@@ -353,14 +448,16 @@ def logspace(
     pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:
-    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both
+    included.
 
     Shapes: (steps).
 
     Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
 
     Raises:
-        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that ``dtype`` cannot hold.
+        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that
+            ``dtype`` cannot hold.
         NotImplementedError: for bool.
 
     Example:
@@ -369,11 +466,16 @@ def logspace(
         tensor([  1.,  10., 100.])
     """
     first, last = _ends("logspace", start, end, steps, dtype, out)
-    options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "layout": layout,
+        "device": _place(device, start, end),
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
 
 
-# ---- memory order ----------------------------------------------------------------------------------------------------------------
+# ---- memory order --------------------------------------------------------------------------------
 
 _empty = factory(OPS["empty"], "_C.empty")
 _zeros = factory(OPS["zeros"], "_C.zeros")
@@ -393,7 +495,8 @@ def empty_strided(
     requires_grad: bool | None = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here).
+    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are
+    zeros here).
 
     Shapes: ``size``.
 
@@ -410,21 +513,36 @@ def empty_strided(
     return requiring(made) if requires_grad else made
 
 
-def _with_strides(size: tuple[int, ...], stride: tuple[int, ...], options: dict[str, object], example: object) -> Tensor:
-    """New memory of these sizes and strides; for each of the examples that the value ``example`` is one of, if it is given."""
+def _with_strides(
+    size: tuple[int, ...], stride: tuple[int, ...], options: dict[str, object], example: object
+) -> Tensor:
+    """New memory of these sizes and strides; for each of the examples that the value ``example`` is
+    one of, if it is given."""
     if len(size) != len(stride):
-        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
+        )
     if any(n < 0 for n in size):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
-    if SYMBOLIC and {type(n) for n in size} & SYMBOLIC:  # traced without data: strides are all that is to be made
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: "
+            f"{list(size)}"
+        )
+    # traced without data: strides are all that is to be made
+    if SYMBOLIC and {type(n) for n in size} & SYMBOLIC:
         made = _empty(size, **options)
         made._strides = stride if stride != contiguous_strides(size) else None
         return made
     length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if length * 8 > HIGHEST_LONG or any(s < 0 for s in stride):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
     flat = _empty((length,), **options)
-    return (flat if example is None else of_examples(flat, example)).as_strided(size, stride).detach()
+    return (
+        (flat if example is None else of_examples(flat, example)).as_strided(size, stride).detach()
+    )
 
 
 @composite(native=True, factory=True, differentiable=False)
@@ -439,7 +557,8 @@ def empty_permuted(
     requires_grad: bool | None = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest.
+    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to
+    the fastest.
 
     Shapes: ``size``.
 
@@ -459,18 +578,34 @@ def empty_permuted(
         )
     for d in order:
         if not 0 <= d < len(size):
-            raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {d})")
+            raise RuntimeError(
+                f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got "
+                f"{d})"
+            )
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
-    flat = _empty(tuple(size[d] for d in order), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    flat = _empty(
+        tuple(size[d] for d in order),
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+    )
     made = flat.permute(tuple(order.index(d) for d in range(len(order)))).detach()
     return requiring(made) if requires_grad else made
 
 
-# ---- new tensors of a tensor's dtype and device ------------------------------------------------------------------------------------
+# ---- new tensors of a tensor's dtype and device --------------------------------------------------
 
 
-def _new(make: Any, name: str, self: Tensor, size: Sequence[Any], more: Sequence[Any], options: dict[str, Any]) -> Any:
+def _new(
+    make: Any,
+    name: str,
+    self: Tensor,
+    size: Sequence[Any],
+    more: Sequence[Any],
+    options: dict[str, Any],
+) -> Any:
     if len(size) == 1 and isinstance(size[0], (list, tuple)):
         size = size[0]
     elif not size:
@@ -505,7 +640,13 @@ def _new_sized(name: str, make: Callable[..., object], what: str, example: str, 
             size = (named.pop("size"),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
-        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
+        options = {
+            "dtype": dtype,
+            "device": device,
+            "requires_grad": requires_grad,
+            "layout": layout,
+            "pin_memory": pin_memory,
+        }
         return _new(make, name, self, size, (), options)
 
     body.__name__ = body.__qualname__ = name
@@ -530,7 +671,13 @@ def _new_sized(name: str, make: Callable[..., object], what: str, example: str, 
 
 _new_sized("new_zeros", _zeros, "zeros", "new_zeros(2)", "tensor([0, 0])")
 _new_sized("new_ones", _ones, "ones", "new_ones(2)", "tensor([1, 1])")
-_new_sized("new_empty", _empty, "values that the caller means to overwrite", "new_empty(2, 3).shape", "torch.Size([2, 3])")
+_new_sized(
+    "new_empty",
+    _empty,
+    "values that the caller means to overwrite",
+    "new_empty(2, 3).shape",
+    "torch.Size([2, 3])",
+)
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
@@ -559,7 +706,13 @@ def new_full(
         >>> torch.tensor([1.0]).new_full((2,), 3)
         tensor([3., 3.])
     """
-    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
+    options = {
+        "dtype": dtype,
+        "device": device,
+        "requires_grad": requires_grad,
+        "layout": layout,
+        "pin_memory": pin_memory,
+    }
     return _new(_full, "new_full", self, (tuple(size),), (fill_value,), options)
 
 

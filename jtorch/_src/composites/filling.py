@@ -1,4 +1,5 @@
-"""The Tensor methods that fill with random numbers, and what all sampling shares: draws, and the order of memory they go in."""
+"""The Tensor methods that fill with random numbers, and what all sampling shares: draws, and the
+order of memory they go in."""
 
 from __future__ import annotations
 
@@ -19,9 +20,33 @@ from ...random import Generator, examples, next_key, refuse_same, twister_of, un
 from ..bind.cores import composite
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
-from ..draws.by_dtype import C_NAMES, FLOAT_NAMES, Draw, KeyDraw, integer_draw, keyed, need, normal_draw, serial, uniform_draw
+from ..draws.by_dtype import (
+    C_NAMES,
+    FLOAT_NAMES,
+    Draw,
+    KeyDraw,
+    integer_draw,
+    keyed,
+    need,
+    normal_draw,
+    serial,
+    uniform_draw,
+)
 from ..draws.mt19937 import Twister
-from ..engine import META, SPECIAL, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, settled, values
+from ..engine import (
+    META,
+    SPECIAL,
+    concrete,
+    default_device,
+    forking,
+    limits,
+    meta_value,
+    numbers_of,
+    outside_jax,
+    put,
+    settled,
+    values,
+)
 from ..facts import devices, dtypes
 from ..facts.errors import must_be_tensor
 from ..facts.warned_once import warn_once
@@ -29,11 +54,14 @@ from ..ops._facts import schemas
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
 
-# ---- arrays in the order of memory -----------------------------------------------------------------------------------------------
+# ---- arrays in the order of memory ---------------------------------------------------------------
 
 
-def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[int] | None = None) -> np.ndarray:
-    """An array of ``shape`` whose elements are drawn in the order in which a tensor of these strides has them in memory."""
+def drawn(
+    draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[int] | None = None
+) -> np.ndarray:
+    """An array of ``shape`` whose elements are drawn in the order in which a tensor of these
+    strides has them in memory."""
     n = math.prod(shape)
     if strides is None or is_contiguous(tuple(shape), tuple(strides)):
         with twister.lock:
@@ -48,27 +76,35 @@ _WITH_KEY = "put jtorch.jax.with_key(key) around the code that draws them"
 
 
 def key_for(generator: Generator | None) -> None:
-    """The JAX key for one draw, or None: then PyTorch's generator serves, of which a function that JAX compiles sees the numbers once."""
+    """The JAX key for one draw, or None: then PyTorch's generator serves, of which a function that
+    JAX compiles sees the numbers once."""
     key = next_key(generator)
     if key is None and not outside_jax():
         warn_once(
-            "Random numbers are drawn while JAX traces a function: a compiled one has the same numbers in every run. For new ones, "
+            (
+                "Random numbers are drawn while JAX traces a function: a compiled one has the same "
+                "numbers in every run. For new ones, "
+            )
             + _WITH_KEY
         )
     return key
 
 
-def from_key(key: object, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: object) -> Tensor:
+def from_key(
+    key: object, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: object
+) -> Tensor:
     """A tensor of numbers drawn from a JAX key."""
     made = from_value(concrete(by_key(key, shape).astype(dtype)))
     return made if device is None or isinstance(made._aval.device, str) else made.to(device)
 
 
 def taken(array: np.ndarray, device: devices.device | None = None) -> Tensor:
-    """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
+    """A tensor of an array that nobody else holds: its memory may be taken over, which is many
+    times faster than a copy of a small one."""
     place = devices.placement(device)
     if place == default_device() and not values.on_host(place) and not forking.cannot_run():
-        # JAX's shorter way compiles a program for each shape, which pays off where very many arrays of one shape come.
+        # JAX's shorter way compiles a program for each shape, which pays off where very many arrays
+        # of one shape come.
         seen = _taken.get((array.shape, array.dtype), 0) + 1
         if seen == 1 and len(_taken) > _MANY:
             _taken.clear()
@@ -78,7 +114,8 @@ def taken(array: np.ndarray, device: devices.device | None = None) -> Tensor:
     return from_value(put(array, place))
 
 
-#: How often arrays of a shape and dtype came, and how many of them may cost 20 us more each before 15 ms are well spent.
+#: How often arrays of a shape and dtype came, and how many of them may cost 20 us more each before
+#: 15 ms are well spent.
 _taken: dict[Any, int] = {}
 _OFTEN = 500
 #: More shapes than this are not counted at once.
@@ -86,11 +123,11 @@ _MANY = 10_000
 
 
 def numbers(
-    draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype, device: Any,
-    apart: bool = False, place: object = None,
+    draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None,
+    dtype: np.dtype, device: Any, apart: bool = False, place: object = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of drawn numbers on ``device``, or where JAX has it, if ``place`` is given. Where a ``vmap`` wants different ones for its
-    examples they are drawn all at once, or each ``apart``."""
+    """A tensor of drawn numbers on ``device``, or where JAX has it, if ``place`` is given. Where a
+    ``vmap`` wants different ones for its examples they are drawn all at once, or each ``apart``."""
     if not 0 < math.prod(shape) * dtype.itemsize <= limits.SMALL:
         limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
@@ -104,19 +141,29 @@ def numbers(
     levels = examples()
     key = key_for(generator)
     if key is not None:
-        made = from_key(key, draw.by_key, (*[level.size for level in levels], *shape), dtype, device)  # type: ignore[attr-defined]
+        made = from_key(
+            key,
+            draw.by_key,  # type: ignore[attr-defined]
+            (*[level.size for level in levels], *shape),
+            dtype,
+            device,
+        )
         for level in levels:
             made = level.spread(made)
         return made
     if not levels and place is not None and values.on_host(place):
-        return from_value(put(drawn(draw, twister, shape, strides).astype(dtype, copy=False), place))
+        return from_value(
+            put(drawn(draw, twister, shape, strides).astype(dtype, copy=False), place)
+        )
     if place is not None:
         device = devices.of_placement(place)
     if not levels:
         return taken(drawn(draw, twister, shape, strides).astype(dtype, copy=False), device)
     sizes = [level.size for level in levels]
     if apart:
-        found = np.stack([drawn(draw, twister, shape, strides) for _ in range(math.prod(sizes))]).reshape(*sizes, *shape)
+        found = np.stack(
+            [drawn(draw, twister, shape, strides) for _ in range(math.prod(sizes))]
+        ).reshape(*sizes, *shape)
     else:
         if strides is not None:
             strides = whole_strides(sizes, shape, strides)
@@ -127,13 +174,21 @@ def numbers(
     return made
 
 
-def whole_strides(sizes: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Strides of all examples of a ``vmap``, of which one has the given ones: where its elements lie apart, others lie in between."""
+def whole_strides(
+    sizes: Sequence[int], shape: Sequence[int], strides: Sequence[int]
+) -> tuple[int, ...]:
+    """Strides of all examples of a ``vmap``, of which one has the given ones: where its elements
+    lie apart, others lie in between."""
     found: dict[int, int] = {}
     reach = 1
     for stride, size in sorted(zip(strides, shape, strict=True)):
         for i in reversed(range(len(sizes))):
-            if i not in found and size != 1 and reach * sizes[i] <= stride and not stride % (reach * sizes[i]):
+            if (
+                i not in found
+                and size != 1
+                and reach * sizes[i] <= stride
+                and not stride % (reach * sizes[i])
+            ):
                 found[i] = reach
                 reach *= sizes[i]
         if size != 1 and stride:
@@ -146,7 +201,8 @@ def whole_strides(sizes: Sequence[int], shape: Sequence[int], strides: Sequence[
 
 
 def blank(like: Tensor, shape: Sequence[int]) -> Tensor:
-    """A tensor to fill with random numbers, with a place for each of the examples that get numbers of their own."""
+    """A tensor to fill with random numbers, with a place for each of the examples that get numbers
+    of their own."""
     levels = examples()
     if like.is_meta:
         return from_value(meta_value((*[level.size for level in levels], *shape), _np(like)))
@@ -158,7 +214,8 @@ def blank(like: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def of_examples(t: Tensor, v: Any) -> Tensor:
-    """A copy of ``t`` for each of the examples that the value ``v`` is one of: what is written into it may differ between them."""
+    """A copy of ``t`` for each of the examples that the value ``v`` is one of: what is written into
+    it may differ between them."""
     levels = []
     while hasattr(v, "physical"):
         levels.append(v.level)
@@ -171,7 +228,8 @@ def of_examples(t: Tensor, v: Any) -> Tensor:
 
 
 def is_example(t: Tensor) -> bool:
-    """Whether a tensor is one example of a running ``vmap``, whose values are not known one by one."""
+    """Whether a tensor is one example of a running ``vmap``, whose values are not known one by
+    one."""
     return hasattr(t._read(), "physical")
 
 
@@ -180,8 +238,14 @@ def is_traced(t: Tensor) -> bool:
     return isinstance(t._read().array, jax.core.Tracer)
 
 
-def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], generator: Generator | None, *tensors: Tensor) -> Tensor:
-    """Numbers that ``sample(twister, *arrays)`` draws for the values of ``tensors``, whose examples (in a ``vmap``) come first.
+def sampled(
+    sample: Callable[..., np.ndarray],
+    by_key: Callable[..., Any],
+    generator: Generator | None,
+    *tensors: Tensor,
+) -> Tensor:
+    """Numbers that ``sample(twister, *arrays)`` draws for the values of ``tensors``, whose examples
+    (in a ``vmap``) come first.
 
     From a JAX key ``by_key(key, *arrays)`` draws them, which looks at no value.
 
@@ -200,7 +264,10 @@ def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], gener
         whole = [level.gathered(t) for t in whole]
     key = key_for(generator)
     if key is None and any(map(is_traced, whole)):
-        raise RuntimeError(f"random numbers that depend on values which JAX traces can only come from a key: {_WITH_KEY}")
+        raise RuntimeError(
+            "random numbers that depend on values which JAX traces can only come from a key: "
+            f"{_WITH_KEY}"
+        )
     if key is not None:
         made = from_value(concrete(by_key(key, *[t.jax() for t in whole])))
     else:
@@ -214,7 +281,8 @@ def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], gener
 
 
 def plain_numbers(t: Tensor) -> np.ndarray | None:
-    """The values of a tensor on the host, where drawing by them needs no more than these: no ``vmap``, no JAX key, nothing traced."""
+    """The values of a tensor on the host, where drawing by them needs no more than these: no
+    ``vmap``, no JAX key, nothing traced."""
     if not (undisturbed() and outside_jax()):
         return None
     v = t._read()
@@ -241,10 +309,12 @@ def strides_of(t: Tensor) -> tuple[int, ...]:
 
 
 def _check_overlap(t: Tensor) -> None:
-    if t._aval.size and any(s == 0 and n > 1 for s, n in zip(strides_of(t), t._aval.shape, strict=True)):
+    if t._aval.size and any(
+        s == 0 and n > 1 for s, n in zip(strides_of(t), t._aval.shape, strict=True)
+    ):
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
         )
 
 
@@ -254,8 +324,15 @@ def fill(name: str, self: Tensor, generator: Generator | None, draw: Draw) -> Te
         raise must_be_tensor(name, "self", 1, self)
     check_inplace(self)
     aval, strides = self._aval, self._strides
-    if strides is None and values.on_host(aval.device) and aval.nbytes <= limits.SMALL and undisturbed() and outside_jax():
-        twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
+    if (
+        strides is None
+        and values.on_host(aval.device)
+        and aval.nbytes <= limits.SMALL
+        and undisturbed()
+        and outside_jax()
+    ):
+        # the short way of ``numbers``, for what it knows of a tensor that is there
+        twister = twister_of(generator)
         with twister.lock:
             found = draw(twister, aval.size, True)
         if found.dtype != aval.dtype:
@@ -269,8 +346,13 @@ def fill(name: str, self: Tensor, generator: Generator | None, draw: Draw) -> Te
     if examples():
         strides = strides_of(self)
     elif strides is not None and is_example(self):
-        strides = None  # where examples get the same numbers, these are drawn for one of them by itself
-    return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))
+        # where examples get the same numbers, these are drawn for one of them by itself
+        strides = None
+    return _put(
+        name,
+        self,
+        numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device),
+    )
 
 
 def _put(name: str, self: Tensor, fresh: Tensor) -> Tensor:
@@ -284,7 +366,7 @@ def _np(t: Tensor) -> np.dtype:
     return t.dtype.np
 
 
-# ---- filling ---------------------------------------------------------------------------------------------------------------------
+# ---- filling -------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -299,16 +381,21 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
         if not abs(bound) <= largest:
             raise RuntimeError(f"{name} is out of bounds for {FLOAT_NAMES[dtype.np.name]}")
     if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
     if high - low > largest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{dtype.scalar_name}>::max(), but found to={high:g} and from={low:g} which "
-            "result in to-from to exceed the limit"
+            f"uniform_ expects to-from <= std::numeric_limits<{dtype.scalar_name}>::max(), but "
+            f"found to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
 
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
-@schemas("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ =out")
+@schemas(
+    "uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ "
+    "=out"
+)
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers drawn evenly from [from, to).
 
@@ -337,7 +424,9 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
-@schemas("(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
+@schemas(
+    "(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)"
+)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with normal numbers.
 
@@ -367,12 +456,16 @@ _LEFT_OUT: Any = object()
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas(
-    "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor ; _ =from_out",
+    "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor ; _ "
+    "=from_out",
     "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor ; _ =to_out",
     "random(Tensor self, *, Generator? generator=None) -> Tensor ; _ =out",
 )
-def random_(self: Tensor, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None) -> Any:
-    """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly.
+def random_(
+    self: Tensor, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None
+) -> Any:
+    """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds
+    all that the dtype holds exactly.
 
     Dtypes: all real ones and bool.
 
@@ -393,8 +486,14 @@ def random_(self: Tensor, from_: Any = None, to: int | None = _LEFT_OUT, *, gene
     if from_ is None and to is _LEFT_OUT:
         need("random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
         return fill("random_", self, generator, serial(_sampling.whole_range, dtype.np))
-    low, high = (0, from_) if to is _LEFT_OUT else (from_ or 0, to)  # random_(5) says "below 5", random_(5, None) "from 5 on"
-    return fill("random_", self, generator, integer_draw(dtype, int(low or 0), None if high is None else int(high)))
+    # random_(5) says "below 5", random_(5, None) "from 5 on"
+    low, high = (0, from_) if to is _LEFT_OUT else (from_ or 0, to)
+    return fill(
+        "random_",
+        self,
+        generator,
+        integer_draw(dtype, int(low or 0), None if high is None else int(high)),
+    )
 
 
 @composite(namespace="Tensor", operands=("self", "p"), refused_as="randomness")
@@ -420,7 +519,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Any:
             return self
         if is_example(p) or examples() or is_traced(p):
             return _bernoulli_of_examples(self, p, generator)
-        return fill("bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self)))
+        return fill(
+            "bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self))
+        )
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     _check_real("bernoulli_scalar_cpu_", self)
@@ -439,18 +540,25 @@ def _bernoulli_of_examples(self: Tensor, p: Tensor, generator: Generator | None)
     refuse_same(p)
     if is_example(p) and not p._read().may_replace(self._read()):
         raise RuntimeError(
-            "vmap: inplace bernoulli(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
-            "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try "
-            "to use out-of-place operators instead of inplace bernoulli. If said operator is being called inside the PyTorch framework, "
-            "please file a bug report instead."
+            "vmap: inplace bernoulli(self, *extra_args) is not possible because there exists a "
+            "Tensor `other` in extra_args that has more elements than `self`. This happened due to "
+            "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try to "
+            "use out-of-place operators instead of inplace bernoulli. If said operator is being "
+            "called inside the PyTorch framework, please file a bug report instead."
         )
-    strides = whole_strides([level.size for level in examples()], self._aval.shape, strides_of(self))
+    strides = whole_strides(
+        [level.size for level in examples()], self._aval.shape, strides_of(self)
+    )
 
     def sample(twister: Twister, each: np.ndarray) -> np.ndarray:
         check_probabilities(each)
         order = sorted(range(each.ndim), key=lambda d: -strides[d])
         flat = each.transpose(order)
-        return _sampling.below_each(twister, flat.reshape(-1)).reshape(flat.shape).transpose(np.argsort(order))
+        return (
+            _sampling.below_each(twister, flat.reshape(-1))
+            .reshape(flat.shape)
+            .transpose(np.argsort(order))
+        )
 
     made = sampled(sample, _key_sampling.below_each, generator, p.expand(self.shape))
     return _put("bernoulli_", self, made.to(self.dtype))
@@ -459,23 +567,26 @@ def _bernoulli_of_examples(self: Tensor, p: Tensor, generator: Generator | None)
 def check_probabilities(values: np.ndarray) -> None:
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an "
-            "enhancement request to PyTorch.)"
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
         )
 
 
 def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Draw:
     """Draws with a probability for each element, given in the order of memory too."""
     if not p.dtype.is_floating_point:
-        raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}')
+        raise NotImplementedError(
+            f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}'
+        )
     values = on_host(p.detach())
     check_probabilities(values)
     for d in range(1, values.ndim + 1):
         if d > len(shape) or values.shape[-d] not in (1, shape[-d]):
             size = shape[-d] if d <= len(shape) else 1
             raise RuntimeError(
-                f"The expanded size of the tensor ({size}) must match the existing size ({values.shape[-d]}) at non-singleton dimension "
-                f"{len(shape) - d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(values.shape)}"
+                f"The expanded size of the tensor ({size}) must match the existing size "
+                f"({values.shape[-d]}) at non-singleton dimension {len(shape) - d}.  Target sizes: "
+                f"{list(shape)}.  Tensor sizes: {list(values.shape)}"
             )
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
     flat = np.broadcast_to(values, tuple(shape)).transpose(order).reshape(-1)
@@ -484,14 +595,17 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
         del n, contiguous
         return _sampling.below_each(twister, flat)
 
-    return keyed(draw, lambda key, shape: _key_sampling.below_each(key, np.broadcast_to(values, shape)))
+    return keyed(
+        draw, lambda key, shape: _key_sampling.below_each(key, np.broadcast_to(values, shape))
+    )
 
 
 def _must_be_continuous(name: str, dtype: dtypes.dtype, names: dict[str, str]) -> None:
     if not dtype.is_floating_point:
         text = names.get(dtype.np.name) or dtype.scalar_name
         raise RuntimeError(
-            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {text}"
+            f"{name} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {text}"
         )
 
 
@@ -542,7 +656,8 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Any:
 
 #: GCC's names of types, as one message gives them.
 _TYPE_NAMES = {
-    **C_NAMES, "int16": "short int", "int64": "long int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    **C_NAMES, "int16": "short int", "int64": "long int", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 

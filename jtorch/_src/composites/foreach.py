@@ -1,5 +1,5 @@
-"""``torch._foreach_*``: one operation on lists of tensors. Each is the operation of one tensor, called for every item; the engine runs what
-was recorded as one program."""
+"""``torch._foreach_*``: one operation on lists of tensors. Each is the operation of one tensor,
+called for every item; the engine runs what was recorded as one program."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from ..engine import SPECIAL
 from ..protocol.state import ACTIVE
 from ..tensor.running import write_all
 
-_UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid
-    sign sin sinh sqrt tan tanh trunc""".split()
+_UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p
+    log2 neg reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc""".split()
 
 
 def _tensors(name: str, items: object) -> list[Any]:
     if not isinstance(items, (list, tuple)):
-        raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not {type(items).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
+            f"{type(items).__name__}"
+        )
     if not items:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return list(items)
@@ -31,13 +34,15 @@ def _tensors(name: str, items: object) -> list[Any]:
 
 #: How often in-place forms write into the items, for operations that may do so themselves.
 ONCE = (1,)
-#: Shorter lists are taken item by item: the engine would have a kernel for each of their lengths to trace.
+#: Shorter lists are taken item by item: the engine would have a kernel for each of their lengths to
+#: trace.
 MANY = 8
 
 
 def _together(items: Sequence[Any], written: bool = False) -> bool:
-    """Whether one operation may take all of a list, because nobody could tell: many plain tensors with data, of one floating-point
-    dtype, on one device, of which no history is recorded, while no mode is entered; views, too, if something is ``written``."""
+    """Whether one operation may take all of a list, because nobody could tell: many plain tensors
+    with data, of one floating-point dtype, on one device, of which no history is recorded, while no
+    mode is entered; views, too, if something is ``written``."""
     if len(items) < MANY or ACTIVE.modes or not TENSORS.issuperset(map(type, items)):
         return False
     values: list[Any] = [t._v for t in items]
@@ -50,18 +55,23 @@ def _together(items: Sequence[Any], written: bool = False) -> bool:
     first = values[0].aval
     dtype, device = first.torch_dtype, first.device
     return dtype.is_floating_point and all(
-        [v.trace is not SPECIAL and (a := v.aval).torch_dtype is dtype and a.device == device for v in values]  # noqa: C419
+        [  # noqa: C419
+            v.trace is not SPECIAL and (a := v.aval).torch_dtype is dtype and a.device == device
+            for v in values
+        ]
     )
 
 
 def _apart(items: Sequence[Any]) -> bool:
-    """Whether tensors that may be taken together have memory of their own each, so that they may be written at once."""
+    """Whether tensors that may be taken together have memory of their own each, so that they may be
+    written at once."""
     if BIRTHS or len(set(map(id, items))) != len(items):
         return False
     memory = _memory(items)
     if len(set(memory)) < len(memory):
         return False
-    return all([(t._ver >= 0 if t._al is None else _has_views(t)) for t in items])  # noqa: C419 (a list is faster)
+    # a list is faster
+    return all([(t._ver >= 0 if t._al is None else _has_views(t)) for t in items])  # noqa: C419
 
 
 def _has_views(t: Tensor) -> bool:
@@ -74,8 +84,11 @@ def _memory(items: Sequence[Any]) -> list[int]:
     return [t._al.storage.address for t in items if t._al is not None]
 
 
-def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]) -> Sequence[Any]:
-    """Writes what ``whole`` computes into those of the tensors that have memory of their own, and returns the others: all, if it cannot."""
+def _write_alone(
+    items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]
+) -> Sequence[Any]:
+    """Writes what ``whole`` computes into those of the tensors that have memory of their own, and
+    returns the others: all, if it cannot."""
     if BIRTHS or len(set(map(id, items))) != len(items):
         return items
     alone = [t for t in items if t._al is None and t._ver >= 0]
@@ -86,7 +99,8 @@ def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Te
 
 
 def _all_alike(items: Sequence[Any], *others: Any, written: bool = False) -> bool:
-    """Whether one operation may take several lists: of plain tensors of single or double precision, each of its item's shape."""
+    """Whether one operation may take several lists: of plain tensors of single or double precision,
+    each of its item's shape."""
     if not all(isinstance(o, (list, tuple)) and len(o) == len(items) for o in others):
         return False
     if not all(_together(o, written) for o in (items, *others)):
@@ -107,11 +121,15 @@ def _shapes(items: Sequence[Any]) -> list[object]:
 
 
 def _written_alike(items: Sequence[object], *others: Any) -> bool:
-    """As ``_all_alike``, where the results go into the first list: nothing that one item is computed from is an item before it."""
+    """As ``_all_alike``, where the results go into the first list: nothing that one item is
+    computed from is an item before it."""
     if not _all_alike(items, *others, written=True) or not _apart(items):
         return False
     ids, memory = set(map(id, items)), set(_memory(items))
-    return all(other is items or (ids.isdisjoint(map(id, other)) and memory.isdisjoint(_memory(other))) for other in others)
+    return all(
+        other is items or (ids.isdisjoint(map(id, other)) and memory.isdisjoint(_memory(other)))
+        for other in others
+    )
 
 
 def _is_plain_number(number: float) -> bool:
@@ -119,7 +137,8 @@ def _is_plain_number(number: float) -> bool:
 
 
 def _is_factor(number: Tensor | float, item: Any) -> bool:
-    """Whether a number, or a tensor without dimensions, is one that what is like an item can be multiplied by in its dtype."""
+    """Whether a number, or a tensor without dimensions, is one that what is like an item can be
+    multiplied by in its dtype."""
     if type(number) in (float, int):
         return item.torch_dtype.itemsize >= 4
     if type(number) is not Tensor or (MODE.enabled and number._rg):
@@ -128,23 +147,33 @@ def _is_factor(number: Tensor | float, item: Any) -> bool:
     return a.ndim == 0 and a.torch_dtype is item.torch_dtype and a.device == item.device
 
 
-def _multiplied(items: Sequence[object], other: float, inplace: bool = False) -> tuple[Tensor, ...] | None:
+def _multiplied(
+    items: Sequence[object], other: float, inplace: bool = False
+) -> tuple[Tensor, ...] | None:
     """The products of ``_foreach_mul``, where one operation can compute them."""
     if not isinstance(other, (list, tuple)):
-        return None if inplace and not _apart(items) else _scaled(items, other, ONCE if inplace else None)
+        return (
+            None
+            if inplace and not _apart(items)
+            else _scaled(items, other, ONCE if inplace else None)
+        )
     if not (_written_alike if inplace else _all_alike)(items, other):
         return None
     return BELOW._products_of_each(items, other, writes=ONCE if inplace else None)
 
 
-def _divided(items: Sequence[object], other: object, inplace: bool = False) -> tuple[Tensor, ...] | None:
+def _divided(
+    items: Sequence[object], other: object, inplace: bool = False
+) -> tuple[Tensor, ...] | None:
     """The quotients of ``_foreach_div``, where one operation can compute them."""
     if not (_written_alike if inplace else _all_alike)(items, other):
         return None
     return BELOW._quotients_of_each(items, other, writes=ONCE if inplace else None)
 
 
-def _scaled(items: Sequence[Any], factor: Tensor | float, writes: tuple[int, ...] | None = None) -> tuple[Tensor, ...] | None:
+def _scaled(
+    items: Sequence[Any], factor: Tensor | float, writes: tuple[int, ...] | None = None
+) -> tuple[Tensor, ...] | None:
     """All tensors of a list times one factor, where one operation can do that."""
     if not _together(items, writes is not None) or not _is_factor(factor, items[0]._aval):
         return None
@@ -153,7 +182,8 @@ def _scaled(items: Sequence[Any], factor: Tensor | float, writes: tuple[int, ...
 
 def _have_norms(items: Sequence[Any], ord: float) -> bool:
     """Whether one operation may take the norms of all tensors of a list."""
-    return _together(items) and (0 < ord < math.inf or all([t._aval.size for t in items]))  # noqa: C419 (an error is one of each)
+    # an error is one of each
+    return _together(items) and (0 < ord < math.inf or all([t._aval.size for t in items]))  # noqa: C419
 
 
 def _total_norm_of(items: Sequence[object], ord: float) -> Tensor | None:
@@ -170,18 +200,27 @@ def _scale_(items: Sequence[Any], factor: Tensor) -> None:
 def _clamp_(items: Sequence[object], low: float, high: float) -> None:
     """Moves the elements of all tensors of a list into an interval, in place."""
     for t in _write_alone(
-        items, lambda alone: BELOW._clamped(alone, low, high, writes=ONCE) if alone[0]._aval.torch_dtype.itemsize >= 4 else None
+        items,
+        lambda alone: (
+            BELOW._clamped(alone, low, high, writes=ONCE)
+            if alone[0]._aval.torch_dtype.itemsize >= 4
+            else None
+        ),
     ):
         M.clamp_(t, min=low, max=high)
 
 
 def _each(items: Sequence[object], others: object) -> Sequence[Any]:
-    """One right-hand side for each tensor: items of a list, or the same number or tensor for all."""
+    """One right-hand side for each tensor: items of a list, or the same number or tensor for
+    all."""
     if not isinstance(others, (list, tuple)):
         return [others] * len(items)
     if len(others) != len(items):
         if others and isinstance(others[0], Tensor):
-            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(items)} and {len(others)}")
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(items)} and "
+                f"{len(others)}"
+            )
         raise RuntimeError("Tensor list must have same number of elements as scalar list.")
     return others
 
@@ -189,11 +228,15 @@ def _each(items: Sequence[object], others: object) -> Sequence[Any]:
 def _same_length(items: Sequence[object], *others: Any) -> None:
     for other in others:
         if len(other) != len(items):
-            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(items)} and {len(other)}")
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(items)} and "
+                f"{len(other)}"
+            )
 
 
 def _documented(text: str, lists: str, single: str) -> str:
-    """A docstring of ``text``, and of an example that sets the operation on lists beside that of one tensor."""
+    """A docstring of ``text``, and of an example that sets the operation on lists beside that of
+    one tensor."""
     return f"""{text.rstrip()}
 
     Example:
@@ -221,8 +264,12 @@ def _unary(op: str) -> None:
             PUBLIC[f"Tensor.{op}_"](t)
         return self
 
-    plain.__doc__ = _documented(f"``torch.{op}`` of each tensor of a list.", f"_foreach_{op}([x, y])", f"{op}(y)")
-    inplace.__doc__ = _documented(f"``Tensor.{op}_`` of each tensor of a list.", f"_foreach_{op}_([x, y.clone()])", f"{op}(y)")
+    plain.__doc__ = _documented(
+        f"``torch.{op}`` of each tensor of a list.", f"_foreach_{op}([x, y])", f"{op}(y)"
+    )
+    inplace.__doc__ = _documented(
+        f"``Tensor.{op}_`` of each tensor of a list.", f"_foreach_{op}_([x, y.clone()])", f"{op}(y)"
+    )
     composite(name=f"_foreach_{op}", lists=("self",))(plain)
     composite(name=f"_foreach_{op}_", lists=("self",))(inplace)
 
@@ -231,8 +278,11 @@ for _op in _UNARY:
     _unary(_op)
 
 
-def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] | None = None) -> None:
-    """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands; ``whole`` computes all at once, if it can."""
+def _binary(
+    name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] | None = None
+) -> None:
+    """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands;
+    ``whole`` computes all at once, if it can."""
 
     def plain(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}", self)
@@ -257,8 +307,12 @@ def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] 
     Raises:
         RuntimeError: if the list is empty, or the other has another length.
     """
-    plain.__doc__ = _documented(what_it_does, f"_foreach_{name}([x, y], [2.0, 3.0])", f"{op}(y, 3.0)")
-    inplace.__doc__ = _documented(_inplace_doc(name), f"_foreach_{name}_([x, y.clone()], [2.0, 3.0])", f"{op}(y, 3.0)")
+    plain.__doc__ = _documented(
+        what_it_does, f"_foreach_{name}([x, y], [2.0, 3.0])", f"{op}(y, 3.0)"
+    )
+    inplace.__doc__ = _documented(
+        _inplace_doc(name), f"_foreach_{name}_([x, y.clone()], [2.0, 3.0])", f"{op}(y, 3.0)"
+    )
     for body, suffix in ((plain, ""), (inplace, "_")):
         composite(name=f"_foreach_{name}{suffix}", operands=("other",), lists=("self",))(body)
 
@@ -267,28 +321,38 @@ def _other(name: str, other: list[Tensor] | float, scalar: object, scalars: obje
     """What was given as the right-hand side, under whichever name."""
     given = [x for x in (other, scalar, scalars) if x is not None]
     if len(given) != 1:
-        raise TypeError(f"{name}() received an invalid combination of arguments: it takes one of other, scalar and scalars")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: it takes one of other, scalar "
+            "and scalars"
+        )
     return given[0]
 
 
-for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max", "clamp_min": "clamp_min",
+for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max",
+                       "clamp_min": "clamp_min",
                        "maximum": "clamp_min", "minimum": "clamp_max"}.items():  # fmt: skip
     _binary(_op, _function, {"mul": _multiplied, "div": _divided}.get(_op))
 
 
-def _terms(name: str, alpha: int, other: list[Tensor] | int, scalar: object, scalars: object) -> object:
+def _terms(
+    name: str, alpha: int, other: list[Tensor] | int, scalar: object, scalars: object
+) -> object:
     """As ``_other``; ``alpha`` scales tensors only."""
     found = _other(name, other, scalar, scalars)
     first = found[0] if isinstance(found, (list, tuple)) and found else found
     if alpha != 1 and not isinstance(first, Tensor):
-        raise TypeError(f"{name}() received an invalid combination of arguments: alpha goes with tensors only")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: alpha goes with tensors only"
+        )
     return found
 
 
 def _sums(name: str, sign: int) -> None:
     """Declares ``_foreach_add`` or ``_foreach_sub``, which know ``alpha``."""
 
-    def plain(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
+    def plain(
+        self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None
+    ) -> Any:
         items = _tensors(f"_foreach_{name}", self)
         found = _terms(f"_foreach_{name}", alpha, other, scalar, scalars)
         if _is_plain_number(alpha) and _all_alike(items, found):
@@ -296,11 +360,16 @@ def _sums(name: str, sign: int) -> None:
         given = _each(items, found)
         return tuple([PUBLIC[name](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)])
 
-    def inplace(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
+    def inplace(
+        self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None
+    ) -> Any:
         items = _tensors(f"_foreach_{name}_", self)
         found = _terms(f"_foreach_{name}_", alpha, other, scalar, scalars)
         if _is_plain_number(alpha) and _written_alike(items, found):
-            write_all(items, BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1, writes=ONCE))
+            write_all(
+                items,
+                BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1, writes=ONCE),
+            )
             return self
         given = _each(items, found)
         for t, o in zip(items, given, strict=True):
@@ -315,8 +384,14 @@ def _sums(name: str, sign: int) -> None:
         RuntimeError: if the list is empty, or the other has another length.
         TypeError: for ``alpha`` with numbers.
     """
-    plain.__doc__ = _documented(what_it_does, f"_foreach_{name}([x, y], [x, y], alpha=3)", f"{name}(y, y, alpha=3)")
-    inplace.__doc__ = _documented(_inplace_doc(name), f"_foreach_{name}_([x, y.clone()], [x, y], alpha=3)", f"{name}(y, y, alpha=3)")
+    plain.__doc__ = _documented(
+        what_it_does, f"_foreach_{name}([x, y], [x, y], alpha=3)", f"{name}(y, y, alpha=3)"
+    )
+    inplace.__doc__ = _documented(
+        _inplace_doc(name),
+        f"_foreach_{name}_([x, y.clone()], [x, y], alpha=3)",
+        f"{name}(y, y, alpha=3)",
+    )
     for body, suffix in ((plain, ""), (inplace, "_")):
         composite(name=f"_foreach_{name}{suffix}", operands=("other",), lists=("self",))(body)
 
@@ -327,7 +402,8 @@ _sums("sub", -1)
 
 @composite(operands=("self", "exponent"))
 def _foreach_pow(self: Sequence[Tensor], exponent: Any) -> Any:
-    """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list.
+    """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number
+    and each tensor of a list.
 
     Raises:
         RuntimeError: if a list is empty, or they differ in length.
@@ -370,7 +446,10 @@ def _addc(op: str) -> None:
         given = value if scalars is None else scalars
         if isinstance(given, Tensor):
             if given.dim() != 1 or given.numel() != len(items):
-                raise RuntimeError(f"Expected length of scalars to match input of length {len(items)} but got {given.numel()} instead.")
+                raise RuntimeError(
+                    f"Expected length of scalars to match input of length {len(items)} but got "
+                    f"{given.numel()} instead."
+                )
             given = given.tolist()
         return _each(items, given)
 
@@ -382,11 +461,16 @@ def _addc(op: str) -> None:
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
         return tuple([PUBLIC[op](t, a, b, value=v) for t, a, b, v in rows])
 
-    def inplace(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
+    def inplace(
+        self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None
+    ) -> Any:
         items = _tensors(f"_foreach_{op}_", self)
         _same_length(items, tensor1, tensor2)
         if scalars is None and _is_plain_number(value) and _written_alike(items, tensor1, tensor2):
-            write_all(items, BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv", writes=ONCE))
+            write_all(
+                items,
+                BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv", writes=ONCE),
+            )
             return self
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
         for t, a, b, v in rows:
@@ -399,8 +483,14 @@ def _addc(op: str) -> None:
     Raises:
         RuntimeError: if the lists differ in length.
     """
-    plain.__doc__ = _documented(what_it_does, f"_foreach_{op}([x, y], [x, y], [x, y], 3)", f"{op}(y, y, y, value=3)")
-    inplace.__doc__ = _documented(_inplace_doc(op), f"_foreach_{op}_([x, y.clone()], [x, y], [x, y], 3)", f"{op}(y, y, y, value=3)")
+    plain.__doc__ = _documented(
+        what_it_does, f"_foreach_{op}([x, y], [x, y], [x, y], 3)", f"{op}(y, y, y, value=3)"
+    )
+    inplace.__doc__ = _documented(
+        _inplace_doc(op),
+        f"_foreach_{op}_([x, y.clone()], [x, y], [x, y], 3)",
+        f"{op}(y, y, y, value=3)",
+    )
     for body, suffix in ((plain, ""), (inplace, "_")):
         composite(name=f"_foreach_{op}{suffix}", lists=("self", "tensor1", "tensor2"))(body)
 
@@ -414,7 +504,9 @@ def _weights(items: Sequence[object], weights: object, weight: object) -> Sequen
 
 
 @composite(operands=("weights", "weight"), lists=("self", "tensors1"))
-def _foreach_lerp(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+def _foreach_lerp(
+    self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None
+) -> Any:
     """``torch.lerp`` of each tensor of two lists, with one weight or a list of them.
 
     Raises:
@@ -430,11 +522,18 @@ def _foreach_lerp(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *,
     number = weight if weights is None else weights
     if _is_plain_number(number) and _all_alike(items, tensors1):
         return BELOW._lerps_of_each(items, tensors1, number)
-    return tuple([T.lerp(a, b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)])
+    return tuple(
+        [
+            T.lerp(a, b, w)
+            for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)
+        ]
+    )
 
 
 @composite(operands=("weights", "weight"), lists=("self", "tensors1"))
-def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+def _foreach_lerp_(
+    self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None
+) -> Any:
     """In-place form of ``_foreach_lerp``.
 
     Raises:
@@ -480,7 +579,8 @@ def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> An
 
 @composite(lists=("self",))
 def _foreach_powsum(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
-    """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root.
+    """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before
+    the root.
 
     Shapes: any -> () for each.
 
@@ -492,7 +592,10 @@ def _foreach_powsum(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> 
         >>> torch._foreach_powsum([torch.tensor([3.0, 4.0])])
         (tensor(25.),)
     """
-    found = [(t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in _tensors("_foreach_powsum", self)]
+    found = [
+        (t if dtype is None else t.to(dtype)).abs().pow(ord).sum()
+        for t in _tensors("_foreach_powsum", self)
+    ]
     return tuple(found)
 
 
@@ -512,7 +615,10 @@ def _foreach_max(self: Sequence[Tensor]) -> Any:
     """
     items = _tensors("_foreach_max", self)
     if any(not t.numel() for t in items):
-        raise RuntimeError("_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is undefined.")
+        raise RuntimeError(
+            "_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is "
+            "undefined."
+        )
     return tuple([T.max(t) for t in items])
 
 

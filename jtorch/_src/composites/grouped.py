@@ -14,17 +14,27 @@ def _edges(offs: Any) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-@composite(namespace="nn.functional", operands=("mat_a", "mat_b", "offs", "bias"), native=False, ignored=True)
-def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None = None, out_dtype: Any = None) -> Any:
-    """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``.
+@composite(
+    namespace="nn.functional",
+    operands=("mat_a", "mat_b", "offs", "bias"),
+    native=False,
+    ignored=True,
+)
+def grouped_mm(
+    mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Any:
+    """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end
+    at ``offs``.
 
-    Shapes, with G groups: mat_a (M, K) cut along M, mat_b (G, K, N) -> (M, N); mat_a (G, M, K), mat_b (K, N) cut along N -> (M, N);
-    mat_a (M, K), mat_b (K, N) both cut along K -> (G, M, N); mat_a (G, M, K), mat_b (G, K, N) -> (G, M, N), without ``offs``.
+    Shapes, with G groups: mat_a (M, K) cut along M, mat_b (G, K, N) -> (M, N); mat_a (G, M, K),
+    mat_b (K, N) cut along N -> (M, N); mat_a (M, K), mat_b (K, N) both cut along K -> (G, M, N);
+    mat_a (G, M, K), mat_b (G, K, N) -> (G, M, N), without ``offs``.
 
     Rows beyond the last group are zero.
 
     Raises:
-        RuntimeError: if ``offs`` is missing or not wanted, shapes do not fit, there is a bias, or ``out_dtype`` is another dtype.
+        RuntimeError: if ``offs`` is missing or not wanted, shapes do not fit, there is a bias, or
+            ``out_dtype`` is another dtype.
 
     Example:
         >>> import jtorch as torch
@@ -39,7 +49,9 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None 
         if t.dim() not in (2, 3):
             raise RuntimeError(f"{name} has to be 2 or 3d")
     if (offs is not None) != (mat_a.dim() == 2 or mat_b.dim() == 2):
-        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+        raise RuntimeError(
+            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
+        )
     if mat_a.shape[-1] != mat_b.shape[-2]:
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
     if bias is not None:
@@ -53,11 +65,21 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None 
         return T.stack([mat_a[:, a:b] @ mat_b[a:b] for a, b in edges])
     groups = (mat_b if mat_a.dim() == 2 else mat_a).shape[0]
     if groups != len(edges):
-        raise RuntimeError("batched dimension of the 3d matrix has to match the number of groups in offs")
+        raise RuntimeError(
+            "batched dimension of the 3d matrix has to match the number of groups in offs"
+        )
     if mat_a.dim() == 2:
-        parts, cut, total = [mat_a[a:b] @ mat_b[g] for g, (a, b) in enumerate(edges)], 0, mat_a.shape[0]
+        parts, cut, total = (
+            [mat_a[a:b] @ mat_b[g] for g, (a, b) in enumerate(edges)],
+            0,
+            mat_a.shape[0],
+        )
     else:
-        parts, cut, total = [mat_a[g] @ mat_b[:, a:b] for g, (a, b) in enumerate(edges)], 1, mat_b.shape[1]
+        parts, cut, total = (
+            [mat_a[g] @ mat_b[:, a:b] for g, (a, b) in enumerate(edges)],
+            1,
+            mat_b.shape[1],
+        )
     found = T.cat(parts, cut)
     short = total - found.shape[cut]
     if short:

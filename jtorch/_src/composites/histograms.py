@@ -14,24 +14,33 @@ from .reductions import invalid_combination
 
 @composite(method=True, operands=("input", "bins", "weight", "out"))
 @schemas(
-    ".bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor bin_edges) ; =bins_tensor_out:hist,bin_edges",
-    ".bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor bin_edges) ; =bin_ct_out:hist,bin_edges",
+    ".bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor "
+    "hist, Tensor bin_edges) ; =bins_tensor_out:hist,bin_edges",
+    ".bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
+    "density=False) -> (Tensor hist, Tensor bin_edges) ; =bin_ct_out:hist,bin_edges",
 )
 def histogram(
-    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+    input: Tensor,
+    bins: Any = 100,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
 ) -> Any:
-    """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
+    """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or
+    between given edges.
 
-    With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
+    With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last
+    bin holds its right edge too.
 
     Shapes: any -> counts (n) and edges (n + 1); ``weight`` has the input's shape.
 
     Dtypes: float32 and float64; counts and edges have the input's.
 
     Raises:
-        RuntimeError: if there is no bin, the range is empty or not finite, edges are no vector, or the weight's shape or dtype differs.
+        RuntimeError: if there is no bin, the range is empty or not finite, edges are no vector, or
+            the weight's shape or dtype differs.
 
     Example:
         >>> import jtorch as torch
@@ -43,20 +52,27 @@ def histogram(
         if range is not None:
             raise invalid_combination("histogram", "both edges and range")
         return _C._histogram_edges(input, bins, weight, density, out=out)
-    return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
+    return _C._histogram_count(
+        input, bins, None if range is None else tuple(range), weight, density, out=out
+    )
 
 
 @composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
 @schemas(
-    "(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-    ".int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-    ".TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor[] bin_edges)",
+    "(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor[] bin_edges)",
+    ".int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool "
+    "density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    ".TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool "
+    "density=False) -> (Tensor hist, Tensor[] bin_edges)",
 )
-def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False
+) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 
-    Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.
+    Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or
+    d vectors of edges.
 
     Dtypes: float32 and float64; counts and edges have the input's.
 
@@ -78,7 +94,9 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
             raise invalid_combination("histogramdd", "both edges and range")
         hist = _C._histogramdd_edges(input, list(bins), weight, density)
         return _HISTOGRAMDD((hist, bins))
-    hist, *edges = _C._histogramdd_count(input, bins, None if range is None else tuple(range), weight, density)
+    hist, *edges = _C._histogramdd_count(
+        input, bins, None if range is None else tuple(range), weight, density
+    )
     return _HISTOGRAMDD((hist, tuple(edges)))
 
 

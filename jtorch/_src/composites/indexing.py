@@ -24,7 +24,8 @@ from ..tensor.views import _slice
 @composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
 @schemas(".")
 def one_hot(input: Tensor, num_classes: int = -1) -> Any:
-    """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
+    """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class
+    is read on the host.
 
     Args:
         input: class numbers: a tensor of int64.
@@ -65,10 +66,15 @@ def _filled(rows: Tensor) -> Any:
     return rows
 
 
-@composite(method=True, operands=("input", "mask"), out_dtype="masked_select(): self and result must have the same scalar type")
+@composite(
+    method=True,
+    operands=("input", "mask"),
+    out_dtype="masked_select(): self and result must have the same scalar type",
+)
 @schemas(".")
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Any:
-    """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
+    """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values,
+    so the mask is read on the host.
 
     Shapes: input and mask that broadcast -> (n), n the number of true elements.
 
@@ -86,14 +92,27 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Any:
         found = _C._index_flat(input, _C.index_by_mask(mask), 0, input._aval.ndim)
     else:
         shape = broadcast_shapes(mask.shape, input.shape)
-        found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, max(len(shape), 1))
+        found = _C._index_flat(
+            input.expand(shape).reshape(shape or (1,)),
+            _C.index_by_mask(mask.expand(shape)),
+            0,
+            max(len(shape), 1),
+        )
     named(found, "MaskedSelectBackward0")
-    return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
+    return (
+        found
+        if out is None
+        else write_out(
+            found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select)
+        )
+    )
 
 
 def _masked_select_formula(g: object, self: Tensor, mask: Tensor) -> object:
     whole = A.expand.default(self, list(broadcast_shapes(self._aval.shape, mask._aval.shape)))
-    return A.masked_scatter.default(A.zeros_like.default(whole, memory_format=preserve_format), mask, g)
+    return A.masked_scatter.default(
+        A.zeros_like.default(whole, memory_format=preserve_format), mask, g
+    )
 
 
 derivative(A.masked_select, self=_masked_select_formula)
@@ -108,9 +127,12 @@ derivative(A.masked_select, self=_masked_select_formula)
     refused_as="name",
     autocast="cuda widest",
 )
-@schemas("(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out")
+@schemas(
+    "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out"
+)
 def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
+    """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the
+    tensors ``indices`` mean together.
 
     Shapes: that of ``input``; ``values`` broadcast to that of ``input[indices]``.
 
@@ -127,10 +149,16 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
         tensor([1, 0, 5])
     """
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type_name(indices)}")
+        raise TypeError(
+            "index_put(): argument 'indices' (position 2) must be tuple of Tensors, not "
+            f"{type_name(indices)}"
+        )
     for position, index in enumerate(indices):
         if not isinstance(index, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(index).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 1, but got "
+                f"{type(index).__name__}"
+            )
     advanced, dim = [], 0
     for index in [mask_of_bytes(i) if i.dtype is dtypes.uint8 else i for i in indices]:
         advanced.append((dim, index))
@@ -138,23 +166,29 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     if dim > input.dim():
         raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {dim})")
     positions = as_positions(input, advanced)
-    room = input.dim() - len(positions) + max((p.dim() for p in positions if p is not None), default=0)
+    room = (
+        input.dim() - len(positions) + max((p.dim() for p in positions if p is not None), default=0)
+    )
     if values.dim() > room:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(input[tuple(indices)].shape)}"
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(input[tuple(indices)].shape)}"
         )
-    if not values.dim() and values.dtype is not input.dtype:  # what is written with brackets converts it
+    # what is written with brackets converts it
+    if not values.dim() and values.dtype is not input.dtype:
         raise RuntimeError(
-            "Index put requires the source and destination dtypes match, "
-            f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
+            "Index put requires the source and destination dtypes match, got "
+            f"{input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source."
         )
     return _C._index_put(input, positions, values, accumulate)
 
 
 derivative(
     A.index_put,
-    self=lambda g, indices, values_, accumulate: g if accumulate else A.index_put.default(g, indices, D.made_zeros(values_.shape, g)),
+    self=lambda g, indices, values_, accumulate: (
+        g if accumulate else A.index_put.default(g, indices, D.made_zeros(values_.shape, g))
+    ),
     values=lambda g, indices: A.index.Tensor(g, indices),
 )
 
@@ -163,7 +197,8 @@ def _over(part: Tensor, src: Tensor, result: Tensor, name: str) -> Tensor:
     """``result`` after ``src`` was written over its view ``part``, with a node of that name."""
     if src.shape != part.shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(part.shape)}"
         )
     if not (part._rg or src._rg or result._strides or MODE.inference or any(lazy_bits(src))):
         found = in_a_copy(alias_of(part), src._v or src._read())
@@ -198,17 +233,30 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
 
 derivative(
     A.select_scatter,
-    self=lambda g, src_, dim, index: A.select_scatter.default(g, D.made_zeros(src_.shape, g), dim, index),
+    self=lambda g, src_, dim, index: A.select_scatter.default(
+        g, D.made_zeros(src_.shape, g), dim, index
+    ),
     src=lambda g, dim, index: A.select.int(g, dim, index),
 )
 
 
 @composite(method=True, operands=("input", "src", "out"))
-@schemas("(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =out")
+@schemas(
+    "(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor ; =out"
+)
 def slice_scatter(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Any = None,
 ) -> Any:
-    """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``.
+    """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension
+    ``dim``.
 
     Shapes: that of ``input``; ``src`` has that of the slice.
 
@@ -229,14 +277,18 @@ def slice_scatter(
 
 derivative(
     A.slice_scatter,
-    self=lambda g, src_, dim, start, end, step: A.slice_scatter.default(g, D.made_zeros(src_.shape, g), dim, start, end, step),
+    self=lambda g, src_, dim, start, end, step: A.slice_scatter.default(
+        g, D.made_zeros(src_.shape, g), dim, start, end, step
+    ),
     src=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step),
 )
 
 
 @composite(method=True, operands=("input", "src"))
 @schemas(". ; =out")
-def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``.
 
     Shapes: that of ``input``; ``src`` has that of the diagonal.
@@ -256,17 +308,27 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 derivative(
     A.diagonal_scatter,
-    self=lambda g, src_, offset, dim1, dim2: A.diagonal_scatter.default(g, D.made_zeros(src_.shape, g), offset, dim1, dim2),
+    self=lambda g, src_, offset, dim1, dim2: A.diagonal_scatter.default(
+        g, D.made_zeros(src_.shape, g), offset, dim1, dim2
+    ),
     src=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2),
 )
 
 
 @composite(method=True, operands=("input", "src"))
-@schemas("(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out")
+@schemas(
+    "(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor ; =out"
+)
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+    input: Tensor,
+    src: Tensor,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None = None,
 ) -> Any:
-    """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``.
+    """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride,
+    storage_offset)``.
 
     Shapes: that of ``input``; ``src`` is of ``size``.
 
@@ -279,4 +341,6 @@ def as_strided_scatter(
         tensor([0., 1., 0., 2.])
     """
     result = input.clone()
-    return _over(result.as_strided(size, stride, storage_offset), src, result, "AsStridedScatterBackward0")
+    return _over(
+        result.as_strided(size, stride, storage_offset), src, result, "AsStridedScatterBackward0"
+    )

@@ -16,7 +16,11 @@ from ..ops._facts import schemas
 
 def _tensors(name: str, tensors: tuple[object, ...]) -> tuple[Any, ...]:
     """Tensors given spread or as one sequence."""
-    found = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    found = (
+        tuple(tensors[0])
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+        else tensors
+    )
     for position, t in enumerate(found):
         if not isinstance(t, Tensor):
             raise must_be_tensor(name, "tensors", position + 1, t)
@@ -26,7 +30,8 @@ def _tensors(name: str, tensors: tuple[object, ...]) -> tuple[Any, ...]:
 @composite(lists=("tensors",), native=False, home="functional", implicit=True)
 @schemas("(Tensor[] tensors) -> Tensor[]")
 def broadcast_tensors(*tensors: Any) -> Any:
-    """Views of all tensors in the shape that they broadcast to; those that have it already themselves.
+    """Views of all tensors in the shape that they broadcast to; those that have it already
+    themselves.
 
     Shapes: any that broadcast -> all of the common one.
 
@@ -46,18 +51,23 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
-@schemas("(Tensor[] tensors) -> Tensor[]", ".indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
+@schemas(
+    "(Tensor[] tensors) -> Tensor[]", ".indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"
+)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
-    """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
+    """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with
+    ``indexing="xy"`` the first two are exchanged.
 
     Args:
         tensors: tensors of one dimension, spread or in one sequence.
         indexing: ``"ij"``, or ``"xy"`` to exchange the first two dimensions.
 
-    Shapes: vectors of n, m, ... elements (or numbers) -> as many tensors (n, m, ...); (m, n, ...) for ``"xy"``.
+    Shapes: vectors of n, m, ... elements (or numbers) -> as many tensors (n, m, ...); (m, n, ...)
+    for ``"xy"``.
 
     Raises:
-        RuntimeError: if the dtypes differ, an operand has more than one dimension, or ``indexing`` is unknown.
+        RuntimeError: if the dtypes differ, an operand has more than one dimension, or ``indexing``
+            is unknown.
 
     Example:
         >>> import jtorch as torch
@@ -72,45 +82,71 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     found = _tensors("meshgrid", tensors)
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=outside()
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
+            UserWarning,
+            stacklevel=outside(),
         )
     if not found:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in found:
         if t.dim() > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(t.shape)}")
+            raise RuntimeError(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                f"{list(t.shape)}"
+            )
     if len({t.dtype for t in found}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if len({t.device for t in found}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
     places = list(range(len(found)))  # the dimension that each tensor varies along
     if indexing == "xy" and len(found) > 1:
         places[:2] = 1, 0
     shape = tuple(found[places.index(d)].numel() for d in range(len(found)))
-    return tuple(t.reshape(tuple(-1 if d == place else 1 for d in range(len(found)))).expand(shape) for t, place in zip(found, places))
+    return tuple(
+        t.reshape(tuple(-1 if d == place else 1 for d in range(len(found)))).expand(shape)
+        for t, place in zip(found, places)
+    )
 
 
-@composite(method=True, operands=("input", "repeats"), implicit=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"))
+@composite(
+    method=True,
+    operands=("input", "repeats"),
+    implicit=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"),
+)
 @schemas(
     ".Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor ; =Tensor_out",
-    ".self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+    ".self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> "
+    "Tensor",
     ".self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 )
-def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
-    """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says.
+def repeat_interleave(
+    input: Any = None,
+    repeats: Any = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Any:
+    """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as
+    often as ``repeats`` says.
 
-    With ``input`` alone, it holds the repeats, and the result the positions ``0, 1, ...`` so often. Repeats in a tensor are read on the
-    host, unless ``output_size`` tells how many slices there will be.
+    With ``input`` alone, it holds the repeats, and the result the positions ``0, 1, ...`` so often.
+    Repeats in a tensor are read on the host, unless ``output_size`` tells how many slices there
+    will be.
 
     Args:
-        input: the tensor; or, alone, the numbers of repeats, of which the repeated places are given.
+        input: the tensor; or, alone, the numbers of repeats, of which the repeated places are
+            given.
         repeats: how often each element is repeated: a number, or one for each.
         dim: the dimension to repeat along; the flattened tensor if it is None.
         output_size: the size of the result, where it is known.
 
-    Shapes: that of ``input``, with the sum of the repeats in place of size ``dim``; without ``dim`` one dimension.
+    Shapes: that of ``input``, with the sum of the repeats in place of size ``dim``; without ``dim``
+    one dimension.
 
     Raises:
         RuntimeError: if repeats are negative, or are not as many as slices.
@@ -126,7 +162,11 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     if input is None:
         input, repeats = repeats, None
     if repeats is None:
-        return _C._repeat_positions(input) if output_size is None else _C._repeat_positions_sized(input, output_size)
+        return (
+            _C._repeat_positions(input)
+            if output_size is None
+            else _C._repeat_positions_sized(input, output_size)
+        )
     if dim is None:
         input, dim = input.reshape(-1), 0
     if not isinstance(repeats, Tensor):
@@ -134,15 +174,21 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
         result = _C._repeat_interleave_each(input, repeats, dim)
         size = result.shape[canonical_dim(dim, result.dim())]
         if output_size is not None and output_size != size:
-            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {size} but got {output_size}")
+            raise RuntimeError(
+                f"repeat_interleave: Invalid output_size, expected {size} but got {output_size}"
+            )
         return result
     size = input.size(dim)
     if repeats.dim() == 0 or (repeats.dim() == 1 and repeats.numel() == 1):
         repeats = repeats.reshape(1).expand(size)
     elif repeats.dim() == 1 and repeats.numel() != size:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} "
-            f"and input.size({dim}) = {size}"
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.numel()} and input.size({dim}) = {size}"
         )
-    positions = _C._repeat_positions(repeats) if output_size is None else _C._repeat_positions_sized(repeats, output_size)
+    positions = (
+        _C._repeat_positions(repeats)
+        if output_size is None
+        else _C._repeat_positions_sized(repeats, output_size)
+    )
     return input.index_select(dim, positions)

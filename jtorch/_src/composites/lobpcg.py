@@ -1,4 +1,5 @@
-"""A few extreme eigenvalues of large symmetric matrices by LOBPCG: the matrix is only multiplied with."""
+"""A few extreme eigenvalues of large symmetric matrices by LOBPCG: the matrix is only multiplied
+with."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def _times(M: Any, x: Tensor) -> Tensor:
 
 
 def _projected(A: object, B: object, basis: Tensor, k: int, largest: bool) -> tuple[Any, Any]:
-    """The ``k`` extreme eigenpairs of the pencil within the span of ``basis``, whose columns may depend on each other."""
+    """The ``k`` extreme eigenpairs of the pencil within the span of ``basis``, whose columns may
+    depend on each other."""
     scale = (basis * _times(B, basis)).sum(-2, keepdim=True).clamp_min(0).sqrt()
     info = dtypes.finfo(basis.dtype)
     tiny = info.tiny
@@ -53,11 +55,13 @@ def lobpcg(
     ortho_fparams: Any = None,
     ortho_bparams: Any = None,
 ) -> Any:
-    """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of ``A x = l B x`` and their vectors.
+    """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of
+    ``A x = l B x`` and their vectors.
 
-    ``A`` is symmetric, ``B`` (by default the identity) positive definite; ``X`` holds ``n`` first guesses (random ones if missing), and
-    ``iK`` multiplies residuals: a rough inverse of ``A`` speeds it up. It ends after ``niter`` steps, or when all residuals relative to
-    the norms of ``A`` and the vectors are below ``tol``.
+    ``A`` is symmetric, ``B`` (by default the identity) positive definite; ``X`` holds ``n`` first
+    guesses (random ones if missing), and ``iK`` multiplies residuals: a rough inverse of ``A``
+    speeds it up. It ends after ``niter`` steps, or when all residuals relative to the norms of
+    ``A`` and the vectors are below ``tol``.
 
     Shapes: A, B, iK (*, m, m), X (*, m, n) -> (*, k), (*, m, k).
 
@@ -66,8 +70,8 @@ def lobpcg(
     Raises:
         ValueError: if the matrix is smaller than three times ``n``.
 
-    Differs from torch: the methods ``"basic"`` and ``"ortho"`` are one here, so the ``ortho_`` parameters must not be given, and neither
-    must a ``tracker``.
+    Differs from torch: the methods ``"basic"`` and ``"ortho"`` are one here, so the ``ortho_``
+    parameters must not be given, and neither must a ``tracker``.
 
     Source: Knyazev, Toward the optimal preconditioned eigensolver, SIAM J. Sci. Comput. 23 (2001).
 
@@ -78,10 +82,17 @@ def lobpcg(
         >>> values.round(decimals=3)
         tensor([9.])
     """
-    refused = {"tracker": tracker, "ortho_iparams": ortho_iparams, "ortho_fparams": ortho_fparams, "ortho_bparams": ortho_bparams}
+    refused = {
+        "tracker": tracker,
+        "ortho_iparams": ortho_iparams,
+        "ortho_fparams": ortho_fparams,
+        "ortho_bparams": ortho_bparams,
+    }
     for name, given in refused.items():
         if given is not None:
-            raise not_offered(f"lobpcg({name}=...)", "it tells of or steers the steps of another iteration")
+            raise not_offered(
+                f"lobpcg({name}=...)", "it tells of or steers the steps of another iteration"
+            )
     if method not in (None, "basic", "ortho"):
         raise ValueError(f"method must be 'basic' or 'ortho', but got {method!r}")
     m = A.shape[-1]
@@ -90,8 +101,8 @@ def lobpcg(
     width = width if X is None else X.shape[-1]
     if m < 3 * width:
         raise ValueError(
-            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested eigenpairs "
-            f"(={width})"
+            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than "
+            f"3 x the number of requested eigenpairs (={width})"
         )
     largest = True if largest is None else largest
     limit = dtypes.finfo(A.dtype).eps ** 0.5 if tol is None else tol

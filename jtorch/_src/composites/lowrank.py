@@ -1,4 +1,5 @@
-"""Approximate factorisations of matrices that are nearly of low rank: randomised SVD and principal components."""
+"""Approximate factorisations of matrices that are nearly of low rank: randomised SVD and principal
+components."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from ..bind.everything import L, T
 
 
 def _basis(A: Tensor, q: int, niter: int, M: Any) -> Any:
-    """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``: that of random combinations, after power steps."""
+    """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``: that of
+    random combinations, after power steps."""
 
     def forward(x: Any) -> Any:
         return A @ x if M is None else A @ x - M @ x
@@ -28,9 +30,11 @@ def _basis(A: Tensor, q: int, niter: int, M: Any) -> Any:
 
 @composite(operands=("A", "M"), native=False, home="functional")
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
-    """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with random numbers.
+    """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with
+    random numbers.
 
-    The error falls with ``niter``, the number of power steps. The result is ``(U, S, V)`` with ``A`` near ``U @ diag(S) @ V.mH``.
+    The error falls with ``niter``, the number of power steps. The result is ``(U, S, V)`` with
+    ``A`` near ``U @ diag(S) @ V.mH``.
 
     Shapes: A (*, m, n) -> (*, m, q), (*, q), (*, n, q).
 
@@ -60,9 +64,11 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 @composite(operands=("A",), native=False, home="functional")
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
-    """The ``q`` (by default 6, or as many as there are) principal components of the rows of ``A``, centred unless ``center`` is false.
+    """The ``q`` (by default 6, or as many as there are) principal components of the rows of ``A``,
+    centred unless ``center`` is false.
 
-    The result is ``(U, S, V)`` as ``svd_lowrank`` gives it: the columns of ``V`` are the directions, ``S ** 2 / (m - 1)`` the variances.
+    The result is ``(U, S, V)`` as ``svd_lowrank`` gives it: the columns of ``V`` are the
+    directions, ``S ** 2 / (m - 1)`` the variances.
 
     Shapes: A (*, m, n) -> (*, m, q), (*, q), (*, n, q).
 
@@ -79,7 +85,9 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     if q is None:
         q = min(6, m, n)
     elif not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+        raise ValueError(
+            f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}"
+        )
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if not (A.dtype.is_floating_point or A.dtype.is_complex):

@@ -20,7 +20,14 @@ from ..engine import SPECIAL, limits
 from ..facts import devices, dtypes
 from ..facts.determinism import ASKED
 from ..facts.errors import CPP_NAMES, check_longs, given_twice, must_be_tensor
-from ..facts.layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
+from ..facts.layouts import (
+    channels_last,
+    channels_last_3d,
+    format_strides,
+    in_format,
+    is_contiguous,
+    preserve_format,
+)
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.cells import Alias, Counter, Storage
@@ -32,14 +39,17 @@ from ..tensor.writing import INFERENCE, check_captured, check_inplace, check_lif
 
 @composite(namespace="Tensor", operands=("self",), lays_out=True)
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """Gives the tensor another size; its elements are those of its memory from its first one on, in order.
+    """Gives the tensor another size; its elements are those of its memory from its first one on, in
+    order.
 
-    Where the memory ends it grows, by zeros, for all tensors on it (as ``empty`` fills it, where deterministic algorithms are asked for).
+    Where the memory ends it grows, by zeros, for all tensors on it (as ``empty`` fills it, where
+    deterministic algorithms are asked for).
 
     Shapes: the sizes, spread or in one tuple.
 
     Raises:
-        RuntimeError: for tensors that require grad (save in inference mode), for sizes that cannot be had, and where memory cannot grow.
+        RuntimeError: for tensors that require grad (save in inference mode), for sizes that cannot
+            be had, and where memory cannot grow.
 
     Example:
         >>> import jtorch as torch
@@ -53,7 +63,11 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         sizes = (tuple(size),)
     if not sizes:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
-    size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
+    size = whole_sizes(
+        "resize_",
+        "size",
+        sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes,
+    )
     check_longs("resize_", "size", size)
     if MODE.starts:
         check_captured(self)
@@ -68,7 +82,9 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     limits.check_size(size, 1, view=True)
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
-    strides = contiguous_strides(size) if memory_format is None else format_strides(size, memory_format)
+    strides = (
+        contiguous_strides(size) if memory_format is None else format_strides(size, memory_format)
+    )
     if self._inference and not MODE.inference:
         raise RuntimeError(INFERENCE)
     al = alias_of(self)
@@ -106,7 +122,11 @@ def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -
     """
     if memory_format is preserve_format:
         shape, strides = tuple(the_template.shape), the_template.stride()
-        fits = (f for f in (channels_last, channels_last_3d) if f is not None and in_format(shape, strides, f))
+        fits = (
+            f
+            for f in (channels_last, channels_last_3d)
+            if f is not None and in_format(shape, strides, f)
+        )
         memory_format = None if is_contiguous(shape, strides) else next(fits, None)
     return resize_(input, tuple(the_template.shape), memory_format=memory_format)
 
@@ -139,15 +159,18 @@ def _resized(self: Any, sizes: tuple[Any, ...]) -> Tensor:
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:
         raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, size))} ({wanted} elements in total), but the given tensor has a size of "
-            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
-            "while preserving the number of elements. "
+            f"requested resize to {'x'.join(map(str, size))} ({wanted} elements in total), but the "
+            f"given tensor has a size of {'x'.join(map(str, self.shape))} ({self.numel()} "
+            "elements). autograd's resize can only change the shape of a given tensor, while "
+            "preserving the number of elements. "
         )
     return self.contiguous().view(size)
 
 
 @composite(namespace="Tensor", operands=("self", "tensor"), native=False)
-@schemas("(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
+@schemas(
+    "(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out"
+)
 def resize_as(self: Tensor, tensor: Any) -> Any:
     """``resize`` to the size of another tensor.
 
@@ -177,18 +200,20 @@ def _storage_of(source: object, dtype: dtypes.dtype) -> Storage:
         raise must_be_tensor("set_", "source", 1, source)
     if kind is not dtype:
         raise RuntimeError(
-            f"Expected a Storage of type {CPP_NAMES.get(dtype.scalar_name, dtype.scalar_name)} or an UntypedStorage, but got type "
-            f"{kind.scalar_name} for argument 1 'storage'"
+            f"Expected a Storage of type {CPP_NAMES.get(dtype.scalar_name, dtype.scalar_name)} or "
+            f"an UntypedStorage, but got type {kind.scalar_name} for argument 1 'storage'"
         )
     return untyped._storage
 
 
-def _check_place(t: Tensor, storage: Storage, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> tuple[int, ...]:
+def _check_place(
+    t: Tensor, storage: Storage, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> tuple[int, ...]:
     """The strides of a look at a storage, after torch's checks.
 
     Raises:
-        RuntimeError: for impossible ones, and a place beyond the end for a tensor that has this size and these strides already; for
-            others the storage grows.
+        RuntimeError: for impossible ones, and a place beyond the end for a tensor that has this
+            size and these strides already; for others the storage grows.
     """
     if stride is not None and len(stride) != len(size):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
@@ -199,13 +224,19 @@ def _check_place(t: Tensor, storage: Storage, size: tuple[int, ...], stride: tup
     limits.check_size(size, 1, view=True)
     strides = contiguous_strides(size) if stride is None else tuple(stride)
     if min(strides, default=0) < 0:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(strides)}"
+        )
     if size == tuple(t.shape) and (stride is None or strides == t.stride()) and 0 not in size:
-        end = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * t.itemsize
+        end = (
+            offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+        ) * t.itemsize
         if end > nbytes_of(storage):
             raise RuntimeError(
-                f"setStorage: sizes {list(size)}, strides {list(stride or ())}, storage offset {offset}, and itemsize {t.itemsize} "
-                f"requiring a storage size of {end} are out of bounds for storage of size {nbytes_of(storage)}"
+                f"setStorage: sizes {list(size)}, strides {list(stride or ())}, storage offset "
+                f"{offset}, and itemsize {t.itemsize} requiring a storage size of {end} are out of "
+                f"bounds for storage of size {nbytes_of(storage)}"
             )
     return strides
 
@@ -213,13 +244,16 @@ def _check_place(t: Tensor, storage: Storage, size: tuple[int, ...], stride: tup
 @composite(namespace="Tensor", operands=("self", "source"), lays_out=True, lazy="conj neg")
 @schemas(
     "set.source_Storage(Tensor self, Storage source) -> Tensor ; _ =source_Storage_out",
-    "set.source_Storage_storage_offset(Tensor self, Storage source, SymInt storage_offset, SymInt[] size, "
-    "SymInt[] stride=[]) -> Tensor ; _ =source_Storage_storage_offset_out",
+    "set.source_Storage_storage_offset(Tensor self, Storage source, SymInt storage_offset, "
+    "SymInt[] size, SymInt[] stride=[]) -> Tensor ; _ =source_Storage_storage_offset_out",
     "set.source_Tensor(Tensor self, Tensor source) -> Tensor ; _ =source_Tensor_out",
     "set(Tensor self) -> Tensor ; _ =out",
-    ".source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+    ".source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
+    "size, SymInt[] stride=[]) -> Tensor(a!)",
 )
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def set_(
+    self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Any:
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
     Raises:
@@ -235,8 +269,12 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """
     if isinstance(source, Tensor):
         if source._aval.torch_dtype is not self._aval.torch_dtype:
-            scalar = [CPP_NAMES.get(n, n) for n in (source.dtype.scalar_name, self.dtype.scalar_name)]
-            raise RuntimeError(f"Could not set tensor of type {scalar[0]} to a tensor of type {scalar[1]}")
+            scalar = [
+                CPP_NAMES.get(n, n) for n in (source.dtype.scalar_name, self.dtype.scalar_name)
+            ]
+            raise RuntimeError(
+                f"Could not set tensor of type {scalar[0]} to a tensor of type {scalar[1]}"
+            )
         if (v := source._read()).trace is SPECIAL:
             check_lifted(self, v)
         al = alias_of(detached(source))
@@ -255,7 +293,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if device != self._aval.device:
         names = [devices.of_placement(d) for d in (self._aval.device, device)]
         raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{names[0]}" to a storage on different device "{names[1]}".  This is no '
+            f'Attempted to set the storage of a tensor on device "{names[0]}" to a storage on '
+            f'different device "{names[1]}".  This is no '
             "longer allowed; the devices must match."
         )
     size = tuple(size)
@@ -289,7 +328,8 @@ composite(name="as_strided_", method=True, operands=("input",), lazy="conj neg")
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
-    """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below.
+    """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again
+    below.
 
     Shapes: self of two dimensions, or of more that are all equal.
 
@@ -311,19 +351,25 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
     step = sum(whole.stride())
     end = whole.numel() if wrap or shape[0] <= shape[-1] else step * shape[-1]
     whole.view(-1)[:end:step] = True
-    if self._strides is not None and overlapping(shape, self._strides):  # allowed here, and not worth a warning
+    # allowed here, and not worth a warning
+    if self._strides is not None and overlapping(shape, self._strides):
         check_inplace(self, True)
         return inplace(self, BOUND["masked_fill"].core(self, whole, fill_value))
     return self.masked_fill_(whole, fill_value)
 
 
-# ---- elements that Python computes -------------------------------------------------------------------------------------------------
+# ---- elements that Python computes ---------------------------------------------------------------
 
 
-def _computed(name: str, self: Tensor, others: dict[str, Tensor], function: Callable[..., Any]) -> Tensor:
+def _computed(
+    name: str, self: Tensor, others: dict[str, Tensor], function: Callable[..., Any]
+) -> Tensor:
     for t in (self, *others.values()):
         if isinstance(t, Tensor) and t.requires_grad:
-            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                "instead."
+            )
     if self.device.type == "meta":
         return self
     for argument, t in others.items():
@@ -331,9 +377,17 @@ def _computed(name: str, self: Tensor, others: dict[str, Tensor], function: Call
             raise must_be_tensor(name, argument, 1 + (argument == "y"), t)
         if t.dtype is not self.dtype:
             word = "argument " if name == "map2_" else ""
-            raise TypeError(f"{name}: expected {self.type()} for {word}'{argument}' (got {t.type()})")
-    rows = [t.detach().cpu().expand(self.shape).reshape(-1).tolist() for t in (self, *others.values())]
-    found: Any = from_host(values_of([function(*row) for row in zip(*rows, strict=True)], self.dtype).reshape(self.shape))
+            raise TypeError(
+                f"{name}: expected {self.type()} for {word}'{argument}' (got {t.type()})"
+            )
+    rows = [
+        t.detach().cpu().expand(self.shape).reshape(-1).tolist() for t in (self, *others.values())
+    ]
+    found: Any = from_host(
+        values_of([function(*row) for row in zip(*rows, strict=True)], self.dtype).reshape(
+            self.shape
+        )
+    )
     if self._strides is not None and overlapping(tuple(self.shape), self._strides):  # allowed here
         check_inplace(self, True)
         return inplace(self, found)
@@ -357,7 +411,8 @@ def apply_(self: Tensor, callable: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def map_(self: Tensor, other: Any, callable: Any) -> Any:
-    """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host.
+    """Replaces each element by what a Python function gives for it and its counterpart in
+    ``other``; slow, on the host.
 
     Shapes: ``other`` broadcasts to that of the tensor.
 
@@ -374,7 +429,8 @@ def map_(self: Tensor, other: Any, callable: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "x", "y"))
 def map2_(self: Tensor, x: Any, y: Any, callable: Any) -> Any:
-    """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host.
+    """Replaces each element by what a Python function gives for it and its counterparts in ``x``
+    and ``y``; slow, on the host.
 
     Shapes: ``x`` and ``y`` broadcast to that of the tensor.
 
@@ -383,7 +439,9 @@ def map2_(self: Tensor, x: Any, y: Any, callable: Any) -> Any:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.tensor([1, 2]).map2_(torch.tensor([3, 4]), torch.tensor([5, 6]), lambda a, b, c: a + b * c)
+        >>> torch.tensor([1, 2]).map2_(
+        ...     torch.tensor([3, 4]), torch.tensor([5, 6]), lambda a, b, c: a + b * c
+        ... )
         tensor([16, 26])
     """
     return _computed("map2_", self, {"x": x, "y": y}, callable)

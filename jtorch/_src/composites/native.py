@@ -1,4 +1,5 @@
-"""Functions of ``torch`` that stand under public ones of ``nn.functional`` and under modules, with their own results and orders."""
+"""Functions of ``torch`` that stand under public ones of ``nn.functional`` and under modules, with
+their own results and orders."""
 
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ from ..engine import put, values
 from ..facts import dtypes
 from ..ops._facts import schemas
 
-# ---- dropout, shuffles, norms ------------------------------------------------------------------------------------------------------
+# ---- dropout, shuffles, norms --------------------------------------------------------------------
 
 
 @composite(operands=("input",))
 @schemas("(Tensor input, float p, bool? train) -> (Tensor, Tensor) ; =out:out0,out1")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
-    """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too).
+    """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains
+    too).
 
     Shapes: that of ``input``, twice.
 
@@ -41,7 +43,9 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
         return input.clone(), mask
     keep = 1.0 - p
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
+        )
     mask.bernoulli_(keep)
     return input * mask * (1.0 / keep if keep else 0.0), mask
 
@@ -50,7 +54,9 @@ def _shuffled(input: object, groups: int) -> object:
     return T.channel_shuffle(input, groups)
 
 
-@composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts")
+@composite(
+    aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts"
+)
 @schemas("(Tensor self, SymInt groups) -> Tensor")
 def native_channel_shuffle(input: Tensor, groups: int) -> Any:
     """``channel_shuffle``: the channels of ``groups`` interleaved.
@@ -71,7 +77,8 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Any:
 @composite(operands=("v",), dispatched="in parts")
 @schemas(".")
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
-    """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``.
+    """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with
+    ``dim=-1``.
 
     Shapes: v (*A) -> (1, ..., A[dim], ..., 1), or ().
 
@@ -88,16 +95,25 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
 
 def _one_number(input: Tensor, x: object, kind: Any) -> object:
     """A tensor of one number on the device of ``input``."""
-    fits = type(x) is float and abs(x) < 3e38 if kind.is_floating_point else type(x) is int and abs(x) < 1 << 31
+    fits = (
+        type(x) is float and abs(x) < 3e38
+        if kind.is_floating_point
+        else type(x) is int and abs(x) < 1 << 31
+    )
     if fits and type(input) is Tensor:
         made, place = np.array([x], kind.np), input._aval.device
-        return from_value(put(made, place)) if values.on_host(place) else from_host(made, input.device)
+        return (
+            from_value(put(made, place)) if values.on_host(place) else from_host(made, input.device)
+        )
     return input.new_full((1,), x, dtype=kind)
 
 
 @composite(operands=("input", "scale", "zero_point"))
-def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
-    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``.
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+) -> Any:
+    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make:
+    ``scale * (n - zero_point)``.
 
     Shapes: that of ``input``.
 
@@ -116,7 +132,7 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
     return _C._fake_quantize(input, *made, quant_min, quant_max)
 
 
-# ---- embedding bags ----------------------------------------------------------------------------------------------------------------
+# ---- embedding bags ------------------------------------------------------------------------------
 
 _MODES = ("sum", "mean", "max")
 
@@ -133,10 +149,12 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs.
+    """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what
+    its gradient needs.
 
-    The result is ``(bags, offset2bag, bag_size, max_indices)``: the bag of each index (empty for plain sums), the numbers of rows that
-    count (zeros for sums), and for the maximum the rows it was found in.
+    The result is ``(bags, offset2bag, bag_size, max_indices)``: the bag of each index (empty for
+    plain sums), the numbers of rows that count (zeros for sums), and for the maximum the rows it
+    was found in.
 
     Shapes: weight (n, d), indices (k), offsets (B) -> (B, d), and three that depend on the mode.
 
@@ -149,16 +167,35 @@ def embedding_bag(
         tensor([[1., 1.]])
     """
     found = F.embedding_bag(
-        indices, weight, offsets, None, 2.0, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights, include_last_offset, padding_idx
+        indices,
+        weight,
+        offsets,
+        None,
+        2.0,
+        scale_grad_by_freq,
+        _MODES[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
     )
     count, n = found.shape[0], indices.numel()
     places = T.arange(n, dtype=offsets.dtype, device=offsets.device)
     bags = T.searchsorted(offsets[:count].contiguous(), places, right=True) - 1
     if mode == 0:
         zeros = T.zeros_like(offsets)
-        return found, bags.to(offsets.dtype) if padding_idx is not None else offsets.new_empty(0), zeros, zeros.clone()
+        return (
+            found,
+            bags.to(offsets.dtype) if padding_idx is not None else offsets.new_empty(0),
+            zeros,
+            zeros.clone(),
+        )
     zeros = offsets.new_zeros(count)
-    counted = T.ones_like(indices) if padding_idx is None else (indices != padding_idx % weight.size(0)).to(indices.dtype)
+    counted = (
+        T.ones_like(indices)
+        if padding_idx is None
+        else (indices != padding_idx % weight.size(0)).to(indices.dtype)
+    )
     sizes = zeros.index_add(0, bags, counted.to(zeros.dtype))
     if mode == 1:
         return found, bags.to(offsets.dtype), sizes, sizes.clone()
@@ -168,7 +205,7 @@ def embedding_bag(
     return found, bags.to(offsets.dtype), sizes, best * (sizes > 0).unsqueeze(1)
 
 
-# ---- batch normalisation over several processes ------------------------------------------------------------------------------------
+# ---- batch normalisation over several processes --------------------------------------------------
 
 
 def _dims(input: Tensor) -> tuple[int, ...]:
@@ -201,7 +238,14 @@ def batch_norm_stats(input: Tensor, eps: float) -> Any:
 
 @composite(operands=("input", "weight", "bias", "mean", "invstd", "out"))
 def batch_norm_elemt(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, invstd: Any, eps: float, *, out: Any = None
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Any,
+    invstd: Any,
+    eps: float,
+    *,
+    out: Any = None,
 ) -> Any:
     """Normalises channels by given moments: ``(input - mean) * invstd * weight + bias``.
 
@@ -210,7 +254,9 @@ def batch_norm_elemt(
     Example:
         >>> import jtorch as torch
         >>> one = torch.ones(1)
-        >>> torch.batch_norm_elemt(torch.tensor([[1.0], [3.0]]), one, one, 2 * one, one, 0.0).flatten()
+        >>> torch.batch_norm_elemt(
+        ...     torch.tensor([[1.0], [3.0]]), one, one, 2 * one, one, 0.0
+        ... ).flatten()
         tensor([0., 2.])
     """
     del eps  # it is part of invstd
@@ -225,16 +271,26 @@ def batch_norm_elemt(
 
 @composite(operands=("input", "mean", "invstd", "running_mean", "running_var", "counts"))
 def batch_norm_gather_stats_with_counts(
-    input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: float, eps: float, counts: Any
+    input: Tensor,
+    mean: Any,
+    invstd: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+    counts: Any,
 ) -> Any:
-    """The moments of all processes from those of each, which stand in rows; running statistics are moved towards them in place.
+    """The moments of all processes from those of each, which stand in rows; running statistics are
+    moved towards them in place.
 
     Shapes: mean, invstd (world, C), counts (world) -> (C), (C).
 
     Example:
         >>> import jtorch as torch
         >>> row = torch.ones(2, 1)
-        >>> torch.batch_norm_gather_stats_with_counts(torch.zeros(1, 1), row, row, None, None, 0.1, 0.0, torch.tensor([1.0, 3.0]))
+        >>> torch.batch_norm_gather_stats_with_counts(
+        ...     torch.zeros(1, 1), row, row, None, None, 0.1, 0.0, torch.tensor([1.0, 3.0])
+        ... )
         (tensor([1.]), tensor([1.]))
     """
     del input
@@ -249,9 +305,17 @@ def batch_norm_gather_stats_with_counts(
 
 @composite(operands=("input", "mean", "invstd", "running_mean", "running_var"))
 def batch_norm_gather_stats(
-    input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: float, eps: float, count: int
+    input: Tensor,
+    mean: Any,
+    invstd: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+    count: int,
 ) -> Any:
-    """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a channel.
+    """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a
+    channel.
 
     Shapes: mean, invstd (world, C) -> (C), (C).
 
@@ -262,17 +326,27 @@ def batch_norm_gather_stats(
         (tensor([1.]), tensor([1.]))
     """
     counts = mean.new_full((mean.shape[0],), count)
-    return T.batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
+    return T.batch_norm_gather_stats_with_counts(
+        input, mean, invstd, running_mean, running_var, momentum, eps, counts
+    )
 
 
 @composite(operands=("grad_out", "input", "mean", "invstd", "weight"))
 def batch_norm_backward_reduce(
-    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Tensor | None, input_g: bool, weight_g: bool, bias_g: bool
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    invstd: Any,
+    weight: Tensor | None,
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
 ) -> Any:
-    """The sums that the gradient of normalisation needs from all processes, and the gradients of weight and bias (None if not asked for).
+    """The sums that the gradient of normalisation needs from all processes, and the gradients of
+    weight and bias (None if not asked for).
 
-    Shapes: grad_out, input (N, C, *), the others (C) -> four of (C): the sum of gradients, that of gradients times deviations, and both
-    parameters' gradients.
+    Shapes: grad_out, input (N, C, *), the others (C) -> four of (C): the sum of gradients, that of
+    gradients times deviations, and both parameters' gradients.
 
     Example:
         >>> import jtorch as torch
@@ -288,36 +362,55 @@ def batch_norm_backward_reduce(
     return *sums, sum_dy_xmu * invstd if weight_g else None, sum_dy.clone() if bias_g else None
 
 
-@composite(operands=("grad_out", "input", "mean", "invstd", "weight", "sum_dy", "sum_dy_xmu", "count"))
+@composite(
+    operands=("grad_out", "input", "mean", "invstd", "weight", "sum_dy", "sum_dy_xmu", "count")
+)
 def batch_norm_backward_elemt(
-    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Tensor | None, sum_dy: Any, sum_dy_xmu: Any, count: Any
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    invstd: Any,
+    weight: Tensor | None,
+    sum_dy: Any,
+    sum_dy_xmu: Any,
+    count: Any,
 ) -> Any:
-    """The gradient of normalisation from the sums over all processes, each of which saw ``count`` elements a channel.
+    """The gradient of normalisation from the sums over all processes, each of which saw ``count``
+    elements a channel.
 
     Shapes: grad_out, input (N, C, *), count (world), the others (C) -> (N, C, *).
 
     Example:
         >>> import jtorch as torch
         >>> one, x = torch.ones(1), torch.tensor([[1.0], [3.0]])
-        >>> torch.batch_norm_backward_elemt(x, x, 2 * one, one, one, 4 * one, 2 * one, torch.tensor([2])).flatten()
+        >>> torch.batch_norm_backward_elemt(
+        ...     x, x, 2 * one, one, one, 4 * one, 2 * one, torch.tensor([2])
+        ... ).flatten()
         tensor([0., 0.])
     """
     total = count.sum().to(sum_dy.dtype)
     deviation = input - _on_channels(mean, input)
     slope = _on_channels(invstd.square() * sum_dy_xmu / total, input)
-    found = (grad_out - _on_channels(sum_dy / total, input) - deviation * slope) * _on_channels(invstd, input)
+    found = (grad_out - _on_channels(sum_dy / total, input) - deviation * slope) * _on_channels(
+        invstd, input
+    )
     return (found if weight is None else found * _on_channels(weight, input)).to(input.dtype)
 
 
 @composite(operands=("input", "running_mean", "running_var"))
-def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float) -> Any:
-    """The mean and variance of each channel, towards which the running statistics are moved in place.
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> Any:
+    """The mean and variance of each channel, towards which the running statistics are moved in
+    place.
 
     Shapes: input (N, C, *) -> (C), (C).
 
     Example:
         >>> import jtorch as torch
-        >>> torch.batch_norm_update_stats(torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1), 0.1)
+        >>> torch.batch_norm_update_stats(
+        ...     torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1), 0.1
+        ... )
         (tensor([2.]), tensor([1.]))
     """
     dims = _dims(input)

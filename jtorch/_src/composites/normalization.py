@@ -1,4 +1,5 @@
-"""Normalisation that updates running statistics in place, and the spellings of the ``torch`` namespace."""
+"""Normalisation that updates running statistics in place, and the spellings of the ``torch``
+namespace."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ def _swap(old: list[Tensor], new: list[object]) -> None:
 
 @composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True, opaque=True)
 @schemas(
-    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
-    "float eps, bool cudnn_enabled) -> Tensor",
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+    "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
 )
 def batch_norm(
     input: Tensor,
@@ -37,15 +38,17 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Any:
-    """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's own moments, towards which the running
-    statistics are moved by ``momentum`` in place; else by the running statistics.
+    """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's
+    own moments, towards which the running statistics are moved by ``momentum`` in place; else by
+    the running statistics.
 
     Shapes: input (N, C, *), the others (C) -> that of ``input``.
 
     Dtypes: floating-point ones.
 
     Raises:
-        ValueError: in training, if a channel holds a single value; for an ``eps`` that is not positive (in evaluation: negative).
+        ValueError: in training, if a channel holds a single value; for an ``eps`` that is not
+            positive (in evaluation: negative).
         RuntimeError: if a size does not fit, or statistics are missing.
 
     Example:
@@ -58,10 +61,17 @@ def batch_norm(
         tensor([[-1.0000],
                 [ 1.0000]])
     """
-    if not isinstance(input, Tensor) and not training:  # in training PyTorch asks it for its size first, and finds no such method
+    # in training PyTorch asks it for its size first, and finds no such method
+    if not isinstance(input, Tensor) and not training:
         raise must_be_tensor("batch_norm", "input", 1, input)
     for place, (name, given) in enumerate(
-        (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)), 2
+        (
+            ("weight", weight),
+            ("bias", bias),
+            ("running_mean", running_mean),
+            ("running_var", running_var),
+        ),
+        2,
     ):
         if given is not None and not isinstance(given, Tensor):
             raise must_be_tensor("batch_norm", name, place, given)
@@ -71,7 +81,9 @@ def batch_norm(
         for n in shape[2:]:
             count *= n
         if count == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {shape}"
+            )
         _check_statistics(running_mean, running_var)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
@@ -90,10 +102,20 @@ def batch_norm(
     return _evaluated(input, running_mean, running_var, weight, bias, eps)
 
 
-def _evaluated(input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+def _evaluated(
+    input: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Tensor:
     if has_tangent(running_mean) or has_tangent(running_var):
         if any(t is not None and has_tangent(t) for t in (input, weight, bias)):
-            raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
+            raise RuntimeError(
+                "batch_norm is not differentiable wrt running_mean and running_var, they cannot "
+                "have forward grad defined"
+            )
         running_mean, running_var = running_mean.detach(), running_var.detach()
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
 
@@ -112,7 +134,13 @@ def _empty(input: Tensor, weight: Any, bias: Any) -> Tensor:
 
 
 def _trained(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: object, bias: object, momentum: float, eps: float
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: object,
+    bias: object,
+    momentum: float,
+    eps: float,
 ) -> Tensor:
     found = _C._batch_norm_train(input, weight, bias, running_mean, running_var, momentum, eps)
     running = [r for r in (running_mean, running_var) if r is not None]
@@ -143,7 +171,9 @@ def _torch_batch_norm(
     Example:
         >>> import jtorch as torch
         >>> one = torch.ones(1)
-        >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), one, one, one, one, False, 0.1, 0.0, False)
+        >>> torch.batch_norm(
+        ...     torch.tensor([[1.0], [3.0]]), one, one, one, one, False, 0.1, 0.0, False
+        ... )
         tensor([[1.],
                 [3.]])
     """
@@ -154,8 +184,8 @@ def _torch_batch_norm(
 
 @composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
 @schemas(
-    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
-    "float eps, bool cudnn_enabled) -> Tensor",
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+    "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
 )
 def instance_norm(
     input: Tensor,
@@ -167,10 +197,11 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Any:
-    """Normalises each channel of each sample by its own moments and applies the channel's parameters.
+    """Normalises each channel of each sample by its own moments and applies the channel's
+    parameters.
 
-    Running statistics, if given, are moved towards the moments' means over the samples; with ``use_input_stats=False`` they are used
-    instead of the moments.
+    Running statistics, if given, are moved towards the moments' means over the samples; with
+    ``use_input_stats=False`` they are used instead of the moments.
 
     Shapes: input (N, C, *), the others (C) -> that of ``input``.
 
@@ -182,7 +213,9 @@ def instance_norm(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]])).round(decimals=3)
+        >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]])).round(
+        ...     decimals=3
+        ... )
         tensor([[[-1.,  1.],
                  [-1.,  1.]]])
     """
@@ -192,19 +225,34 @@ def instance_norm(
         for n in shape[2:]:
             count *= n
         if count == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {shape}")
+            raise ValueError(
+                f"Expected more than 1 spatial element when training, got input size {shape}"
+            )
         _check_statistics(running_mean, running_var)
-    return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+    return _instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
 
 
 def _instance_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
 ) -> object:
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
     samples, channels = input.shape[0], input.shape[1]
     flat = input.contiguous().view(1, samples * channels, *input.shape[2:])
-    mean, variance, scale, shift = [None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)]
+    mean, variance, scale, shift = [
+        None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)
+    ]
     found = (
         _trained(flat, mean, variance, scale, shift, momentum, eps)
         if use_input_stats
@@ -242,10 +290,17 @@ def _torch_instance_norm(
         tensor([[[-1.,  1.],
                  [-1.,  1.]]])
     """
-    return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+    return _instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
 
 
-@composite(namespace="torch", name="layer_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
+@composite(
+    namespace="torch",
+    name="layer_norm",
+    operands=("input", "weight", "bias"),
+    autocast="cuda float32",
+)
 def _torch_layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -269,7 +324,12 @@ def _torch_layer_norm(
     return F.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-@composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
+@composite(
+    namespace="torch",
+    name="group_norm",
+    operands=("input", "weight", "bias"),
+    autocast="cuda float32",
+)
 def _torch_group_norm(
     input: Tensor,
     num_groups: int,
@@ -295,9 +355,16 @@ def _torch_group_norm(
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
 @schemas(
-    "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
+    "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+    "(Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
 )
-def native_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations.
 
     Shapes: input (*A, *normalized_shape) -> that of ``input``; the other two (*A, 1, ...).
@@ -320,16 +387,18 @@ def native_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: 
 derivative(
     A.native_layer_norm,
     results=(0,),
-    input__weight__bias=lambda g, input, normalized_shape, result1, result2, weight, bias, wants: A.native_layer_norm_backward.default(
-        g, input, normalized_shape, result1, result2, weight, bias, wants
+    input__weight__bias=lambda g, input, normalized_shape, result1, result2, weight, bias, wants: (
+        A.native_layer_norm_backward.default(
+            g, input, normalized_shape, result1, result2, weight, bias, wants
+        )
     ),
 )
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
 @schemas(
-    "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, "
-    "Tensor) ; =out:out0,out1,out2",
+    "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float "
+    "eps) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
 )
 def native_group_norm(
     input: Tensor,
@@ -341,7 +410,8 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> Any:
-    """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations.
+    """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal
+    standard deviations.
 
     Shapes: input (N, C, *) -> that of ``input``; the other two (N, group).
 
@@ -350,7 +420,9 @@ def native_group_norm(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.native_group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), None, None, 1, 4, 1, 2, 0.0)
+        >>> torch.native_group_norm(
+        ...     torch.tensor([[1.0, 3.0, 10.0, 30.0]]), None, None, 1, 4, 1, 2, 0.0
+        ... )
         (tensor([[-1.,  1., -1.,  1.]]), tensor([[ 2., 20.]]), tensor([[1.0000, 0.1000]]))
     """
     found = T.group_norm(input, group, weight, bias, eps)
@@ -360,16 +432,19 @@ def native_group_norm(
 
 derivative(
     A.native_group_norm,
-    input__weight__bias=lambda g, input, result1, result2, weight, N, C, HxW, group, wants: A.native_group_norm_backward.default(
-        D.packed(g), input, result1, result2, weight, N, C, HxW, group, wants
+    input__weight__bias=lambda g, input, result1, result2, weight, N, C, HxW, group, wants: (
+        A.native_group_norm_backward.default(
+            D.packed(g), input, result1, result2, weight, N, C, HxW, group, wants
+        )
     ),
 )
 
 
 @composite(namespace="torch", operands=_PARAMS)
 @schemas(
-    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
-    "float eps) -> (Tensor, Tensor, Tensor) ; =out:out,save_mean,save_invstd",
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+    "training, float momentum, float eps) -> (Tensor, Tensor, Tensor) ; "
+    "=out:out,save_mean,save_invstd",
 )
 def native_batch_norm(
     input: Tensor,
@@ -389,35 +464,50 @@ def native_batch_norm(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)
+        >>> torch.native_batch_norm(
+        ...     torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0
+        ... )
         (tensor([[-1.],
                 [ 1.]]), tensor([2.]), tensor([1.]))
     """
     if out is not None:
-        found = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        found = native_batch_norm(
+            input, weight, bias, running_mean, running_var, training, momentum, eps
+        )
         return write_out(found, out, "native_batch_norm")
     if not training:
         found = F.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
         return found, input.new_zeros((0,)), input.new_zeros((0,))
     _check_statistics(running_mean, running_var)
     if not input.numel():
-        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
+        raise RuntimeError(
+            "input tensor must have at least one element, but got input_sizes = "
+            f"{list(input.shape)}"
+        )
     dims = (0, *range(2, input.dim()))
     variance, mean = T.var_mean(input, dims, correction=0)
-    return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()
+    return (
+        _trained(input, running_mean, running_var, weight, bias, momentum, eps),
+        mean.detach(),
+        (variance + eps).rsqrt().detach(),
+    )
 
 
 derivative(
     A.native_batch_norm,
     results=(0,),
-    input__weight__bias=lambda g, input, weight, running_mean, running_var, result1, result2, training, eps, wants: (
-        A.native_batch_norm_backward.default(g, input, weight, running_mean, running_var, result1, result2, training, eps, wants)
+    input__weight__bias=lambda g, input, weight, running_mean, running_var, result1, result2, training, eps, wants: (  # noqa: E501
+        A.native_batch_norm_backward.default(
+            g, input, weight, running_mean, running_var, result1, result2, training, eps, wants
+        )
     ),
 )
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def normalize(input: Tensor, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(
+    input: Tensor, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Any:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
 
     Args:
@@ -440,6 +530,10 @@ def normalize(input: Tensor, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out
         tensor([[0.6000, 0.8000],
                 [0.0000, 1.0000]])
     """
-    norm = L.vector_norm(input, p, dim, keepdim=True) if isinstance(p, (int, float)) else input.norm(p, dim, keepdim=True)
+    norm = (
+        L.vector_norm(input, p, dim, keepdim=True)
+        if isinstance(p, (int, float))
+        else input.norm(p, dim, keepdim=True)
+    )
     found = input / norm.clamp_min(eps).expand_as(input)
     return found if out is None else write_out(found, out, "normalize")

@@ -10,7 +10,17 @@ from ..bind.everything import _C, T
 _LEAST = 6.1e-5  # of scales: what a half float can hold
 
 
-@composite(operands=("input", "observer_on", "fake_quant_on", "running_min", "running_max", "scale", "zero_point"))
+@composite(
+    operands=(
+        "input",
+        "observer_on",
+        "fake_quant_on",
+        "running_min",
+        "running_max",
+        "scale",
+        "zero_point",
+    )
+)
 def fused_moving_avg_obs_fake_quant(
     input: Tensor,
     observer_on: Tensor,
@@ -26,12 +36,15 @@ def fused_moving_avg_obs_fake_quant(
     per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
 ) -> Tensor:
-    """Notes the range of ``input`` in running averages, makes scale and zero point of them, and rounds ``input`` to that grid.
+    """Notes the range of ``input`` in running averages, makes scale and zero point of them, and
+    rounds ``input`` to that grid.
 
-    Shapes: that of ``input``. ``running_min``, ``running_max``, ``scale`` and ``zero_point`` are written: one element, or with
-    ``per_row_fake_quant`` one for each index of the first dimension; the first two may be empty then, and get their size.
+    Shapes: that of ``input``. ``running_min``, ``running_max``, ``scale`` and ``zero_point`` are
+    written: one element, or with ``per_row_fake_quant`` one for each index of the first dimension;
+    the first two may be empty then, and get their size.
 
-    Gradient: that of the identity where nothing was clipped, else 0; all of it if ``fake_quant_on`` is 0.
+    Gradient: that of the identity where nothing was clipped, else 0; all of it if ``fake_quant_on``
+    is 0.
 
     Args:
         input: the values.
@@ -53,7 +66,11 @@ def fused_moving_avg_obs_fake_quant(
 
     Example:
         >>> import jtorch as torch
-        >>> low, high, scale = torch.tensor(float("inf")), torch.tensor(float("-inf")), torch.ones(1)
+        >>> low, high, scale = (
+        ...     torch.tensor(float("inf")),
+        ...     torch.tensor(float("-inf")),
+        ...     torch.ones(1),
+        ... )
         >>> on, zero = torch.ones(1), torch.zeros(1, dtype=torch.int32)
         >>> x = torch.tensor([0.0, 0.3, 1.5])
         >>> torch.fused_moving_avg_obs_fake_quant(x, on, on, low, high, scale, zero, 0.01, 0, 15, 0)
@@ -61,7 +78,10 @@ def fused_moving_avg_obs_fake_quant(
     """
 
     if per_row_fake_quant and ch_axis != 0:
-        raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
+        raise RuntimeError(
+            "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == "
+            "0"
+        )
     watched, rounding = observer_on.reshape(-1)[0] != 0, fake_quant_on.reshape(-1)[0] != 0
     with no_grad():
         values = input.detach()
@@ -82,13 +102,17 @@ def fused_moving_avg_obs_fake_quant(
         for held, new in zip((scale, zero_point), made, strict=True):
             held.copy_(T.where(rounding, new.reshape(held.shape).to(held.dtype), held))
     if per_row_fake_quant:
-        found = T.fake_quantize_per_channel_affine(input, scale, zero_point, 0, quant_min, quant_max)
+        found = T.fake_quantize_per_channel_affine(
+            input, scale, zero_point, 0, quant_min, quant_max
+        )
     else:
         found = _C._fake_quantize(input, scale, zero_point, quant_min, quant_max)
     return T.where(rounding, found, input)
 
 
-def _grid(low: Tensor, high: Tensor, quant_min: int, quant_max: int, symmetric: bool) -> tuple[Tensor, Tensor]:
+def _grid(
+    low: Tensor, high: Tensor, quant_min: int, quant_max: int, symmetric: bool
+) -> tuple[Tensor, Tensor]:
     """Scale and zero point for a range: 0 is a point of the grid."""
 
     low, high = T.clamp(low.double(), max=0.0), T.clamp(high.double(), min=0.0)

@@ -1,4 +1,5 @@
-"""Old spellings of Tensor methods that programs still use, and functions that were removed and say what to use instead."""
+"""Old spellings of Tensor methods that programs still use, and functions that were removed and say
+what to use instead."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def __delitem__(self: Tensor, key: Any) -> None:
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True, dispatched="never")
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
+    """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here
+    zeros), of given data, or a tensor itself.
 
     Example:
         >>> import jtorch as torch
@@ -119,17 +121,29 @@ def reinforce(self: Tensor, reward: Any) -> Any:
 
 
 _REINFORCE = (
-    "reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html\n\nInstead of:\n\n"
-    "probs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\naction.reinforce(reward)\n"
+    "reinforce() was removed.\n"
+    "Use torch.distributions instead.\n"
+    "See https://pytorch.org/docs/main/distributions.html\n"
+    "\nInstead of:\n"
+    "\n"
+    "probs = policy_network(state)\n"
+    "action = probs.multinomial()\n"
+    "next_state, reward = env.step(action)\n"
+    "action.reinforce(reward)\n"
     "action.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
-    "# NOTE: categorical is equivalent to what used to be called multinomial\nm = torch.distributions.Categorical(probs)\n"
-    "action = m.sample()\nnext_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\nloss.backward()\n"
+    "# NOTE: categorical is equivalent to what used to be called multinomial\n"
+    "m = torch.distributions.Categorical(probs)\n"
+    "action = m.sample()\n"
+    "next_state, reward = env.step(action)\n"
+    "loss = -m.log_prob(action) * reward\n"
+    "loss.backward()\n"
 )
 
 
 @composite(namespace="Tensor", operands=("self", "other"), native=False)
 def module_load(self: Tensor, other: Any, assign: bool = False) -> Any:
-    """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ``other`` itself.
+    """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it,
+    or (``assign``) ``other`` itself.
 
     Example:
         >>> import jtorch as torch
@@ -143,7 +157,8 @@ def module_load(self: Tensor, other: Any, assign: bool = False) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def __setstate__(self: Tensor, state: Any) -> Any:
-    """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with a tensor first.
+    """Gives the tensor the memory and the flags of an old pickle:
+    ``(storage, offset, size, stride)``, or three items with a tensor first.
 
     Raises:
         RuntimeError: for tensors that are no leaves.
@@ -167,7 +182,7 @@ def __setstate__(self: Tensor, state: Any) -> Any:
     return None
 
 
-# ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
+# ---- copies that the runtime makes ---------------------------------------------------------------
 
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",), lazy="conj")
@@ -215,28 +230,55 @@ def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: b
         torch.float32
     """
     wanted = cuda_enabled if self.device.type == "cuda" else cpu_enabled
-    return self.to(dtypes.float32) if wanted and self.dtype in (dtypes.float16, dtypes.bfloat16) else self
+    return (
+        self.to(dtypes.float32)
+        if wanted and self.dtype in (dtypes.float16, dtypes.bfloat16)
+        else self
+    )
 
 
 @composite(namespace="Tensor", operands=("self",))
-@schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a)")
-def _autocast_to_reduced_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
-    """The tensor in the dtype for its device, if it is float32 and its device is among those asked for.
+@schemas(
+    "(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType "
+    "cpu_dtype) -> Tensor(a)"
+)
+def _autocast_to_reduced_precision(
+    self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any
+) -> Any:
+    """The tensor in the dtype for its device, if it is float32 and its device is among those asked
+    for.
 
     Shapes: self (*) -> (*).
 
     Example:
         >>> import jtorch as torch
-        >>> torch.ones(1)._autocast_to_reduced_precision(False, True, torch.float16, torch.bfloat16).dtype
+        >>> torch.ones(1)._autocast_to_reduced_precision(
+        ...     False, True, torch.float16, torch.bfloat16
+        ... ).dtype
         torch.bfloat16
     """
-    wanted, dtype = (cuda_enabled, cuda_dtype) if self.device.type == "cuda" else (cpu_enabled, cpu_dtype)
+    wanted, dtype = (
+        (cuda_enabled, cuda_dtype) if self.device.type == "cuda" else (cpu_enabled, cpu_dtype)
+    )
     return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
 
 
-@composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True, autocast="cpu lower")
-@schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor ; =out")
-def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+@composite(
+    namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True, autocast="cpu lower"
+)
+@schemas(
+    "(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool "
+    "use_gelu=False) -> Tensor ; =out"
+)
+def _addmm_activation(
+    self: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    use_gelu: bool = False,
+) -> Any:
     """``relu`` (or ``gelu``, with ``use_gelu``) of ``addmm``.
 
     Shapes: self broadcastable to (n, p), mat1 (n, m), mat2 (m, p) -> (n, p).
@@ -299,7 +341,11 @@ def _conj(input: Tensor) -> Any:
 
 
 @composite(method=True, operands=("input",))
-@schemas(".self ; =self_out", ".tensors(Tensor[] tensors) -> Tensor[]", ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()")
+@schemas(
+    ".self ; =self_out",
+    ".tensors(Tensor[] tensors) -> Tensor[]",
+    ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()",
+)
 def dequantize(input: Tensor) -> Any:
     """The tensor in float32: what is left of undoing quantisation where there is none.
 
@@ -342,7 +388,9 @@ def hsmm(input: Tensor, mat2: Tensor) -> Any:
 
 
 @composite(operands=("input", "mat1", "mat2"))
-def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def saddmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
     """``sspaddmm``, under an old name.
 
     Example:
@@ -355,36 +403,53 @@ def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
     return T.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
-# ---- removed linear algebra --------------------------------------------------------------------------------------------------------
+# ---- removed linear algebra ----------------------------------------------------------------------
 
 _REMOVED = "This function was deprecated since version 1.9 and is now removed."
 _EIG = (
-    f"{_REMOVED} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex "
-    "tensors.\n\nL, _ = torch.eig(A) should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\n"
-    "L, V = torch.eig(A, eigenvectors=True) should be replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
+    f"{_REMOVED} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather "
+    "than real tensors mimicking complex tensors.\n"
+    "\nL, _ = torch.eig(A) should be replaced with:\n"
+    "L_complex = torch.linalg.eigvals(A)\n"
+    "\nand\n"
+    "\n"
+    "L, V = torch.eig(A, eigenvectors=True) should be replaced with:\n"
+    "L_complex, V_complex = torch.linalg.eig(A)"
 )
 _LSTSQ = (
-    f"{_REMOVED} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and does not "
-    "return the QR decomposition in the returned tuple (although it returns other information about the problem).\n\n"
-    "To get the QR decomposition consider using `torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the "
-    "solution in the last m - n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals are in the field "
-    "'residuals' of the returned named tuple.\n\nThe unpacking of the solution, as in\nX, _ = torch.lstsq(B, A).solution[:A.size(1)]\n"
+    f"{_REMOVED} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n"
+    "`torch.linalg.lstsq` has reversed arguments and does not return the QR decomposition in the "
+    "returned tuple (although it returns other information about the problem).\n"
+    "\n"
+    "To get the QR decomposition consider using `torch.linalg.qr`.\n"
+    "\nThe returned solution in `torch.lstsq` stored the residuals of the solution in the last m - "
+    "n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals are in "
+    "the field 'residuals' of the returned named tuple.\n"
+    "\nThe unpacking of the solution, as in\n"
+    "X, _ = torch.lstsq(B, A).solution[:A.size(1)]\n"
     "should be replaced with:\nX = torch.linalg.lstsq(A, B).solution"
 )
 _SOLVE = (
-    f"{_REMOVED} `torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does "
-    "not return the LU factorization.\n\nTo get the LU factorization see `torch.lu`, which can be used with `torch.lu_solve` or "
-    "`torch.lu_unpack`.\nX = torch.solve(B, A).solution should be replaced with:\nX = torch.linalg.solve(A, B)"
+    f"{_REMOVED} `torch.solve` is deprecated in favor of `torch.linalg.solve`. "
+    "`torch.linalg.solve` has its arguments reversed and does not return the LU factorization.\n"
+    "\nTo get the LU factorization see `torch.lu`, which can be used with `torch.lu_solve` or "
+    "`torch.lu_unpack`.\n"
+    "X = torch.solve(B, A).solution should be replaced with:\n"
+    "X = torch.linalg.solve(A, B)"
 )
 _SYMEIG = (
-    f"{_REMOVED} The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower "
-    "triangular portion.\n\nL, _ = torch.symeig(A, upper=upper) should be replaced with:\n"
-    "L = torch.linalg.eigvalsh(A, UPLO='U' if upper else 'L')\n\nand\n\nL, V = torch.symeig(A, eigenvectors=True) should be replaced "
-    "with:\nL, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
+    f"{_REMOVED} The default behavior has changed from using the upper triangular portion of the "
+    "matrix by default to using the lower triangular portion.\n"
+    "\nL, _ = torch.symeig(A, upper=upper) should be replaced with:\n"
+    "L = torch.linalg.eigvalsh(A, UPLO='U' if upper else 'L')\n"
+    "\nand\n"
+    "\nL, V = torch.symeig(A, eigenvectors=True) should be replaced with:\n"
+    "L, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
 )
 _RANK = (
-    f"{_REMOVED}\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "
-    "`torch.linalg.matrix_rank()` to 'hermitian'."
+    f"{_REMOVED}\n"
+    "Please use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was "
+    "renamed in `torch.linalg.matrix_rank()` to 'hermitian'."
 )
 
 
@@ -419,7 +484,9 @@ def solve(input: Tensor, A: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input",), native=False, ignored=True)
-def symeig(input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
+def symeig(
+    input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None
+) -> Any:
     """Removed: use ``linalg.eigh``.
 
     Raises:

@@ -10,20 +10,37 @@ from ..bind.everything import _C, T
 from ..ops._facts import schemas
 
 
-def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _sizes(
+    n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: object
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     kernel = (kernel_size,) * n if isinstance(kernel_size, int) else tuple(kernel_size)
     if output_size is None:
         if output_ratio is None:
-            raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
-        ratio: Any = (output_ratio,) * n if isinstance(output_ratio, (int, float)) and n == 3 else output_ratio
+            raise ValueError(
+                f"fractional_max_pool{n}d requires specifying either an output_size or an "
+                "output_ratio"
+            )
+        ratio: Any = (
+            (output_ratio,) * n
+            if isinstance(output_ratio, (int, float)) and n == 3
+            else output_ratio
+        )
         if n == 2 and len(ratio) > n:
-            raise ValueError(f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints.")
+            raise ValueError(
+                f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple "
+                "of Ints."
+            )
         output_size = [int(size * ratio[i]) for i, size in enumerate(input.shape[-n:])]
     return kernel, (output_size,) * n if isinstance(output_size, int) else tuple(output_size)
 
 
 def _pool(
-    n: int, input: Tensor, kernel_size: Any, output_size: list[object] | Tensor | int | None, output_ratio: object, samples: object
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: list[object] | Tensor | int | None,
+    output_ratio: object,
+    samples: object,
 ) -> Any:
     kernel, out = _sizes(n, input, kernel_size, output_size, output_ratio)
     if samples is None:
@@ -55,7 +72,9 @@ def fractional_max_pool2d_with_indices(
         >>> import jtorch as torch
         >>> samples = torch.full((1, 1, 2), 0.5)
         >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
-        >>> values, places = torch.nn.functional.fractional_max_pool2d_with_indices(x, 2, output_size=2, _random_samples=samples)
+        >>> values, places = torch.nn.functional.fractional_max_pool2d_with_indices(
+        ...     x, 2, output_size=2, _random_samples=samples
+        ... )
         >>> places
         tensor([[[[4, 5],
                   [7, 8]]]])
@@ -75,7 +94,8 @@ def fractional_max_pool3d_with_indices(
 ) -> Any:
     """``fractional_max_pool3d`` that always returns the indices too.
 
-    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> two of (N, C, *output_size) or (C, *output_size).
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> two of (N, C, *output_size) or (C,
+    *output_size).
 
     Dtypes: floating-point ones; indices are int64.
 
@@ -87,7 +107,9 @@ def fractional_max_pool3d_with_indices(
         >>> import jtorch as torch
         >>> samples = torch.full((1, 1, 3), 0.5)
         >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
-        >>> torch.nn.functional.fractional_max_pool3d_with_indices(x, 1, output_size=1, _random_samples=samples)
+        >>> torch.nn.functional.fractional_max_pool3d_with_indices(
+        ...     x, 1, output_size=1, _random_samples=samples
+        ... )
         (tensor([[[[[7.]]]]]), tensor([[[[[7]]]]]))
     """
     del return_indices
@@ -95,7 +117,10 @@ def fractional_max_pool3d_with_indices(
 
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
-@schemas("(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
+@schemas(
+    "(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, "
+    "Tensor) ; =output:output,indices"
+)
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -104,8 +129,8 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """The maxima over windows of ``kernel_size`` at pseudo-random places, so many that ``output_size`` results (or ``output_ratio`` of the
-    input's size) come out.
+    """The maxima over windows of ``kernel_size`` at pseudo-random places, so many that
+    ``output_size`` results (or ``output_ratio`` of the input's size) come out.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
 
@@ -128,7 +153,10 @@ def fractional_max_pool2d(
 
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
-@schemas("(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
+@schemas(
+    "(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, "
+    "Tensor) ; =output:output,indices"
+)
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -151,7 +179,9 @@ def fractional_max_pool3d(
         >>> import jtorch as torch
         >>> samples = torch.full((1, 1, 3), 0.5)
         >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
-        >>> torch.nn.functional.fractional_max_pool3d(x, 1, output_size=1, _random_samples=samples).item()
+        >>> torch.nn.functional.fractional_max_pool3d(
+        ...     x, 1, output_size=1, _random_samples=samples
+        ... ).item()
         7.0
     """
     values, places = _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)

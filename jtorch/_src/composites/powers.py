@@ -21,19 +21,22 @@ def float_power_(self: Tensor, exponent: Any) -> Any:
     Dtypes: float64, or complex128 if an operand is complex.
 
     Raises:
-        RuntimeError: for tensors of other dtypes; while operations are recorded, for a leaf that requires grad.
+        RuntimeError: for tensors of other dtypes; while operations are recorded, for a leaf that
+            requires grad.
 
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([2.0, 3.0], dtype=torch.float64).float_power_(2)
         tensor([4., 9.], dtype=torch.float64)
     """
-    complex_exponent = exponent.dtype.is_complex if isinstance(exponent, Tensor) else isinstance(exponent, complex)
+    complex_exponent = (
+        exponent.dtype.is_complex if isinstance(exponent, Tensor) else isinstance(exponent, complex)
+    )
     wanted = dtypes.complex128 if self.dtype.is_complex or complex_exponent else dtypes.float64
     if self.dtype is not wanted:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the operation's result requires dtype "
-            f"{wanted.scalar_name}"
+            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the "
+            f"operation's result requires dtype {wanted.scalar_name}"
         )
     check_inplace(self)
     return inplace(self, BOUND["float_power"].core(self, exponent))

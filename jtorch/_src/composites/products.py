@@ -24,7 +24,8 @@ def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     """Translates ``operand, labels, operand, labels, ..., [output labels]`` into an equation."""
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
         )
 
     def term(labels: Sequence[Any]) -> str:
@@ -39,7 +40,9 @@ def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _letter(label: Tensor | int) -> str:
     if not 0 <= label < 52:
-        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        raise ValueError(
+            "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+        )
     return _LETTERS[label]
 
 
@@ -66,10 +69,17 @@ def _labels(term: str, where: str, start: int) -> list[str]:
         elif term[i] == ".":
             output = where == "for output"
             if "..." in found:
-                again = "but an ellipsis (...) was already found" if output else "for which an ellipsis was already found"
+                again = (
+                    "but an ellipsis (...) was already found"
+                    if output
+                    else "for which an ellipsis was already found"
+                )
                 raise RuntimeError(f"einsum(): found '.' {where} {again}")
             if term[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' {where} that is not part of any ellipsis{' (...)' if output else ''}")
+                raise RuntimeError(
+                    f"einsum(): found '.' {where} that is not part of any "
+                    f"ellipsis{' (...)' if output else ''}"
+                )
             found.append("...")
             i += 3
         elif term[i] in _LETTERS:
@@ -77,7 +87,8 @@ def _labels(term: str, where: str, start: int) -> list[str]:
             i += 1
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, "
+                "subscripts must be in [a-zA-Z]"
             )
     return found
 
@@ -85,19 +96,21 @@ def _labels(term: str, where: str, start: int) -> list[str]:
 @composite(lists=("args",), native=False, home="functional", autocast="lower", implicit=True)
 @schemas("(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
 def einsum(*args: Any) -> Any:
-    """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``.
+    """Sums products of elements, as an equation over the operands' dimensions says:
+    ``einsum("ij,jk->ik", a, b)``.
 
-    Also as ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Without ``->`` the labels that occur once stay, sorted; ``...`` stands for any number
-    of broadcast dimensions; dimensions of size 1 broadcast; a label twice in one operand takes the diagonal.
+    Also as ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Without ``->`` the labels that occur once
+    stay, sorted; ``...`` stands for any number of broadcast dimensions; dimensions of size 1
+    broadcast; a label twice in one operand takes the diagonal.
 
     Args:
-        args: the equation and then the operands, or operands each followed by the list of its dimensions' labels, and at last the
-            output's.
+        args: the equation and then the operands, or operands each followed by the list of its
+            dimensions' labels, and at last the output's.
 
     Shapes: any that fit the equation -> the sizes of the output's labels.
 
-    Dtypes: all operands of one dtype where two are long in a label that is summed; others promote. Integers that are summed before they
-    meet another operand become int64.
+    Dtypes: all operands of one dtype where two are long in a label that is summed; others promote.
+    Integers that are summed before they meet another operand become int64.
 
     Raises:
         RuntimeError: for an equation that is wrong or does not fit the operands.
@@ -117,7 +130,8 @@ def einsum(*args: Any) -> Any:
 def _einsum(*args: Any) -> object:
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
         )
     if isinstance(args[0], Tensor):
         equation, operands = _from_sublists(args)
@@ -126,11 +140,15 @@ def _einsum(*args: Any) -> object:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return T.einsum(equation, *operands[0])
     if not isinstance(equation, str):
-        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}"
+        )
     terms, output = _terms(equation)
     if len(terms) != len(operands):
         word = "more" if len(operands) > len(terms) else "fewer"
-        raise RuntimeError(f"einsum(): {word} operands were provided than specified in the equation")
+        raise RuntimeError(
+            f"einsum(): {word} operands were provided than specified in the equation"
+        )
     return _contract(operands, terms, output)
 
 
@@ -141,10 +159,14 @@ def _contract(operands: list[Tensor], terms: list[list[str]], output: list[str] 
         extra = x.dim() - sum(label != "..." for label in term)
         if extra < 0 or (extra > 0 and "..." not in term):
             given = f"({sum(label != '...' for label in term)})"
-            relation, ending = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
+            relation, ending = (
+                ("is more than", "")
+                if "..." in term
+                else ("does not match", " and no ellipsis was given")
+            )
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation {given} {relation} the number of dimensions ({x.dim()}) "
-                f"for operand {i}{ending}"
+                f"einsum(): the number of subscripts in the equation {given} {relation} the number "
+                f"of dimensions ({x.dim()}) for operand {i}{ending}"
             )
         covered = max(covered, extra if "..." in term else 0)
         names: list[int] = []
@@ -154,16 +176,20 @@ def _contract(operands: list[Tensor], terms: list[list[str]], output: list[str] 
         for name, n in zip(names, x.shape, strict=True):
             if seen.setdefault(name, n) != n:
                 sizes_differ = f"the sizes don't match, {n} != {seen[name]}"
-                raise RuntimeError(f"einsum(): subscript {chr(name)} is repeated for operand {i} but {sizes_differ}")
+                raise RuntimeError(
+                    f"einsum(): subscript {chr(name)} is repeated for operand {i} but "
+                    f"{sizes_differ}"
+                )
             if sizes.setdefault(name, n) != n and 1 not in (n, sizes[name]):
                 if name < 0:
                     raise RuntimeError(
-                        f"einsum(): dimension {name + extra} covered by ellipsis in operand {i}has size {n} which does not broadcast with "
-                        f"previously seen ellipsis with size {sizes[name]} for the respective dimension"
+                        f"einsum(): dimension {name + extra} covered by ellipsis in operand {i}has "
+                        f"size {n} which does not broadcast with previously seen ellipsis with "
+                        f"size {sizes[name]} for the respective dimension"
                     )
                 raise RuntimeError(
-                    f"einsum(): subscript {chr(name)} has size {n} for operand {i} which does not broadcast with previously "
-                    f"seen size {sizes[name]}"
+                    f"einsum(): subscript {chr(name)} has size {n} for operand {i} which does not "
+                    f"broadcast with previously seen size {sizes[name]}"
                 )
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
         labels.append(tuple(names))
@@ -177,13 +203,20 @@ def _contract(operands: list[Tensor], terms: list[list[str]], output: list[str] 
     return named(_C._einsum(operands, tuple(labels), wanted), _last_step(labels, wanted))
 
 
-def _summed_alone(operands: list[Any], labels: list[tuple[int, ...]], wanted: tuple[int, ...]) -> tuple[list[Any], bool]:
-    """The operands, those that are summed before they meet another in the dtype of their sums; and whether some share what is summed.
+def _summed_alone(
+    operands: list[Any], labels: list[tuple[int, ...]], wanted: tuple[int, ...]
+) -> tuple[list[Any], bool]:
+    """The operands, those that are summed before they meet another in the dtype of their sums; and
+    whether some share what is summed.
 
-    What two operands share is summed by products of matrices, which have one dtype. Other products promote.
+    What two operands share is summed by products of matrices, which have one dtype. Other products
+    promote.
     """
     only = len(operands) == 1
-    long = [{name for name, n in zip(names, x.shape, strict=True) if n != 1 or only} for x, names in zip(operands, labels, strict=True)]
+    long = [
+        {name for name, n in zip(names, x.shape, strict=True) if n != 1 or only}
+        for x, names in zip(operands, labels, strict=True)
+    ]
     summed = {name for names in labels for name in names} - set(wanted)
     sharing = {name: sum(name in names for names in long) for name in summed}
     found = []
@@ -194,7 +227,8 @@ def _summed_alone(operands: list[Any], labels: list[tuple[int, ...]], wanted: tu
 
 
 def _rearranged(x: Tensor, names: tuple[int, ...], wanted: tuple[int, ...]) -> object:
-    """Another look at the operand's memory, as torch's is where nothing is summed: diagonals, then a permutation."""
+    """Another look at the operand's memory, as torch's is where nothing is summed: diagonals, then
+    a permutation."""
     left = list(names)
     for name in dict.fromkeys(names):
         while left.count(name) > 1:
@@ -206,7 +240,8 @@ def _rearranged(x: Tensor, names: tuple[int, ...], wanted: tuple[int, ...]) -> o
 
 
 def _last_step(labels: list[tuple[int, ...]], output: tuple[int, ...]) -> str:
-    """What torch computes last: it multiplies operands two at a time, by a matrix product where a label is summed."""
+    """What torch computes last: it multiplies operands two at a time, by a matrix product where a
+    label is summed."""
     summed = {x for names in labels for x in names} - set(output)
     if len(labels) == 1:
         return "SumBackward1" if summed else "PermuteBackward0"
@@ -225,9 +260,14 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
             names.extend(ellipsis)
             continue
         if label not in used:
-            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input "
+                "operand"
+            )
         if ord(label) in names:
-            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+            raise RuntimeError(
+                f"einsum(): output subscript {label} appears more than once in the output"
+            )
         names.append(ord(label))
     return tuple(names)
 
@@ -252,8 +292,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
                 [3.]])
     """
     warnings.warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
-        "accepts a list of two or more tensors rather than multiple parameters.",
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
+        "multiple parameters.",
         stacklevel=outside(),
     )
     for matrix in matrices:
@@ -268,9 +309,13 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     return L.multi_dot(list(matrices), out=out)
 
 
-@composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True)
+@composite(
+    namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True
+)
 @schemas(".")
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+) -> Any:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``.
 
     Shapes: (*, D) that broadcast -> (*), or (*, 1) with ``keepdim``.

@@ -1,4 +1,5 @@
-"""Reductions whose public form chooses among several kernels: by whether there is a dimension, or a second tensor."""
+"""Reductions whose public form chooses among several kernels: by whether there is a dimension, or a
+second tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +21,15 @@ def invalid_combination(name: str, got: str) -> TypeError:
     return TypeError(f"{name}() received an invalid combination of arguments - got {got}")
 
 
-def _extremum(name: str, pairwise: str, input: Tensor, dim: int | None, keepdim: bool, other: object, out: object) -> object:
+def _extremum(
+    name: str,
+    pairwise: str,
+    input: Tensor,
+    dim: int | None,
+    keepdim: bool,
+    other: object,
+    out: object,
+) -> object:
     if isinstance(dim, Tensor):
         if other is not None:
             raise invalid_combination(name, "two tensors to compare with")
@@ -42,19 +51,25 @@ def _extremum(name: str, pairwise: str, input: Tensor, dim: int | None, keepdim:
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
-    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_max:max,max_values",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
+    "=dim_max:max,max_values",
 )
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None
+) -> Any:
+    """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``;
+    with a second tensor, ``maximum``.
 
     Args:
         input: the tensor.
-        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all
+            dimensions.
         keepdim: whether reduced dimensions stay, with size 1.
         other: the other tensor of the elementwise form.
         out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
 
-    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there
+    if ``keepdim``.
 
     Dtypes: real ones and bool; indices are int64.
 
@@ -83,19 +98,25 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
-    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_min:min,min_indices",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
+    "=dim_min:min,min_indices",
 )
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None
+) -> Any:
+    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and
+    ``indices``; with a second tensor, ``minimum``.
 
     Args:
         input: the tensor.
-        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all
+            dimensions.
         keepdim: whether reduced dimensions stay, with size 1.
         other: the other tensor of the elementwise form.
         out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
 
-    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there
+    if ``keepdim``.
 
     Dtypes: real ones and bool; indices are int64.
 
@@ -129,12 +150,15 @@ def _middle(name: str, input: object, dim: int | None, keepdim: bool, out: objec
 @composite(method=True, operands=("input", "out"))
 @schemas(
     "(Tensor self) -> Tensor ; =out",
-    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
+    "=dim_values:values,indices",
 )
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one.
+    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and
+    ``indices``. NaN if there is one.
 
-    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there
+    if ``keepdim``.
 
     Dtypes: real ones; indices are int64.
 
@@ -156,12 +180,17 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
 @composite(method=True, operands=("input", "out"))
 @schemas(
     "(Tensor self) -> Tensor ; =out",
-    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
+    "=dim_values:values,indices",
 )
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``.
+def nanmedian(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values``
+    and ``indices``.
 
-    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there
+    if ``keepdim``.
 
     Dtypes: real ones; indices are int64.
 
@@ -196,11 +225,14 @@ def _evenly_formula(g: object, self: object, result: object) -> object:
 derivative(A.max, A.min, A.median, A.nanmedian, self=_evenly_formula)
 
 
-# ---- variance --------------------------------------------------------------------------------------------------------------------
+# ---- variance ------------------------------------------------------------------------------------
 
 
-def _spread_options(name: str, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
-    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``. Warns of too few elements."""
+def _spread_options(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None
+) -> tuple[Any, float]:
+    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``.
+    Warns of too few elements."""
     if isinstance(dim, bool):
         if unbiased is not None:
             raise invalid_combination(name, "unbiased twice")
@@ -209,7 +241,10 @@ def _spread_options(name: str, input: Tensor, dim: Any, unbiased: bool | None, c
         if correction is not None:
             raise invalid_combination(name, "both unbiased and correction")
         correction = 1 if unbiased else 0
-    dim, correction = (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
+    dim, correction = (
+        (tuple(dim) if isinstance(dim, list) else dim),
+        1 if correction is None else correction,
+    )
     _check_freedom(name, input._aval, dim, correction)
     return dim, correction
 
@@ -223,8 +258,8 @@ def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction
             return
     if type(count) is int and count <= correction:  # of symbolic sizes nothing is asked
         warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-            "output numel).",
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
             stacklevel=outside(),
         )
 
@@ -233,17 +268,21 @@ def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
-    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+    "Tensor ; =correction_out",
 )
 def var(
-    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: float | None = None, out: Any = None,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
+    keepdim: bool = False, *, correction: float | None = None, out: Any = None,
 ) -> Any:  # fmt: skip
-    """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
+    """The variance over ``dim``, or of everything: summed squared deviations over (count -
+    ``correction``), by default 1.
 
-    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
+    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is
+    understood too.
 
-    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with
+    ``keepdim``.
 
     Dtypes: floating-point and complex ones; the variance of complex numbers is real.
 
@@ -282,22 +321,25 @@ derivative(A.var.correction, self=_var_formula)
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
-    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+    "Tensor ; =correction_out",
 )
 def std(
-    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: float | None = None, out: Any = None,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
+    keepdim: bool = False, *, correction: float | None = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
 
     Args:
         input: the tensor.
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
-        unbiased: whether to divide by one less than the number of elements; as ``correction`` of 1 or 0.
+        unbiased: whether to divide by one less than the number of elements; as ``correction`` of 1
+            or 0.
         keepdim: whether reduced dimensions stay, with size 1.
         correction: what is taken from the number of elements in the divisor, 1 by default.
 
-    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with
+    ``keepdim``.
 
     Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
 
@@ -315,7 +357,9 @@ def std(
     return _C._std(input, dim, correction, keepdim, out=out)
 
 
-def _std_formula(g: object, self: Any, dim: object, correction: object, keepdim: object, result: object) -> object:
+def _std_formula(
+    g: object, self: Any, dim: object, correction: object, keepdim: object, result: object
+) -> object:
     scaled = A.div.Tensor(g, A.mul.Scalar(result, 2))
     scaled = A.masked_fill_.Scalar(scaled, A.eq.Scalar(result, 0), 0)
     return _var_formula(scaled, self, dim, correction, keepdim)
@@ -328,16 +372,17 @@ derivative(A.std.correction, self=_std_formula)
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
-    "Tensor) ; =correction_out:out0,out1",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+    "(Tensor, Tensor) ; =correction_out:out0,out1",
 )
 def var_mean(
-    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: float | None = None,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
+    keepdim: bool = False, *, correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them.
 
-    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1
+    with ``keepdim``.
 
     Dtypes: floating-point and complex ones; the variance of complex numbers is real.
 
@@ -357,13 +402,26 @@ def _moments(grads: Any, self: Tensor, dim: object, keepdim: bool, found: object
     """The gradient of a spread, with that of the mean that comes with it."""
     if grads[1] is not None:
         n = math.prod(self._aval.shape[d] for d in D.dims_of(dim, self._aval.ndim))
-        part = A.div.Scalar(A.expand.default(D.unsqueezed(grads[1], dim, self._aval.ndim, keepdim), list(self._aval.shape)), n)
+        part = A.div.Scalar(
+            A.expand.default(
+                D.unsqueezed(grads[1], dim, self._aval.ndim, keepdim), list(self._aval.shape)
+            ),
+            n,
+        )
         found = part if found is None else A.add.Tensor(found, part)
     return found
 
 
-def _var_mean_formula(grads: Any, self: Any, dim: object, correction: object, keepdim: bool) -> object:
-    return _moments(grads, self, dim, keepdim, None if grads[0] is None else _var_formula(grads[0], self, dim, correction, keepdim))
+def _var_mean_formula(
+    grads: Any, self: Any, dim: object, correction: object, keepdim: bool
+) -> object:
+    return _moments(
+        grads,
+        self,
+        dim,
+        keepdim,
+        None if grads[0] is None else _var_formula(grads[0], self, dim, correction, keepdim),
+    )
 
 
 derivative(A.var_mean.correction, self=_var_mean_formula)
@@ -373,16 +431,17 @@ derivative(A.var_mean.correction, self=_var_mean_formula)
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
-    "Tensor) ; =correction_out:out0,out1",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+    "(Tensor, Tensor) ; =correction_out:out0,out1",
 )
 def std_mean(
-    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: float | None = None,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
+    keepdim: bool = False, *, correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them.
 
-    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1
+    with ``keepdim``.
 
     Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
 
@@ -398,22 +457,34 @@ def std_mean(
     return _C._std_mean(input, dim, correction, keepdim)
 
 
-def _std_mean_formula(grads: Any, self: Any, dim: object, correction: object, keepdim: bool, result: object) -> object:
-    return _moments(grads, self, dim, keepdim, None if grads[0] is None else _std_formula(grads[0], self, dim, correction, keepdim, result))
+def _std_mean_formula(
+    grads: Any, self: Any, dim: object, correction: object, keepdim: bool, result: object
+) -> object:
+    return _moments(
+        grads,
+        self,
+        dim,
+        keepdim,
+        None
+        if grads[0] is None
+        else _std_formula(grads[0], self, dim, correction, keepdim, result),
+    )
 
 
 derivative(A.std_mean.correction, self=_std_mean_formula)
 
 
-# ---- norms -----------------------------------------------------------------------------------------------------------------------
+# ---- norms ---------------------------------------------------------------------------------------
 
 
 @composite(operands=("input", "out"), native=False, home="functional", autocast="cuda float32")
 @schemas(
     ".Scalar(Tensor self, Scalar p=2) -> Tensor ; =Scalar_out",
     ".ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor ; =out",
-    ".ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor ; =dtype_out",
-    ".ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor ; =ScalarOpt_dtype_out",
+    ".ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) "
+    "-> Tensor ; =dtype_out",
+    ".ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor ; "
+    "=ScalarOpt_dtype_out",
 )
 def norm(
     input: Tensor,
@@ -423,7 +494,8 @@ def norm(
     out: Any = None,
     dtype: Any = None,
 ) -> Any:
-    """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
+    """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the
+    nuclear norm of matrices.
 
     Args:
         input: the tensor.
@@ -432,12 +504,14 @@ def norm(
         keepdim: whether reduced dimensions stay, with size 1.
         dtype: the dtype to compute in.
 
-    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with
+    ``keepdim``.
 
     Dtypes: floating-point and complex ones -> the real type; ``dtype`` converts first.
 
     Raises:
-        RuntimeError: for another string, and for more than two dimensions with ``"fro"`` or ``"nuc"``.
+        RuntimeError: for another string, and for more than two dimensions with ``"fro"`` or
+            ``"nuc"``.
 
     Example:
         >>> import jtorch as torch
@@ -454,12 +528,24 @@ def norm(
             return L.vector_norm(input, 2, dim, keepdim, **given)
         return L.matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, **given)
     dims = range(input.ndim) if dim is None else dim
-    return L.vector_norm(input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
+    return L.vector_norm(
+        input,
+        2.0 if p is None else p,
+        dims if isinstance(dims, int) else tuple(dims),
+        keepdim,
+        **given,
+    )
 
 
-@composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
+@composite(
+    namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32"
+)
 def _norm_method(
-    self: Tensor, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    self: Tensor,
+    p: float | str | None = "fro",
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
 ) -> Any:
     """See ``torch.norm``.
 
@@ -469,7 +555,8 @@ def _norm_method(
         keepdim: whether reduced dimensions stay, with size 1.
         dtype: the dtype to compute in.
 
-    Shapes: that of the tensor without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+    Shapes: that of the tensor without the dimensions ``dim`` (all by default), which are 1 with
+    ``keepdim``.
 
     Example:
         >>> import jtorch as torch
@@ -479,7 +566,7 @@ def _norm_method(
     return T.norm(self, p, dim, keepdim, dtype=dtype)
 
 
-# ---- areas -----------------------------------------------------------------------------------------------------------------------
+# ---- areas ---------------------------------------------------------------------------------------
 
 
 def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> Tensor:
@@ -488,14 +575,20 @@ def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> 
     if x is None:
         return getattr(_C, f"_{kernel}_dx")(y, 1 if dx is None else dx, dim)
     if dx is not None or not isinstance(x, Tensor):
-        raise invalid_combination(name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})")
+        raise invalid_combination(
+            name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})"
+        )
     return getattr(_C, f"_{kernel}_x")(y, x, dim)
 
 
 @composite(operands=("y", "x"), implicit=True)
-@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")
+@schemas(
+    ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart.
+    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points
+    ``dx`` (by default 1) apart.
 
     Shapes: y (*, n, *) -> (*, *) without ``dim``; ``x`` is (n), or broadcasts with ``y``.
 
@@ -513,7 +606,10 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @composite(operands=("y", "x"), implicit=True)
-@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor")
+@schemas(
+    ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    ".dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
+)
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Another name of ``trapezoid``.
 
@@ -531,7 +627,10 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @composite(operands=("y", "x"), implicit=True)
-@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")
+@schemas(
+    ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
 

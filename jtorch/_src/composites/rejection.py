@@ -1,4 +1,5 @@
-"""Samples whose drawing takes as many random words as chance wants: gamma, Dirichlet, Poisson and binomial numbers."""
+"""Samples whose drawing takes as many random words as chance wants: gamma, Dirichlet, Poisson and
+binomial numbers."""
 
 from __future__ import annotations
 
@@ -42,13 +43,18 @@ def _poisson(twister: Any, rates: np.ndarray) -> np.ndarray:
 
 
 def _binomial(twister: Any, trials: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    return _rejection.binomial(twister, trials.reshape(-1), chances.reshape(-1)).astype(trials.dtype).reshape(trials.shape)
+    return (
+        _rejection.binomial(twister, trials.reshape(-1), chances.reshape(-1))
+        .astype(trials.dtype)
+        .reshape(trials.shape)
+    )
 
 
 def _gamma(twister: Any, concentrations: np.ndarray) -> np.ndarray:
     found = _rejection.gamma(twister, concentrations.reshape(-1)).astype(concentrations.dtype)
     smallest = np.finfo(found.dtype).tiny
-    return np.where(found > smallest, found, smallest).reshape(concentrations.shape)  # what is not a number becomes it, as in torch
+    # what is not a number becomes it, as in torch
+    return np.where(found > smallest, found, smallest).reshape(concentrations.shape)
 
 
 def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
@@ -57,7 +63,9 @@ def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
     drawn = np.where(drawn > smallest, drawn, smallest).reshape(concentrations.shape)
     parts = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
     one = parts.dtype.type(1) if parts.dtype.itemsize > 4 else np.float32(1)
-    return np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(one, one - one).astype(parts.dtype))
+    return np.clip(
+        parts, np.finfo(parts.dtype).tiny, np.nextafter(one, one - one).astype(parts.dtype)
+    )
 
 
 @composite(operands=("input",))
@@ -93,7 +101,8 @@ derivative(A.poisson, self=lambda g: D.zeros(g))
 @composite(operands=("count", "prob"))
 @schemas(". ; =out")
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
-    """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of the dtype of ``count``.
+    """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of
+    the dtype of ``count``.
 
     Shapes: count (*A), prob broadcastable to (*A) -> (*A).
 
@@ -113,10 +122,15 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
         if not isinstance(given, Tensor):
             raise must_be_tensor("binomial", name, position, given)
         if not given.dtype.is_floating_point:
-            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {given.dtype.scalar_name}")
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: "
+                f"{given.dtype.scalar_name}"
+            )
     _check("binomial_cpu", count)
     if count.dtype is not prob.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+        raise RuntimeError(
+            f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}"
+        )
     refuse_tangents("aten::binomial that does not support it.", count, prob)
     if count._aval.device == META:
         return T.empty_like(count)
@@ -128,7 +142,8 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
 @composite(operands=("self",))
 @schemas(". ; =out")
 def _standard_gamma(self: Tensor, generator: Any = None) -> Any:
-    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation.
+    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those
+    of implicit reparameterisation.
 
     Shapes: self (*) -> (*).
     Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
@@ -150,7 +165,8 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Any:
 @composite(operands=("self",))
 @schemas(". ; =out")
 def _sample_dirichlet(self: Tensor, generator: Any = None) -> Any:
-    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations.
+    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold
+    the concentrations.
 
     Shapes: self (*, n) -> (*, n), whose rows add up to 1.
     Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).

@@ -30,7 +30,8 @@ def _each(name: str, tensors: tuple[object, ...], raise_to: Callable[..., object
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
 @schemas("(Tensor self) -> Tensor", ".Sequence(Tensor[] tensors) -> Tensor[]")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple.
+    """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a
+    tuple.
 
     Shapes: () -> (1); others stay.
 
@@ -54,7 +55,11 @@ def atleast_2d(*tensors: Any) -> Any:
         >>> torch.atleast_2d(torch.tensor([1, 2]))
         tensor([[1, 2]])
     """
-    return _each("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
+    return _each(
+        "atleast_2d",
+        tensors,
+        lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t,
+    )
 
 
 def _three(t: Tensor) -> object:
@@ -68,7 +73,8 @@ def _three(t: Tensor) -> object:
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
 @schemas("(Tensor self) -> Tensor", ".Sequence(Tensor[] tensors) -> Tensor[]")
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1).
+    """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n)
+    becomes (m, n, 1).
 
     Shapes: () -> (1, 1, 1), (n) -> (1, n, 1), (m, n) -> (m, n, 1); others stay.
 
@@ -95,11 +101,15 @@ def broadcast_shapes(*shapes: Any) -> Any:
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     for s in given:
         if any(n < 0 for n in s):
-            raise RuntimeError(f"Trying to create tensor with negative dimension ({min(s)}): ({min(s)})")
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension ({min(s)}): ({min(s)})"
+            )
     try:
         return Size(_broadcast(*given))
     except RuntimeError:
-        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+        raise RuntimeError(
+            "Shape mismatch: objects cannot be broadcast to a single shape"
+        ) from None
 
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
@@ -120,14 +130,21 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Any:
     if size is None and not sizes:
         raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
     given = sizes if size is None else (tuple(size),)
-    wanted = whole_sizes("sum_to_size", "size", given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given)
+    wanted = whole_sizes(
+        "sum_to_size",
+        "size",
+        given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given,
+    )
     if not wanted:
         return self.sum()
     shape = tuple(self.shape)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
-    dims = [*range(lead), *[i + lead for i, n in enumerate(wanted) if n == 1 and shape[i + lead] != 1]]
+    dims = [
+        *range(lead),
+        *[i + lead for i, n in enumerate(wanted) if n == 1 and shape[i + lead] != 1],
+    ]
     if not dims:
         return self
     found = self.sum(dims, keepdim=True)
@@ -191,7 +208,10 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: in
         >>> torch.unsafe_split_with_sizes(torch.arange(3), [1, 2])
         (tensor([0]), tensor([1, 2]))
     """
-    return named(tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)]), "UnsafeSplitWithSizesBackward0")
+    return named(
+        tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)]),
+        "UnsafeSplitWithSizesBackward0",
+    )
 
 
 @composite(operands=("input",), ignored=True)
@@ -209,7 +229,10 @@ def fill(input: Tensor, value: Any) -> Any:
         >>> torch.fill(torch.tensor([1, 2]), 7)
         tensor([7, 7])
     """
-    return named(BOUND["clone"].core(input).fill_(value), f"FillBackward{1 if isinstance(value, Tensor) else 0}")
+    return named(
+        BOUND["clone"].core(input).fill_(value),
+        f"FillBackward{1 if isinstance(value, Tensor) else 0}",
+    )
 
 
 @composite(operands=("input",))
@@ -229,7 +252,8 @@ def zero_(input: Tensor) -> Any:
 
 @composite(operands=("indices",), native=False, home="functional")
 def unravel_index(indices: Any, shape: Any) -> Any:
-    """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each dimension.
+    """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each
+    dimension.
 
     Shapes: indices (*A) -> ``len(shape)`` tensors (*A).
 
@@ -256,6 +280,10 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     found = []
     step = 1
     for n in reversed(sizes):
-        found.append((indices if step == 1 else indices.div(step, rounding_mode="floor")).remainder(max(n, 1)))
+        found.append(
+            (indices if step == 1 else indices.div(step, rounding_mode="floor")).remainder(
+                max(n, 1)
+            )
+        )
         step *= n or 1
     return tuple(reversed(found))

@@ -14,7 +14,8 @@ from ..facts.warned_once import outside
 def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension along which PyTorch computes where none is given, with a warning."""
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
         stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1
@@ -22,7 +23,8 @@ def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
-    """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning.
+    """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions,
+    else 1, with a warning.
 
     Args:
         input: the tensor.
@@ -49,7 +51,9 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None
+) -> Any:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
 
     Args:
@@ -99,8 +103,11 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
 
 
 @composite(namespace="nn.functional", operands=("logits",), native=False)
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
-    """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the gradient of the soft sample.
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the
+    gradient of the soft sample.
 
     ``eps`` has no effect, as in torch.
 

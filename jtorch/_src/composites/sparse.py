@@ -1,4 +1,5 @@
-"""Constructors of sparse layouts, their products, and ``torch.sparse``; ``jtorch.sparse`` does the work and loads when the first runs."""
+"""Constructors of sparse layouts, their products, and ``torch.sparse``; ``jtorch.sparse`` does the
+work and loads when the first runs."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ def _from_parts() -> Any:
     return hooks.sparse.get()._from_parts
 
 
-# ---- constructors ----------------------------------------------------------------------------------------------------------------
+# ---- constructors --------------------------------------------------------------------------------
 
 
 @composite(operands=("indices", "values"), factory=True)
 @schemas(
-    ".size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=False) -> Tensor",
     ".indices(Tensor indices, Tensor values, ..., bool? is_coalesced=None) -> Tensor",
-    ".indices_size(Tensor indices, Tensor values, int[] size, ..., bool? is_coalesced=None) -> Tensor",
+    ".indices_size(Tensor indices, Tensor values, int[] size, ..., bool? is_coalesced=None) -> "
+    "Tensor",
 )
 def sparse_coo_tensor(
     indices: Any = None,
@@ -38,12 +41,15 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Any:
-    """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values at equal indices add up.
+    """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values
+    at equal indices add up.
 
-    Shapes: indices ``(sparse_dim, nnz)``, values ``(nnz, *dense)``. ``sparse_coo_tensor(size)`` has no elements.
+    Shapes: indices ``(sparse_dim, nnz)``, values ``(nnz, *dense)``. ``sparse_coo_tensor(size)`` has
+    no elements.
 
     Raises:
-        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
+        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is
+            inferred.
 
     Example:
         >>> import jtorch as torch
@@ -55,15 +61,18 @@ def sparse_coo_tensor(
     if values is None:
         size = indices if size is None else size
         return made.empty(tuple(size), layouts.sparse_coo, dtype, device, 0, requires_grad)
-    return made.coo_tensor(indices, values, size, dtype, device, requires_grad, check_invariants, is_coalesced)
+    return made.coo_tensor(
+        indices, values, size, dtype, device, requires_grad, check_invariants, is_coalesced
+    )
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 @schemas(
-    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
-    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
-    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> "
+    "Tensor",
+    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? "
+    "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
 )
 def sparse_csr_tensor(
     crow_indices: Any,
@@ -77,7 +86,8 @@ def sparse_csr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in ``col_indices`` and ``values``.
+    """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in
+    ``col_indices`` and ``values``.
 
     Shapes: crow_indices (*, rows + 1), col_indices (*, nnz), values (*, nnz, *dense).
 
@@ -91,16 +101,26 @@ def sparse_csr_tensor(
                 [3., 0.]])
     """
     return _from_parts().compressed_tensor(
-        "sparse_csr_tensor", crow_indices, col_indices, values, size, layouts.sparse_csr, dtype, device, requires_grad, check_invariants
+        "sparse_csr_tensor",
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        layouts.sparse_csr,
+        dtype,
+        device,
+        requires_grad,
+        check_invariants,
     )
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 @schemas(
-    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
-    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
-    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> "
+    "Tensor",
+    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? "
+    "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
 )
 def sparse_csc_tensor(
     ccol_indices: Any,
@@ -114,7 +134,8 @@ def sparse_csc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``.
+    """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in
+    ``row_indices`` and ``values``.
 
     Shapes: ccol_indices (*, columns + 1), row_indices (*, nnz), values (*, nnz, *dense).
 
@@ -128,16 +149,26 @@ def sparse_csc_tensor(
                 [2., 0.]])
     """
     return _from_parts().compressed_tensor(
-        "sparse_csc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_csc, dtype, device, requires_grad, check_invariants
+        "sparse_csc_tensor",
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        layouts.sparse_csc,
+        dtype,
+        device,
+        requires_grad,
+        check_invariants,
     )
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 @schemas(
-    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
-    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
-    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> "
+    "Tensor",
+    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? "
+    "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
 )
 def sparse_bsr_tensor(
     crow_indices: Any,
@@ -151,9 +182,11 @@ def sparse_bsr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``.
+    """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices``
+    and ``values``.
 
-    Shapes: crow_indices (*, rows of blocks + 1), col_indices (*, nnz), values (*, nnz, height, width).
+    Shapes: crow_indices (*, rows of blocks + 1), col_indices (*, nnz), values (*, nnz, height,
+    width).
 
     Raises:
         RuntimeError: if the parts do not fit each other or the size.
@@ -165,16 +198,26 @@ def sparse_bsr_tensor(
                 [0., 3.]])
     """
     return _from_parts().compressed_tensor(
-        "sparse_bsr_tensor", crow_indices, col_indices, values, size, layouts.sparse_bsr, dtype, device, requires_grad, check_invariants
+        "sparse_bsr_tensor",
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        layouts.sparse_bsr,
+        dtype,
+        device,
+        requires_grad,
+        check_invariants,
     )
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 @schemas(
-    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
-    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
-    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> "
+    "Tensor",
+    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? "
+    "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
 )
 def sparse_bsc_tensor(
     ccol_indices: Any,
@@ -188,9 +231,11 @@ def sparse_bsc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in ``row_indices`` and ``values``.
+    """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in
+    ``row_indices`` and ``values``.
 
-    Shapes: ccol_indices (*, columns of blocks + 1), row_indices (*, nnz), values (*, nnz, height, width).
+    Shapes: ccol_indices (*, columns of blocks + 1), row_indices (*, nnz), values (*, nnz, height,
+    width).
 
     Raises:
         RuntimeError: if the parts do not fit each other or the size.
@@ -202,16 +247,27 @@ def sparse_bsc_tensor(
                 [0., 3.]])
     """
     return _from_parts().compressed_tensor(
-        "sparse_bsc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_bsc, dtype, device, requires_grad, check_invariants
+        "sparse_bsc_tensor",
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        layouts.sparse_bsc,
+        dtype,
+        device,
+        requires_grad,
+        check_invariants,
     )
 
 
 @composite(operands=("compressed_indices", "plain_indices", "values"), factory=True)
 @schemas(
-    ".comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, "
-    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
-    ".comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, *, ScalarType? dtype=None, "
-    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
+    "SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=False) -> Tensor",
+    ".comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> "
+    "Tensor",
 )
 def sparse_compressed_tensor(
     compressed_indices: Any,
@@ -235,22 +291,40 @@ def sparse_compressed_tensor(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), layout=torch.sparse_csr).to_dense()
+        >>> torch.sparse_compressed_tensor(
+        ...     [0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), layout=torch.sparse_csr
+        ... ).to_dense()
         tensor([[0., 2.],
                 [3., 0.]])
     """
     return _from_parts().compressed_tensor(
-        "sparse_compressed_tensor", compressed_indices, plain_indices, values, size, layout, dtype, device, requires_grad, check_invariants
+        "sparse_compressed_tensor",
+        compressed_indices,
+        plain_indices,
+        values,
+        size,
+        layout,
+        dtype,
+        device,
+        requires_grad,
+        check_invariants,
     )
 
 
-# ---- checks of parts -------------------------------------------------------------------------------------------------------------
+# ---- checks of parts -----------------------------------------------------------------------------
 
 
 @composite(operands=("indices", "values"), method=False)
-@schemas("(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, bool? "
+    "check_pinning=None) -> ()"
+)
 def _validate_sparse_coo_tensor_args(
-    indices: Tensor, values: Tensor, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
+    indices: Tensor,
+    values: Tensor,
+    size: Any,
+    is_coalesced: bool | None = None,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a COO tensor fit each other and the size.
 
@@ -266,9 +340,17 @@ def _validate_sparse_coo_tensor_args(
 
 
 @composite(operands=("compressed_indices", "plain_indices", "values"), method=False)
-@schemas("(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, Layout layout, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, Layout layout, "
+    "bool? check_pinning=None) -> ()"
+)
 def _validate_sparse_compressed_tensor_args(
-    compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: Any, check_pinning: bool | None = None
+    compressed_indices: Tensor,
+    plain_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    layout: Any,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a tensor of a compressed layout fit each other and the size.
 
@@ -278,16 +360,25 @@ def _validate_sparse_compressed_tensor_args(
     Example:
         >>> import jtorch as torch
         >>> starts, columns = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
-        >>> torch._validate_sparse_compressed_tensor_args(starts, columns, torch.ones(2), (2, 2), torch.sparse_csr)
+        >>> torch._validate_sparse_compressed_tensor_args(
+        ...     starts, columns, torch.ones(2), (2, 2), torch.sparse_csr
+        ... )
     """
     del check_pinning
     _from_parts().check_parts(compressed_indices, plain_indices, values, size, layout)
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), method=False)
-@schemas("(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? "
+    "check_pinning=None) -> ()"
+)
 def _validate_sparse_csr_tensor_args(
-    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+    crow_indices: Tensor,
+    col_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a CSR tensor fit each other and the size.
 
@@ -296,16 +387,25 @@ def _validate_sparse_csr_tensor_args(
 
     Example:
         >>> import jtorch as torch
-        >>> torch._validate_sparse_csr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
+        >>> torch._validate_sparse_csr_tensor_args(
+        ...     torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2)
+        ... )
     """
     del check_pinning
     _from_parts().check_parts(crow_indices, col_indices, values, size, layouts.sparse_csr)
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), method=False)
-@schemas("(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? "
+    "check_pinning=None) -> ()"
+)
 def _validate_sparse_csc_tensor_args(
-    ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+    ccol_indices: Tensor,
+    row_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a CSC tensor fit each other and the size.
 
@@ -314,16 +414,25 @@ def _validate_sparse_csc_tensor_args(
 
     Example:
         >>> import jtorch as torch
-        >>> torch._validate_sparse_csc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
+        >>> torch._validate_sparse_csc_tensor_args(
+        ...     torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2)
+        ... )
     """
     del check_pinning
     _from_parts().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_csc)
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), method=False)
-@schemas("(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? "
+    "check_pinning=None) -> ()"
+)
 def _validate_sparse_bsr_tensor_args(
-    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+    crow_indices: Tensor,
+    col_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a BSR tensor fit each other and the size.
 
@@ -332,16 +441,25 @@ def _validate_sparse_bsr_tensor_args(
 
     Example:
         >>> import jtorch as torch
-        >>> torch._validate_sparse_bsr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
+        >>> torch._validate_sparse_bsr_tensor_args(
+        ...     torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2)
+        ... )
     """
     del check_pinning
     _from_parts().check_parts(crow_indices, col_indices, values, size, layouts.sparse_bsr)
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), method=False)
-@schemas("(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+@schemas(
+    "(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? "
+    "check_pinning=None) -> ()"
+)
 def _validate_sparse_bsc_tensor_args(
-    ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+    ccol_indices: Tensor,
+    row_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: bool | None = None,
 ) -> None:
     """Checks that the parts of a BSC tensor fit each other and the size.
 
@@ -350,13 +468,15 @@ def _validate_sparse_bsc_tensor_args(
 
     Example:
         >>> import jtorch as torch
-        >>> torch._validate_sparse_bsc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
+        >>> torch._validate_sparse_bsc_tensor_args(
+        ...     torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2)
+        ... )
     """
     del check_pinning
     _from_parts().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_bsc)
 
 
-# ---- conversions and parts of dense tensors --------------------------------------------------------------------------------------
+# ---- conversions and parts of dense tensors ------------------------------------------------------
 
 
 @composite(operands=("mat1", "mat2"), method=False)
@@ -398,9 +518,14 @@ def smm(input: Tensor, mat2: Tensor) -> Any:
 
 
 @composite(operands=("input", "mat1", "mat2"), method=True)
-@schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =out")
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix.
+@schemas(
+    "(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =out"
+)
+def sspaddmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a
+    sparse matrix.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
 
@@ -443,12 +568,13 @@ def spmm(input: Tensor, mat2: Tensor) -> Any:
     return T.mm(input, mat2)
 
 
-# ---- torch.sparse ----------------------------------------------------------------------------------------------------------------
+# ---- torch.sparse --------------------------------------------------------------------------------
 
 
 @composite(namespace="sparse", name="mm", operands=("sparse", "dense"))
 def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
-    """The product of a sparse matrix and a dense or sparse one; ``reduce`` replaces the sums (CSR): ``mean``, ``amax``, ``amin``.
+    """The product of a sparse matrix and a dense or sparse one; ``reduce`` replaces the sums (CSR):
+    ``mean``, ``amax``, ``amin``.
 
     Shapes: (n, m), (m, k) -> (n, k).
 
@@ -470,7 +596,9 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
 
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
-def _sparse_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _sparse_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
@@ -491,8 +619,11 @@ def _sparse_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
 
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
-def _sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies.
+def _sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input``
+    specifies.
 
     Shapes: input (*, n, k), mat1 (*, n, m), mat2 (*, m, k) -> (*, n, k).
 
@@ -501,7 +632,9 @@ def _sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, 
 
     Example:
         >>> import jtorch as torch
-        >>> torch.sparse.sampled_addmm(torch.eye(2).to_sparse_csr(), torch.ones(2, 2), torch.ones(2, 2)).to_dense()
+        >>> torch.sparse.sampled_addmm(
+        ...     torch.eye(2).to_sparse_csr(), torch.ones(2, 2), torch.ones(2, 2)
+        ... ).to_dense()
         tensor([[3., 0.],
                 [0., 3.]])
     """
@@ -512,7 +645,8 @@ def _sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, 
 
 @composite(namespace="sparse", name="sum", operands=("input",), native=False)
 def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension remains.
+    """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension
+    remains.
 
     Shapes: that of ``input`` without the dimensions ``dim``; () without ``dim``.
 
@@ -526,13 +660,16 @@ def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 @composite(namespace="sparse", name="softmax", operands=("input",))
 def _sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    """Softmax over the specified elements of each slice along ``dim``; the others count as minus infinity.
+    """Softmax over the specified elements of each slice along ``dim``; the others count as minus
+    infinity.
 
     Shapes: that of ``input``.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.sparse.softmax(torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1).to_dense()
+        >>> torch.sparse.softmax(
+        ...     torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1
+        ... ).to_dense()
         tensor([[0.5000, 0.5000],
                 [0.0000, 1.0000]])
     """
@@ -547,7 +684,9 @@ def _sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.sparse.log_softmax(torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1).to_dense()
+        >>> torch.sparse.log_softmax(
+        ...     torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1
+        ... ).to_dense()
         tensor([[-0.6931, -0.6931],
                 [ 0.0000,  0.0000]])
     """

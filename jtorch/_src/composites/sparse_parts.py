@@ -1,4 +1,5 @@
-"""Conversions to sparse layouts, and the parts of sparse tensors, which dense ones refuse. ``jtorch.sparse`` does the work."""
+"""Conversions to sparse layouts, and the parts of sparse tensors, which dense ones refuse.
+``jtorch.sparse`` does the work."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self, ScalarType? dtype=None) -> Tensor ; =out")
 def to_mkldnn(self: Tensor, dtype: Any = None) -> Any:
-    """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its elements.
+    """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to
+    MKL-DNN. XLA lays out its elements.
 
     Shapes: that of the tensor.
 
@@ -54,7 +56,8 @@ def to_mkldnn(self: Tensor, dtype: Any = None) -> Any:
     "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
 )
 def to_sparse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense.
+    """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last
+    dimensions dense.
 
     Shapes: that of the tensor.
 
@@ -179,7 +182,9 @@ def sparse_mask(self: Tensor, mask: Any) -> Any:
     """
     if type(mask) is Tensor:
         raise hooks.sparse.get()._tensor.could_not_run("sparse_mask", self)
-    raise TypeError(f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
+    raise TypeError(
+        f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}"
+    )
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -210,7 +215,9 @@ def dense_dim(self: Tensor) -> Any:
 
 #: What the methods of sparse tensors give.
 _MEANING = {
-    "coalesce": "The tensor with its positions in order and each once: elements of one position are added.",
+    "coalesce": (
+        "The tensor with its positions in order and each once: elements of one position are added."
+    ),
     "is_coalesced": "Whether the positions are known to be in order and each once.",
     "indices": "The positions of the elements, one a column.",
     "values": "The elements that have positions.",
@@ -218,19 +225,28 @@ _MEANING = {
     "col_indices": "The columns of the elements, row by row.",
     "ccol_indices": "The places where the columns begin among the elements, and the end.",
     "row_indices": "The rows of the elements, column by column.",
-    "_indices": "The positions of the elements, one a column, as they are: in any order, some perhaps twice.",
+    "_indices": (
+        "The positions of the elements, one a column, as they are: in any order, some perhaps "
+        "twice."
+    ),
     "_values": "The elements that have positions, as they are.",
     "_nnz": "The number of elements that have positions.",
     "_dimI": "The number of dimensions that are indexed.",
     "_dimV": "The number of dimensions that are dense.",
     "_coalesced_": "The tensor itself, now said to be coalesced or not.",
-    "sparse_resize_": "The tensor itself in another size, with so many sparse and dense dimensions.",
-    "sparse_resize_and_clear_": "The tensor itself in another size, with so many sparse and dense dimensions, without its elements.",
+    "sparse_resize_": (
+        "The tensor itself in another size, with so many sparse and dense dimensions."
+    ),
+    "sparse_resize_and_clear_": (
+        "The tensor itself in another size, with so many sparse and dense dimensions, without "
+        "its elements."
+    ),
 }
 
 
 def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
-    """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the identity matrix in ``layout``."""
+    """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the
+    identity matrix in ``layout``."""
 
     def refuse(self: Any) -> Any:
         raise RuntimeError(f"{name} expected {what} layout but got Strided")
@@ -246,13 +262,19 @@ def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
         >>> torch.eye(2).{layout}().{name}()
         {shown}
     """
-    schemas("(Tensor self) -> bool" if name.startswith("is_") else "(Tensor(a) self) -> Tensor(a)")(refuse)
+    schemas("(Tensor self) -> bool" if name.startswith("is_") else "(Tensor(a) self) -> Tensor(a)")(
+        refuse
+    )
     composite(namespace="Tensor", name=name, operands=("self",), **facts)(refuse)
 
 
 _INDICES = "tensor([[0, 1],\n                [0, 1]])"
 _ENDS, _PLACES, _ONES = "tensor([0, 1, 2])", "tensor([0, 1])", "tensor([1., 1.])"
-_COALESCED = f"tensor(indices={_INDICES},\n               values={_ONES},\n               size=(2, 2), nnz=2, layout=torch.sparse_coo)"
+_COALESCED = (
+    f"tensor(indices={_INDICES},\n"
+    f"               values={_ONES},\n"
+    "               size=(2, 2), nnz=2, layout=torch.sparse_coo)"
+)
 _only("coalesce", "sparse coordinate tensor", "to_sparse", _COALESCED, dispatched="in parts")
 _only("is_coalesced", "sparse coordinate tensor", "to_sparse", "True", dispatched="never")
 _only("indices", "sparse coordinate tensor", "to_sparse", _INDICES)
@@ -264,7 +286,8 @@ for _name, _shown in (("ccol_indices", _ENDS), ("row_indices", _PLACES)):
 
 
 def _missing(name: str, schema: str, example: str) -> None:
-    """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix, and what it gives."""
+    """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix,
+    and what it gives."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise hooks.sparse.get()._tensor.could_not_run(name, self)
@@ -288,9 +311,19 @@ _missing("_values", "(Tensor(a) self) -> Tensor(a)", f"()\n        {_ONES}")
 _missing("_nnz", "(Tensor self) -> int", "()\n        2")
 _missing("_dimI", "(Tensor self) -> int", "()\n        2")
 _missing("_dimV", "(Tensor self) -> int", "()\n        0")
-_missing("_coalesced_", "(Tensor(a!) self, bool coalesced) -> Tensor(a!)", "(True).is_coalesced()\n        True")
-_missing("sparse_resize_", f"sparse_resize{_RESIZED}", "((3, 2), 2, 0).shape\n        torch.Size([3, 2])")
-_missing("sparse_resize_and_clear_", f"sparse_resize_and_clear{_RESIZED}", "((3, 2), 2, 0)._nnz()\n        0")
+_missing(
+    "_coalesced_",
+    "(Tensor(a!) self, bool coalesced) -> Tensor(a!)",
+    "(True).is_coalesced()\n        True",
+)
+_missing(
+    "sparse_resize_", f"sparse_resize{_RESIZED}", "((3, 2), 2, 0).shape\n        torch.Size([3, 2])"
+)
+_missing(
+    "sparse_resize_and_clear_",
+    f"sparse_resize_and_clear{_RESIZED}",
+    "((3, 2), 2, 0)._nnz()\n        0",
+)
 
 
 @composite(operands=("input", "the_template"), method=True)
@@ -306,4 +339,4 @@ def resize_as_sparse_(input: Tensor, the_template: Any) -> Any:
     raise hooks.sparse.get()._tensor.could_not_run("resize_as_sparse_", input)
 
 
-# ---- products --------------------------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------

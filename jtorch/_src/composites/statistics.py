@@ -14,7 +14,10 @@ from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 
-_FREEDOM = "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
+_FREEDOM = (
+    "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+    "observations."
+)
 
 
 def _value(t: Any) -> float | None:
@@ -28,33 +31,45 @@ def _value(t: Any) -> float | None:
 def _check_weights(name: str, w: Tensor, observations: int, floating: bool) -> None:
     kind = "floating point" if floating else "integral"
     if w.dim() > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.dim()} dimensions")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.dim()} "
+            "dimensions"
+        )
     right = w.dtype.is_floating_point if floating else w.dtype.category == dtypes.INTEGRAL
     if not right:
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype.scalar_name} dtype")
+        raise RuntimeError(
+            f"cov(): expected {name} to have {kind} dtype but got {name} with "
+            f"{w.dtype.scalar_name} dtype"
+        )
     if w.numel() != observations:
         raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} != {observations}"
+            f"cov(): expected {name} to have the same numel as there are observations in the input "
+            f"but got {w.numel()} != {observations}"
         )
     smallest = _value(w.min()) if w.numel() else None
     if smallest is not None and smallest < 0:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
-@composite(method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True)
+@composite(
+    method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True
+)
 @schemas(".")
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """The covariance matrix of the variables in the rows of ``input``, whose columns are observations.
+    """The covariance matrix of the variables in the rows of ``input``, whose columns are
+    observations.
 
-    Each observation counts ``fweights`` times (integers) and with weight ``aweights``; the sum of squares is divided by the sum of
-    weights less ``correction``.
+    Each observation counts ``fweights`` times (integers) and with weight ``aweights``; the sum of
+    squares is divided by the sum of weights less ``correction``.
 
-    Shapes: input (variables, observations) -> (variables, variables); input (observations) or () -> ().
+    Shapes: input (variables, observations) -> (variables, variables); input (observations) or () ->
+    ().
 
     Dtypes: integers give the default dtype.
 
     Raises:
-        RuntimeError: for more than two dimensions, bool, or weights of another kind or number, negative, or zero in sum.
+        RuntimeError: for more than two dimensions, bool, or weights of another kind or number,
+            negative, or zero in sum.
 
     Example:
         >>> import jtorch as torch
@@ -63,7 +78,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
                 [-1.,  1.]])
     """
     if input.dim() > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.dim()} dimensions"
+        )
     if input.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.dim() == 2 else input.reshape(1, -1)
@@ -83,7 +101,11 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     if observations and _value(total) == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (x * weights).sum(1) / total
-    scale = correction if aweights is None else correction * (weights * aweights.reshape(-1)).sum() / total
+    scale = (
+        correction
+        if aweights is None
+        else correction * (weights * aweights.reshape(-1)).sum() / total
+    )
     freedom = total - scale
     known = _value(freedom)
     if known is not None and known <= 0:
@@ -95,9 +117,11 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
 @composite(method=True, operands=("input",), autocast="cpu result", implicit=True)
 @schemas(".")
 def corrcoef(input: Tensor) -> Any:
-    """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``.
+    """Pearson's correlation of the variables in the rows of ``input``, whose columns are
+    observations; see ``cov``.
 
-    Shapes: input (variables, observations) -> (variables, variables); input (observations) or () -> ().
+    Shapes: input (variables, observations) -> (variables, variables); input (observations) or () ->
+    ().
 
     Raises:
         RuntimeError: for more than two dimensions.
@@ -109,7 +133,10 @@ def corrcoef(input: Tensor) -> Any:
                 [-1.,  1.]])
     """
     if input.dim() > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.dim()} dimensions"
+        )
     x = input if input.dim() == 2 else input.reshape(1, -1)
     if x.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")

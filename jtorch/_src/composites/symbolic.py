@@ -1,4 +1,5 @@
-"""Numbers that may stand for sizes: Python's, or what stands for unknown sizes, which says itself how it is computed with."""
+"""Numbers that may stand for sizes: Python's, or what stands for unknown sizes, which says itself
+how it is computed with."""
 
 from __future__ import annotations
 
@@ -67,7 +68,11 @@ def _extreme(choose: Any, a: Any, b: Any) -> object:
         if not isinstance(x, _NUMBERS):
             raise AssertionError(f"expected {_NUMBERS}, got {type(x)}")
     found = choose(a, b)
-    return float(found) if isinstance(a, (float, np.floating)) or isinstance(b, (float, np.floating)) else found
+    return (
+        float(found)
+        if isinstance(a, (float, np.floating)) or isinstance(b, (float, np.floating))
+        else found
+    )
 
 
 @composite(operands=("a", "b"), native=False)
@@ -156,7 +161,9 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
 
 @composite(ignored=True)
 @schemas("(Scalar size, *, int? min=None, int? max=None) -> ()")
-def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+def sym_constrain_range_for_size(
+    size: Any, *, min: int | None = None, max: int | None = None
+) -> None:
     """``sym_constrain_range`` with 0 as the least bound.
 
     Raises:
@@ -168,7 +175,9 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
     """
     low, high = 0 if min is None else min, _LARGEST if max is None else max
     if max is not None and max <= 2:
-        raise RuntimeError(f"Max value to constrain_range_for_size must be greater than 2. got: {max}")
+        raise RuntimeError(
+            f"Max value to constrain_range_for_size must be greater than 2. got: {max}"
+        )
     _constrain(size, low, high)
 
 

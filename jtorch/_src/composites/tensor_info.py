@@ -20,9 +20,9 @@ from ..tensor.untyped_storage import storage_of
 
 #: What is said of storages with a dtype.
 DEPRECATED = (
-    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
-    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
-    "tensor.storage()"
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
 )
 
 
@@ -40,7 +40,8 @@ def untyped_storage(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def storage(self: Tensor) -> Any:
-    """The memory the tensor looks at, with its dtype. Warns, once, that ``untyped_storage()`` is what will stay.
+    """The memory the tensor looks at, with its dtype. Warns, once, that ``untyped_storage()`` is
+    what will stay.
 
     Example:
         >>> import jtorch as torch
@@ -132,7 +133,10 @@ def is_nonzero(input: Tensor) -> Any:
     if not isinstance(input, Tensor):
         raise must_be_tensor("is_nonzero", "input", 1, input)
     if input.numel() != 1:
-        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+        raise RuntimeError(
+            "Boolean value of Tensor with "
+            f"{'no values' if input.numel() == 0 else 'more than one value'} is ambiguous"
+        )
     return bool(input)
 
 
@@ -242,18 +246,27 @@ def is_set_to(self: Tensor, tensor: Any) -> Any:
     if any(lazy_bits(self)) or any(lazy_bits(tensor)):
         return False
     a, b = alias_of(self), alias_of(tensor)
-    return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
+    return (
+        a.storage is b.storage
+        and a.offset == b.offset
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
 
 
 @composite(operands=("input", "from_"), dispatched="never")
 @schemas("(Tensor self, Tensor from) -> bool")
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> Any:
-    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way, and none or both of them have data.
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way,
+    and none or both of them have data.
 
     Example:
         >>> import jtorch as torch
         >>> x = torch.ones(2, 2)
-        >>> torch._has_compatible_shallow_copy_type(x, x.double()), torch._has_compatible_shallow_copy_type(x, x.to_sparse())
+        >>> (
+        ...     torch._has_compatible_shallow_copy_type(x, x.double()),
+        ...     torch._has_compatible_shallow_copy_type(x, x.to_sparse()),
+        ... )
         (True, False)
     """
     return input.layout == from_.layout and input.is_meta == from_.is_meta
@@ -289,7 +302,8 @@ def get_device(input: Tensor) -> Any:
 
 
 def _from_outermost(strides: Any, shape: Any) -> tuple[int, ...]:
-    """Dimensions by falling strides; those whose stride is 0 are neither before nor after others, and stay where they are among these."""
+    """Dimensions by falling strides; those whose stride is 0 are neither before nor after others,
+    and stay where they are among these."""
     inner = list(reversed(range(len(strides))))
     for i in range(1, len(inner)):
         at = i
@@ -310,8 +324,8 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = Fal
     """The dimensions from the outermost in memory to the innermost.
 
     Raises:
-        RuntimeError: with ``ambiguity_check=True``, where strides allow more than one order; with a list of memory formats, where that is
-            so and the tensor has not exactly one of them.
+        RuntimeError: with ``ambiguity_check=True``, where strides allow more than one order; with a
+            list of memory formats, where that is so and the tensor has not exactly one of them.
         TypeError: if ``ambiguity_check`` is something else.
 
     Example:
@@ -320,16 +334,23 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = Fal
         (1, 0)
     """
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
-    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
+    if not isinstance(ambiguity_check, (bool, list)) or not all(
+        isinstance(f, memory_format) for f in formats
+    ):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
     if ambiguity_check is not False:
         alike = 1 in self.shape or any(a == b for a, b in itertools.pairwise(strides))
         if alike and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
-            raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                "given memory formats."
+            )
         if ambiguity_check and len(strides) > 1 and 0 in strides and self.numel():
             raise RuntimeError("The tensor does not have unique dim order.")
-    if self.is_contiguous() and not (len(strides) == 4 and in_format(self.shape, strides, channels_last)):
+    if self.is_contiguous() and not (
+        len(strides) == 4 and in_format(self.shape, strides, channels_last)
+    ):
         return tuple(range(len(strides)))
     return _from_outermost(strides, self.shape)
 
@@ -350,7 +371,8 @@ def is_pinned(self: Tensor, device: Any = None) -> Any:
 @composite(namespace="Tensor", operands=("self",), dispatched="in parts")
 @schemas("(Tensor(a) self, Device? device=None) -> Tensor(a)")
 def pin_memory(self: Tensor, device: Any = None) -> Any:
-    """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself.
+    """The tensor itself where there is an accelerator, for which JAX manages the host's memory
+    itself.
 
     Raises:
         RuntimeError: where there is none.
@@ -368,7 +390,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def is_shared(self: Tensor) -> Any:
-    """Whether other processes may look at the memory: it was shared, is an accelerator's, or is mapped from a file.
+    """Whether other processes may look at the memory: it was shared, is an accelerator's, or is
+    mapped from a file.
 
     Example:
         >>> import jtorch as torch
@@ -380,10 +403,12 @@ def is_shared(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def share_memory_(self: Tensor) -> Any:
-    """Moves the tensor's memory, with all tensors that share it, to where other processes can look at it: what one writes all see.
+    """Moves the tensor's memory, with all tensors that share it, to where other processes can look
+    at it: what one writes all see.
 
-    Processes that are forked find it where it is; to others it is sent with queues, pipes or the arguments of
-    ``torch.multiprocessing.Process``. Each read copies what is there then. Accelerators' memory stays as it is.
+    Processes that are forked find it where it is; to others it is sent with queues, pipes or the
+    arguments of ``torch.multiprocessing.Process``. Each read copies what is there then.
+    Accelerators' memory stays as it is.
 
     Returns:
         The tensor itself.
@@ -411,7 +436,8 @@ def _memory_of(t: Tensor) -> Any:
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a!) self, Stream s) -> ()")
 def record_stream(self: Tensor, s: Any) -> Any:
-    """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run.
+    """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs
+    for CUDA run.
 
     Example:
         >>> import jtorch as torch
@@ -419,7 +445,7 @@ def record_stream(self: Tensor, s: Any) -> Any:
     """
 
 
-# ---- what the runtime tells about a tensor -----------------------------------------------------------------------------------------
+# ---- what the runtime tells about a tensor -------------------------------------------------------
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
@@ -499,7 +525,8 @@ def const_data_ptr(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 def _use_count(self: Tensor) -> Any:
-    """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
+    """The number of references that the runtime counts: 1, for Python counts the references to a
+    tensor.
 
     Example:
         >>> import jtorch as torch
@@ -557,7 +584,9 @@ def _typed_storage(self: Tensor) -> Any:
         >>> torch.zeros(2)._typed_storage().size()
         2
     """
-    return hooks.storage_class("TypedStorage")(wrap_storage=storage_of(self), dtype=self.dtype, _internal=True)
+    return hooks.storage_class("TypedStorage")(
+        wrap_storage=storage_of(self), dtype=self.dtype, _internal=True
+    )
 
 
 def _grad_dtype(t: Tensor) -> Any:
@@ -619,20 +648,21 @@ def _cuda_array_interface(t: Tensor) -> Any:
     kind = f"{t.type()}"
     if t.device.type != "cuda":
         raise AttributeError(
-            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {kind} If CUDA data is required use tensor.cuda() to copy "
-            "tensor to device memory."
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {kind} If CUDA data is "
+            "required use tensor.cuda() to copy tensor to device memory."
         )
     if t.requires_grad:
         raise RuntimeError(
-            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
-            "Variable that doesn't require grad."
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+            "aren't required, use var.detach() to get Variable that doesn't require grad."
         )
     return t.contiguous().jax().__cuda_array_interface__
 
 
 PROPERTIES.update({
-    "name": _no_name, "volatile": _volatile, "grad_dtype": _grad_dtype, "_cdata": _cdata, "_grad_fn": _grad_fn,
-    "_post_accumulate_grad_hooks": _post_accumulate_grad_hooks, "_has_symbolic_sizes_strides": _never_symbolic,
+    "name": _no_name, "volatile": _volatile, "grad_dtype": _grad_dtype, "_cdata": _cdata,
+    "_grad_fn": _grad_fn, "_post_accumulate_grad_hooks": _post_accumulate_grad_hooks,
+    "_has_symbolic_sizes_strides": _never_symbolic,
     "__cuda_array_interface__": _cuda_array_interface,
 })  # fmt: skip
 PROPERTY_SETTERS.update({"volatile": _set_volatile, "grad_dtype": _set_grad_dtype})

@@ -20,7 +20,8 @@ from ..tensor.running import write_out
 
 
 def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
-    """A contiguous copy of a view, or ``out`` with it written in. The copy stands in the view's place in the graph."""
+    """A contiguous copy of a view, or ``out`` with it written in. The copy stands in the view's
+    place in the graph."""
     if viewed and type(view) is Tensor and view._node is not None:
         node, value = view._node, view._read()
         made = from_value(value)
@@ -41,7 +42,9 @@ def _each_copied(name: str, parts: tuple[Tensor, ...], out: Any) -> Any:
     if out is None:
         return made
     if len(out) != len(made):
-        raise RuntimeError(f"{name}() expected an out= argument of size {len(made)}, got size {len(out)}")
+        raise RuntimeError(
+            f"{name}() expected an out= argument of size {len(made)}, got size {len(out)}"
+        )
     for part, target in zip(made, out, strict=True):
         write_out(part, target, name)
     return None
@@ -79,7 +82,9 @@ def detach_copy(input: Tensor, *, out: Any = None) -> Any:
 
 @composite(operands=("input", "out"))
 @schemas("(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor ; =out")
-def expand_copy(input: Tensor, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
+def expand_copy(
+    input: Tensor, size: tuple[int, ...], *, implicit: bool = False, out: Any = None
+) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
 
     Shapes: ``size``, where -1 keeps a size.
@@ -113,15 +118,27 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     """
     if input.dim() and dim >= input.dim():
         raise RuntimeError(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request "
+            "to PyTorch.)"
         )
     return _copied("narrow_copy", T.narrow(input, dim, start, length), out)
 
 
 @composite(operands=("input", "out"))
-@schemas(".Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =Tensor_out")
-def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
+@schemas(
+    ".Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor ; =Tensor_out"
+)
+def slice_copy(
+    input: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Any = None,
+) -> Any:
     """A copy of ``input[start:end:step]`` along a dimension.
 
     Shapes: that of ``input`` but for size ``dim``.
@@ -143,8 +160,13 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
 
 
 @composite(operands=("input", "out"))
-@schemas("(Tensor self, SymInt[] size) -> Tensor ; =out", ".dtype(Tensor self, ScalarType dtype) -> Tensor ; =dtype_out")
-def view_copy(input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None) -> Any:
+@schemas(
+    "(Tensor self, SymInt[] size) -> Tensor ; =out",
+    ".dtype(Tensor self, ScalarType dtype) -> Tensor ; =dtype_out",
+)
+def view_copy(
+    input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None
+) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
 
     Shapes: ``size``.
@@ -161,8 +183,12 @@ def view_copy(input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any 
     if isinstance(size, dtype_class):
         size, dtype = None, size
     if (size is None) == (dtype is None):
-        raise TypeError("view_copy() received an invalid combination of arguments: it takes either size or dtype")
-    if size is not None and reshaping.viewed(input, tuple(size)) is None:  # a copy has no memory whose strides could forbid the shape
+        raise TypeError(
+            "view_copy() received an invalid combination of arguments: it takes either size or "
+            "dtype"
+        )
+    # a copy has no memory whose strides could forbid the shape
+    if size is not None and reshaping.viewed(input, tuple(size)) is None:
         input = input.contiguous()
     return _copied("view_copy", reshaping.view_(input, dtype if size is None else tuple(size)), out)
 
@@ -173,7 +199,8 @@ def view_copy(input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any 
     ".Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
 )
 def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
-    """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
+    """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned
+    if that is given.
 
     Shapes: as ``split``.
 
@@ -188,7 +215,7 @@ def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None)
     return _each_copied("split_copy_Tensor_out", T.split(input, split_size, dim), out)
 
 
-# ---- derived from the views --------------------------------------------------------------------------------------------------------
+# ---- derived from the views ----------------------------------------------------------------------
 
 
 def _body_of(path: str) -> Callable[..., Any]:
@@ -198,17 +225,28 @@ def _body_of(path: str) -> Callable[..., Any]:
     return next(c.body for c in COMPOSITES if c.path == path)
 
 
-def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = (".",), written: str | None = None) -> None:
-    """Declares ``<view>_copy`` with the parameters, shapes and errors of the view ``path``; ``example`` has ``_`` for its name.
+def _derive(
+    path: str,
+    example: str,
+    shown: str,
+    overloads: tuple[str, ...] = (".",),
+    written: str | None = None,
+) -> None:
+    """Declares ``<view>_copy`` with the parameters, shapes and errors of the view ``path``;
+    ``example`` has ``_`` for its name.
 
-    ``overloads`` are those of its operator.
-    ``written`` is what messages call the function that writes several parts, for a view that gives several.
+    ``overloads`` are those of its operator. ``written`` is what messages call the function that
+    writes several parts, for a view that gives several.
     """
     view = _body_of(path)
     name = f"{path.rpartition('.')[2]}_copy"
     first, *rest = inspect.signature(view).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
-    params = [first.replace(name="input", annotation="Any"), *rest, inspect.Parameter("out", keyword, default=None, annotation="Any")]
+    params = [
+        first.replace(name="input", annotation="Any"),
+        *rest,
+        inspect.Parameter("out", keyword, default=None, annotation="Any"),
+    ]
     signature = inspect.Signature(params, return_annotation="Any")
 
     def copied(*args: Any, **kwargs: Any) -> Any:
@@ -217,8 +255,16 @@ def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = ("
         found = PUBLIC[path](*given.values())
         return _copied(name, found, out) if written is None else _each_copied(written, found, out)
 
-    what = f"A copy of what ``{path}`` gives" if written is None else f"Copies of the parts that ``{path}`` gives"
-    more = "." if written is None else "; written to the tensors of ``out`` and not returned if that is given."
+    what = (
+        f"A copy of what ``{path}`` gives"
+        if written is None
+        else f"Copies of the parts that ``{path}`` gives"
+    )
+    more = (
+        "."
+        if written is None
+        else "; written to the tensors of ``out`` and not returned if that is given."
+    )
     _, _, sections = inspect.cleandoc(view.__doc__ or "").partition("\n\n")
     sections = sections.partition("Example:")[0].strip()
     lines = [f">>> torch.{example.replace('_', name, 1)}", *shown.split("\n")]
@@ -233,7 +279,9 @@ def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = ("
 _CASES: list[tuple[Any, ...]] = [
     (
         "as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])",
-        ("(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out",),
+        (
+            ("(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor "
+             "; =out"),),
     ),
     ("diagonal", "_(torch.eye(2))", "tensor([1., 1.])"),
     ("permute", "_(torch.zeros(2, 3), (1, 0)).shape", "torch.Size([3, 2])"),
@@ -264,7 +312,8 @@ _CASES: list[tuple[Any, ...]] = [
     ),
     (
         "unbind", "_(torch.tensor([[1, 2], [3, 4]]))", "(tensor([1, 2]), tensor([3, 4]))",
-        (".int(Tensor self, int dim=0) -> Tensor[]", ".int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"),
+        (".int(Tensor self, int dim=0) -> Tensor[]",
+         ".int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"),
         "unbind_copy_int_out",
     ),
     ("Tensor.indices", "_(torch.eye(2).to_sparse())", "tensor([[0, 1],\n        [0, 1]])"),
@@ -278,13 +327,24 @@ for _case in _CASES:
     _derive(*_case)
 
 
-# ---- the way back ------------------------------------------------------------------------------------------------------------------
+# ---- the way back --------------------------------------------------------------------------------
 
 
 @composite(method=True, operands=("input", "src"))
-@schemas("(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)")
-def slice_inverse(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory.
+@schemas(
+    "(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+    "-> Tensor(a)"
+)
+def slice_inverse(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Any:
+    """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s
+    memory.
 
     Shapes: that of ``src``.
 
@@ -302,4 +362,6 @@ def slice_inverse(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     d = dim % max(src.dim(), 1)
     first = slice(start, end, step).indices(src.shape[d])[0]
     strides = tuple(s // step if i == d else s for i, s in enumerate(input.stride()))
-    return T.as_strided(input, tuple(src.shape), strides, input.storage_offset() - first * strides[d])
+    return T.as_strided(
+        input, tuple(src.shape), strides, input.storage_offset() - first * strides[d]
+    )

@@ -1,10 +1,11 @@
-"""Blocks of normal numbers for large tensors, and for small ones that are drawn again and again: what ``sampling`` computes in NumPy, bit
-for bit, compiled by XLA and much faster.
+"""Blocks of normal numbers for large tensors, and for small ones that are drawn again and again:
+what ``sampling`` computes in NumPy, bit for bit, compiled by XLA and much faster.
 
-Products and sums that are to be rounded once are compiled in either of two ways. XLA's code for most processors fuses a product with the
-sum that it is part of: then float32 arithmetic does what is asked, as fast as PyTorch's. Nothing promises that, so it is looked at once,
-with some hundred thousand numbers; where a bit differs, float64 stands in, which holds products of two float32 exactly, and takes four
-times as long.
+Products and sums that are to be rounded once are compiled in either of two ways. XLA's code for
+most processors fuses a product with the sum that it is part of: then float32 arithmetic does what
+is asked, as fast as PyTorch's. Nothing promises that, so it is looked at once, with some hundred
+thousand numbers; where a bit differs, float64 stands in, which holds products of two float32
+exactly, and takes four times as long.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def _polynomial(fused: Fused, x: object, coefficients: tuple[float, ...]) -> Any
 
 def _log(fused: Fused, x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, np.int32)
-    m = lax.bitcast_convert_type((bits & 0x7FFFFF) | 0x3F000000, np.float32)  # the mantissa in [0.5, 1)
+    # the mantissa in [0.5, 1)
+    m = lax.bitcast_convert_type((bits & 0x7FFFFF) | 0x3F000000, np.float32)
     small = m < np.float32(s._SQRT_HALF)
     e = ((bits >> 23) - 126 - small.astype(np.int32)).astype(np.float32)
     one = np.float32(1)
@@ -71,12 +73,15 @@ def _sine_cosine(fused: Fused, x: Any) -> tuple[Any, Any]:
     sine = fused(_polynomial(fused, square, s._SIN) * square, x, x)
     crossed = (octant & 2) != 0
     sine, cosine = jnp.where(crossed, cosine, sine), jnp.where(crossed, sine, cosine)
-    return jnp.where((octant & 4) != 0, -sine, sine), jnp.where(((octant + 2) & 4) != 0, -cosine, cosine)
+    return jnp.where((octant & 4) != 0, -sine, sine), jnp.where(
+        ((octant + 2) & 4) != 0, -cosine, cosine
+    )
 
 
 def _normal(fused: Fused, words: Any) -> object:
     u = (words & np.uint32(0xFFFFFF)).astype(np.float32) * np.float32(2.0**-24)
-    # Rounded before anything is made of them: without the barrier XLA multiplies the factors of the angle with those that come next.
+    # Rounded before anything is made of them: without the barrier XLA multiplies the factors of the
+    # angle with those that come next.
     x, angle = lax.optimization_barrier((np.float32(1) - u[:, 0], np.float32(s._TWO_PI) * u[:, 1]))
     radius = jnp.sqrt(np.float32(-2) * _log(fused, x))
     sine, cosine = _sine_cosine(fused, angle)
@@ -84,13 +89,19 @@ def _normal(fused: Fused, words: Any) -> object:
 
 
 def _program(fused: Fused, rows: int = ROWS) -> Any:
-    return jax.jit(functools.partial(_normal, fused)).lower(jax.ShapeDtypeStruct((rows, 2, 8), np.uint32)).compile()
+    return (
+        jax.jit(functools.partial(_normal, fused))
+        .lower(jax.ShapeDtypeStruct((rows, 2, 8), np.uint32))
+        .compile()
+    )
 
 
 def _same_bits(program: Callable[..., object], rows: int = ROWS) -> bool:
     """Whether a program gives what NumPy does."""
     words = np.random.Generator(np.random.PCG64(0)).integers(0, 1 << 32, ROWS * 16, dtype=np.uint32)
-    found = np.concatenate([np.asarray(program(part)).reshape(-1) for part in words.reshape(-1, rows, 2, 8)])
+    found = np.concatenate(
+        [np.asarray(program(part)).reshape(-1) for part in words.reshape(-1, rows, 2, 8)]
+    )
     wanted = s._blocks_of_numpy(words)
     return np.array_equal(found.view(np.int32), wanted.view(np.int32))
 
@@ -107,7 +118,11 @@ def normal(words: np.ndarray) -> np.ndarray | None:
 
     Shapes: (16 n) -> (16 n).
     """
-    if not jax.config.jax_enable_x64 or forking.cannot_run() or (words.size < s._LARGE and values.tier == "host"):
+    if (
+        not jax.config.jax_enable_x64
+        or forking.cannot_run()
+        or (words.size < s._LARGE and values.tier == "host")
+    ):
         return None
     rows = s._SIZES[s._kind(words.size)][1]
     size = rows * 16
@@ -122,5 +137,7 @@ def normal(words: np.ndarray) -> np.ndarray | None:
             part = words[at : at + size]
             if part.size < size:
                 part = np.concatenate([part, np.zeros(size - part.size, np.uint32)])
-            found[at : at + size] = np.asarray(compute(part.reshape(rows, 2, 8))).reshape(-1)[: found.size - at]
+            found[at : at + size] = np.asarray(compute(part.reshape(rows, 2, 8))).reshape(-1)[
+                : found.size - at
+            ]
     return found

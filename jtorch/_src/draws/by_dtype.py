@@ -1,4 +1,5 @@
-"""Draws of a dtype: functions of a generator's state and a count, which say too how the same is drawn from a JAX key."""
+"""Draws of a dtype: functions of a generator's state and a count, which say too how the same is
+drawn from a JAX key."""
 
 from __future__ import annotations
 
@@ -21,8 +22,20 @@ Draw = Callable[[Twister, int, bool], np.ndarray]
 #: The same draw from a JAX key: the key and a shape give an array, which may be a tracer.
 KeyDraw = Callable[[Any, tuple[int, ...]], Any]
 #: C++ names of types, as the messages on bounds give them.
-C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "bool": "bool"}
-FLOAT_NAMES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
+C_NAMES = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "bool": "bool",
+}
+FLOAT_NAMES = {
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
 
 
 def keyed(draw: Draw, by_key: KeyDraw) -> Draw:
@@ -94,7 +107,10 @@ def _normal_draw(dtype: dtypes.dtype, mean: float, std: float) -> Draw:
     real = dtype.to_real().np
     if dtype.is_complex:
         if isinstance(mean, complex) and mean.imag:
-            raise NotImplementedError("normal_() with a complex mean is not offered by jtorch: PyTorch takes real means only")
+            raise NotImplementedError(
+                "normal_() with a complex mean is not offered by jtorch: PyTorch takes real means "
+                "only"
+            )
         std = std / math.sqrt(2)
 
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
@@ -113,28 +129,40 @@ def _warned_integers(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
     if dtype.is_complex:
         check = "check_random_bounds" if high is not None else "random_from_to_impl"
         raise RuntimeError(f"{check} handles only integral, floating-point and boolean types")
-    need("random_from_to_kernel_cpu" if high is not None else "random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
+    need(
+        "random_from_to_kernel_cpu" if high is not None else "random_kernel_cpu",
+        dtype,
+        (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING),
+    )
     if high is None:
         span = _sampling.largest_whole(dtype.np) - low + 1
     else:
         if low >= high:
-            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+            raise RuntimeError(
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            )
         span = high - low
         if not dtype.is_floating_point:
-            smallest, largest = (0, 1) if dtype is dtypes.bool_ else (int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max))
+            smallest, largest = (
+                (0, 1)
+                if dtype is dtypes.bool_
+                else (int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max))
+            )
             for name, value in (("from", low), ("to - 1", high - 1)):
                 if not smallest <= value <= largest:
-                    raise RuntimeError(f"{name} is out of bounds for {C_NAMES.get(dtype.np.name, dtype.np.name)}")
+                    raise RuntimeError(
+                        f"{name} is out of bounds for {C_NAMES.get(dtype.np.name, dtype.np.name)}"
+                    )
         else:
             exact = _sampling.largest_whole(dtype.np)
             digits = exact.bit_length() - 1
             for name, value in (("from", low), ("to - 1", high - 1)):
                 if abs(value) > exact:
                     warnings.warn(
-                        f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-                        f"{FLOAT_NAMES[dtype.np.name]} can support discrete uniform distribution only within this range. "
-                        "This warning will become an error in version 1.7 "
-                        "release, please fix the code in advance",
+                        f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
+                        f"limitations {FLOAT_NAMES[dtype.np.name]} can support discrete uniform "
+                        "distribution only within this range. This warning will become an error in "
+                        "version 1.7 release, please fix the code in advance",
                         stacklevel=outside(),
                     )
 
@@ -153,7 +181,8 @@ _integers = functools.lru_cache(_DRAWS)(_warned_integers)
 
 @functools.lru_cache(_DRAWS)
 def serial(function: Callable[..., np.ndarray], *parameters: object) -> Draw:
-    """Draws one element after the other by a function of ``_sampling``, or by that of ``_key_sampling`` of the same name."""
+    """Draws one element after the other by a function of ``_sampling``, or by that of
+    ``_key_sampling`` of the same name."""
 
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
         del contiguous

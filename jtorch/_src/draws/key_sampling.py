@@ -1,6 +1,8 @@
-"""Random numbers from JAX's keys: what ``_sampling`` and ``_rejection`` draw from a Mersenne Twister, under the same names.
+"""Random numbers from JAX's keys: what ``_sampling`` and ``_rejection`` draw from a Mersenne
+Twister, under the same names.
 
-Each function takes a key and the shape of the result where those take a twister and a number of elements; results may be tracers.
+Each function takes a key and the shape of the result where those take a twister and a number of
+elements; results may be tracers.
 """
 
 from __future__ import annotations
@@ -83,15 +85,19 @@ def log_normal(key: Any, shape: Shape, mean: float, std: float) -> jax.Array:
     return jnp.exp(jax.random.normal(key, shape, np.float64) * std + mean)
 
 
-# ---- of tensors ------------------------------------------------------------------------------------------------------------------
+# ---- of tensors ----------------------------------------------------------------------------------
 
 
 def categories(key: Any, p: Any, samples: int, replacement: bool) -> jax.Array:
     """``samples`` categories for each row of ``p``, by the Gumbel trick."""
     scores = jnp.log(p.astype(np.float64))
     if replacement:
-        return jnp.moveaxis(jax.random.categorical(key, scores, shape=(samples, *p.shape[:-1])), 0, -1).astype(np.int64)
-    return jax.lax.top_k(scores + jax.random.gumbel(key, p.shape, np.float64), samples)[1].astype(np.int64)
+        return jnp.moveaxis(
+            jax.random.categorical(key, scores, shape=(samples, *p.shape[:-1])), 0, -1
+        ).astype(np.int64)
+    return jax.lax.top_k(scores + jax.random.gumbel(key, p.shape, np.float64), samples)[1].astype(
+        np.int64
+    )
 
 
 def poisson(key: Any, rates: Any) -> jax.Array:

@@ -1,6 +1,8 @@
-"""The Mersenne twister behind a generator, with states exchangeable with PyTorch's CPU generators byte for byte.
+"""The Mersenne twister behind a generator, with states exchangeable with PyTorch's CPU generators
+byte for byte.
 
-Words of 32 and 64 bits come out, seeds and states go in. NumPy draws them, and ``twisting`` where there are very many.
+Words of 32 and 64 bits come out, seeds and states go in. NumPy draws them, and ``twisting`` where
+there are very many.
 """
 
 from __future__ import annotations
@@ -14,16 +16,20 @@ import numpy as np
 from . import twisting
 
 _WORDS = twisting.WORDS
-#: Up to so many words are given as numbers of 64 bits: what is made of pairs of them takes fewer calls.
+#: Up to so many words are given as numbers of 64 bits: what is made of pairs of them takes fewer
+#: calls.
 FEW = 256
 _NONE = np.empty(0, np.uint32)
-#: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
+#: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it
+#: out.
 _RECORD = np.dtype(
     {
         "names": [
-            "seed", "left", "seeded", "next", "words", "normal_x", "normal_y", "normal_rho", "has_normal", "normal32", "has_normal32",
+            "seed", "left", "seeded", "next", "words", "normal_x", "normal_y", "normal_rho",
+            "has_normal", "normal32", "has_normal32",
         ],
-        "formats": ["<u8", "<i4", "<i4", "<u8", f"({_WORDS},)<u8", "<f8", "<f8", "<f8", "<i4", "<f4", "u1"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", f"({_WORDS},)<u8", "<f8", "<f8", "<f8", "<i4",
+                    "<f4", "u1"],
         "offsets": [0, 8, 12, 16, 24, 5016, 5024, 5032, 5040, 5048, 5052],
         "itemsize": 5056,
     }
@@ -31,22 +37,36 @@ _RECORD = np.dtype(
 STATE_BYTES: int = _RECORD.itemsize
 
 
-#: What twisters that are gone have left: seeding one anew is many times faster than making one, which asks the operating system.
+#: What twisters that are gone have left: seeding one anew is many times faster than making one,
+#: which asks the operating system.
 _spare: list[tuple[np.random.MT19937, np.random.Generator]] = []
 _MANY = 16
 
 
 class Twister:
-    """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken.
+    """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first
+    half was taken.
 
     ``lock`` is held by whoever draws: what one draw takes of the stream must lie together.
 
-    NumPy's twister, which makes 624 words at a time, is asked for all that it has made: ``_block`` holds them, and ``_at`` tells which
-    comes next. So small draws are slices, and what is made of words can be made of many that come next (``ahead``, ``at_hand``). NumPy's
-    own position, ``_made``, is the end of its words wherever a block was taken.
+    NumPy's twister, which makes 624 words at a time, is asked for all that it has made: ``_block``
+    holds them, and ``_at`` tells which comes next. So small draws are slices, and what is made of
+    words can be made of many that come next (``ahead``, ``at_hand``). NumPy's own position,
+    ``_made``, is the end of its words wherever a block was taken.
     """
 
-    __slots__ = ("_ahead", "_at", "_bits", "_block", "_made", "_of_block", "_words", "lock", "pending_normal", "seed")
+    __slots__ = (
+        "_ahead",
+        "_at",
+        "_bits",
+        "_block",
+        "_made",
+        "_of_block",
+        "_words",
+        "lock",
+        "pending_normal",
+        "seed",
+    )
 
     def __init__(self, seed: int) -> None:
         try:
@@ -57,7 +77,9 @@ class Twister:
         self.lock = threading.RLock()
         self.reseed(seed)
 
-    def __del__(self, spare: list[tuple[np.random.MT19937, np.random.Generator]] = _spare, many: int = _MANY) -> None:
+    def __del__(
+        self, spare: list[tuple[np.random.MT19937, np.random.Generator]] = _spare, many: int = _MANY
+    ) -> None:
         if len(spare) < many and hasattr(self, "_words"):
             spare.append((self._bits, self._words))
 
@@ -70,7 +92,8 @@ class Twister:
         self._stands(_WORDS)
 
     def _stands(self, made: int) -> None:
-        """Notes that NumPy's twister was put to a position among its words, all of which are to be asked for."""
+        """Notes that NumPy's twister was put to a position among its words, all of which are to be
+        asked for."""
         self._made = made
         self._block, self._at = _NONE, 0
         self._ahead: tuple[np.ndarray, int, np.ndarray] | None = None
@@ -114,9 +137,11 @@ class Twister:
         words[at:] = self._words.integers(0, 1 << 32, words.size - at, dtype=np.uint32)
 
     def ahead(self, n: int, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """What ``make`` makes of the next ``n`` words, a number of each, in blocks of 16: made of all words at hand, for calls to come.
+        """What ``make`` makes of the next ``n`` words, a number of each, in blocks of 16: made of
+        all words at hand, for calls to come.
 
-        None where there are not so many, or ``n`` is no whole number of blocks, and then none is taken.
+        None where there are not so many, or ``n`` is no whole number of blocks, and then none is
+        taken.
         """
         if n % 16:
             return None
@@ -127,13 +152,24 @@ class Twister:
         if end > block.size:
             return None
         kept = self._ahead
-        if kept is None or kept[0] is not block or at < kept[1] or (at - kept[1]) % 16 or end > kept[1] + kept[2].size:
-            kept = self._ahead = block, at, make(block[at : at + (block.size - at) // 16 * 16].copy())
+        if (
+            kept is None
+            or kept[0] is not block
+            or at < kept[1]
+            or (at - kept[1]) % 16
+            or end > kept[1] + kept[2].size
+        ):
+            kept = self._ahead = (
+                block,
+                at,
+                make(block[at : at + (block.size - at) // 16 * 16].copy()),
+            )
         self._at = end
         return kept[2][at - kept[1] : end - kept[1]].copy()
 
     def of_block(self, make: Callable[[np.ndarray], Any]) -> tuple[Any, int]:
-        """What ``make`` makes of all words of the block at hand, which must not be changed and is made once, and the place of the next."""
+        """What ``make`` makes of all words of the block at hand, which must not be changed and is
+        made once, and the place of the next."""
         block = self._block
         if self._at == block.size:
             self._next_block()
@@ -147,8 +183,11 @@ class Twister:
         """Takes the words of the block at hand up to a place."""
         self._at = place
 
-    def at_hand(self, n: int, each: int, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """The next ``n`` numbers of ``each`` words, of those that ``make`` makes at every word of a block.
+    def at_hand(
+        self, n: int, each: int, make: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray | None:
+        """The next ``n`` numbers of ``each`` words, of those that ``make`` makes at every word of a
+        block.
 
         None where the block ends before, and then none is taken.
         """
@@ -171,7 +210,8 @@ class Twister:
         return words.astype(np.uint64) if n <= FEW else words
 
     def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""
+        """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn
+        first."""
         pairs = self.bits32(2 * n).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
 
@@ -194,7 +234,8 @@ class Twister:
         return self._bits.state, self._made, self._block, self._at
 
     def return_to(self, position: tuple[Any, ...], taken: int) -> None:
-        """Goes back to a position and on by ``taken`` words: what was drawn in advance and not used is given back."""
+        """Goes back to a position and on by ``taken`` words: what was drawn in advance and not used
+        is given back."""
         state, made, block, at = position
         if block is not self._block:
             self._bits.state = state
@@ -230,14 +271,18 @@ class Twister:
         """
         if data.size != STATE_BYTES:
             raise RuntimeError(
-                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {data.size}"
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
+                f"state size to be {data.size}"
             )
         record = np.frombuffer(np.ascontiguousarray(data, np.uint8).tobytes(), _RECORD)[0]
         left, following = int(record["left"]), int(record["next"])
         if record["seeded"] != 1 or not 0 < left <= _WORDS or following > _WORDS:
             raise RuntimeError("Invalid mt19937 state")
         position = _WORDS if left == 1 else following
-        self._bits.state = {"bit_generator": "MT19937", "state": {"key": record["words"].astype(np.uint32), "pos": position}}
+        self._bits.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": record["words"].astype(np.uint32), "pos": position},
+        }
         self._stands(position)
         self.seed = int(record["seed"])
         self.pending_normal = float(record["normal_y"]) if record["has_normal"] else None

@@ -1,10 +1,13 @@
-"""Random numbers whose drawing takes as many words as chance wants: gamma, Poisson and binomial numbers, one after the other.
+"""Random numbers whose drawing takes as many words as chance wants: gamma, Poisson and binomial
+numbers, one after the other.
 
-The same numbers as PyTorch draws on a CPU: uniform numbers of double precision are taken in the same order and compared in the same
-precision. Parameters come in, and numbers go out, as flat arrays in the order in which PyTorch visits them.
+The same numbers as PyTorch draws on a CPU: uniform numbers of double precision are taken in the
+same order and compared in the same precision. Parameters come in, and numbers go out, as flat
+arrays in the order in which PyTorch visits them.
 
-Sources: G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000; W. Hoermann, "The transformed rejection
-method for generating Poisson random variables", 1993, and "The generation of binomial random variates", 1993.
+Sources: G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000; W.
+Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, and "The
+generation of binomial random variates", 1993.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ from .mt19937 import Twister
 from .sampling import listed_doubles, uniform64
 
 _LARGEST_BLOCK = 1 << 14
-#: Where no more numbers are expected they are drawn one by one: noting and restoring a state takes as long as some fifty of them.
+#: Where no more numbers are expected they are drawn one by one: noting and restoring a state takes
+#: as long as some fifty of them.
 _ONE_BY_ONE = 64
 
 
 def _uniforms(twister: Twister, expected: int) -> Iterator[float]:
-    """Uniform numbers of double precision. When it is closed, the twister stands as if only those taken had ever been drawn."""
+    """Uniform numbers of double precision. When it is closed, the twister stands as if only those
+    taken had ever been drawn."""
     if expected <= _ONE_BY_ONE:
         word = twister.word
         while True:
@@ -67,19 +72,22 @@ def _normals(twister: Twister, draw: Callable[[], float]) -> Callable[[], float]
     return normal
 
 
-# ---- gamma -----------------------------------------------------------------------------------------------------------------------
+# ---- gamma ---------------------------------------------------------------------------------------
 
 #: PyTorch writes these in single precision.
 _THIRD, _SQUEEZE = np.float32(1) / np.float32(3), float(np.float32(0.0331))
 
 
 def gamma(twister: Twister, concentration: np.ndarray) -> np.ndarray:
-    """Gamma numbers of rate 1, float64; the constants of the method have the precision of ``concentration``."""
+    """Gamma numbers of rate 1, float64; the constants of the method have the precision of
+    ``concentration``."""
     kind = concentration.dtype.type
     small = concentration < 1
     with np.errstate(all="ignore"):
         boost = np.where(small, kind(1) / concentration, kind(0)).astype(np.float64).tolist()
-        d = (np.where(small, concentration + kind(1), concentration) - kind(_THIRD)).astype(np.float64)
+        d = (np.where(small, concentration + kind(1), concentration) - kind(_THIRD)).astype(
+            np.float64
+        )
         c = (1.0 / np.sqrt(9.0 * d)).tolist()
     found = np.zeros(concentration.size, np.float64)
     nothing = (concentration == 0).tolist()
@@ -92,7 +100,8 @@ def gamma(twister: Twister, concentration: np.ndarray) -> np.ndarray:
                 continue
             scale = 1.0
             if power:
-                scale = math.pow(1.0 - draw(), power) if power > 0 else draw() * math.nan  # no gamma number, and found so below
+                # no gamma number, and found so below
+                scale = math.pow(1.0 - draw(), power) if power > 0 else draw() * math.nan
             while True:
                 x = normal()
                 y = 1.0 + slope * x
@@ -101,17 +110,20 @@ def gamma(twister: Twister, concentration: np.ndarray) -> np.ndarray:
                 v = y * y * y
                 u = 1.0 - draw()
                 square = x * x
-                if u < 1.0 - _SQUEEZE * square * square or log(u) < 0.5 * square + shape * (1.0 - v + log(v)):
+                if u < 1.0 - _SQUEEZE * square * square or log(u) < 0.5 * square + shape * (
+                    1.0 - v + log(v)
+                ):
                     break
             found[i] = scale * shape * v
     return found
 
 
-# ---- Poisson ---------------------------------------------------------------------------------------------------------------------
+# ---- Poisson -------------------------------------------------------------------------------------
 
 
 def _counted(rate: float, draw: Callable[[], float]) -> float:
-    """A Poisson number of a small rate: how many uniform numbers may be multiplied before their product is too small."""
+    """A Poisson number of a small rate: how many uniform numbers may be multiplied before their
+    product is too small."""
     limit, product, count = math.exp(-rate), draw(), 0
     while product > limit:
         product *= draw()
@@ -137,7 +149,11 @@ def _transformed(rate: float, draw: Callable[[], float]) -> float:
             return k
         if k < 0 or (us < 0.013 and v > us):
             continue
-        left = (math.log(v) if v else -math.inf) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
+        left = (
+            (math.log(v) if v else -math.inf)
+            + math.log(inverse_alpha)
+            - math.log(a / (us * us) + b)
+        )
         if left <= -rate + k * log_rate - math.lgamma(k + 1):
             return k
 
@@ -159,12 +175,13 @@ def poisson(twister: Twister, rate: np.ndarray) -> np.ndarray:
     return found
 
 
-# ---- binomial --------------------------------------------------------------------------------------------------------------------
+# ---- binomial ------------------------------------------------------------------------------------
 
 #: What Stirling's approximation to log(k!) lacks, for the first numbers.
 _TAILS = (
-    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
-    0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+    0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+    0.00925546218271273, 0.00833056343336287,
 )  # fmt: skip
 
 
@@ -176,7 +193,8 @@ def _tail(k: float) -> float:
 
 
 def _by_gaps(count: float, log_miss: float, draw: Callable[[], float]) -> float:
-    """A binomial number of a small mean: adds up the geometric gaps between successes until they exceed ``count``."""
+    """A binomial number of a small mean: adds up the geometric gaps between successes until they
+    exceed ``count``."""
     total, found = 0.0, 0
     while True:
         u = draw()
@@ -186,7 +204,15 @@ def _by_gaps(count: float, log_miss: float, draw: Callable[[], float]) -> float:
         found += 1
 
 
-def _btrs(count: float, p: float, spread: float, mean: float, odds: float, middle: float, draw: Callable[[], float]) -> float:
+def _btrs(
+    count: float,
+    p: float,
+    spread: float,
+    mean: float,
+    odds: float,
+    middle: float,
+    draw: Callable[[], float],
+) -> float:
     """A binomial number of a mean of at least 10, by transformed rejection with squeeze."""
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -220,7 +246,8 @@ def _btrs(count: float, p: float, spread: float, mean: float, odds: float, middl
 
 
 def binomial(twister: Twister, count: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Binomial numbers, float64; what depends on the parameters alone is computed in their precision, as PyTorch does."""
+    """Binomial numbers, float64; what depends on the parameters alone is computed in their
+    precision, as PyTorch does."""
     kind = count.dtype.type
     one, flipped = kind(1), p > kind(0.5)
     with np.errstate(all="ignore"):
@@ -230,7 +257,11 @@ def binomial(twister: Twister, count: np.ndarray, p: np.ndarray) -> np.ndarray:
         odds = (q / (one - q)).astype(np.float64).tolist()
         middle = np.floor((count + one) * q).astype(np.float64).tolist()
     mean = (count * q).astype(np.float64).tolist()
-    counts, chances, small = count.astype(np.float64).tolist(), p.astype(np.float64).tolist(), q.astype(np.float64).tolist()
+    counts, chances, small = (
+        count.astype(np.float64).tolist(),
+        p.astype(np.float64).tolist(),
+        q.astype(np.float64).tolist(),
+    )
     found = np.zeros(len(counts), np.float64)
     with closing(_uniforms(twister, 2 * len(counts))) as uniforms:  # type: ignore[type-var]
         draw = uniforms.__next__

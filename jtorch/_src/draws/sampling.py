@@ -1,9 +1,11 @@
-"""Random numbers of every distribution from the words of a ``Twister``: in NumPy, the same numbers as PyTorch draws on a CPU.
+"""Random numbers of every distribution from the words of a ``Twister``: in NumPy, the same numbers
+as PyTorch draws on a CPU.
 
 Functions return flat arrays in the order in which PyTorch writes to memory.
 
-PyTorch draws scalar by scalar, so each element takes one word (numbers of single precision) or two (of double precision). Its one
-exception, taken on Intel processors only, is ``bernoulli_`` with a number, which then uses Intel's MKL; here it draws as elsewhere.
+PyTorch draws scalar by scalar, so each element takes one word (numbers of single precision) or two
+(of double precision). Its one exception, taken on Intel processors only, is ``bernoulli_`` with a
+number, which then uses Intel's MKL; here it draws as elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import numpy as np
 from ..facts.native import extension
 from .mt19937 import FEW, Twister
 
-#: ``normal(words)`` in C, blocks of normal float32 (``native/draws.c``); None where there is no extension.
+#: ``normal(words)`` in C, blocks of normal float32 (``native/draws.c``); None where there is no
+#: extension.
 _native_blocks: Any = getattr(extension(), "normal", None)
 _DOUBLE_BITS = 53
 _24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
@@ -25,18 +28,20 @@ _53_BITS, _53_DIGITS = np.array([0x1FFFFF, 0xFFFFFFFF], np.uint64), np.array([2.
 _BLOCK = 1 << 12  # pairs of numbers at a time: temporaries stay in the cache
 _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
-#: Seconds, about, that NumPy takes for normal numbers, for a call and for each; after how many XLA's program of their size has paid.
+#: Seconds, about, that NumPy takes for normal numbers, for a call and for each; after how many
+#: XLA's program of their size has paid.
 _NORMAL_CALL, _NORMAL, _PRICE = 1e-4, 45e-9, 0.15
 _SHORT = 1 << 7  # up to so many uniform numbers are taken from those made of all words at hand
 _AHEAD = 1 << 8  # up to so many normal numbers are taken from those made of all words at hand
 _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
-_SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
+# from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
+_SWAPPED = 1 << 14
 
 #: NumPy's functions without their look at operands for other libraries.
 _copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
 _dot: Any = getattr(np.dot, "_implementation", np.dot)
 
-# ---- uniform ---------------------------------------------------------------------------------------------------------------------
+# ---- uniform -------------------------------------------------------------------------------------
 
 
 def uniform32(twister: Twister, n: int) -> np.ndarray:
@@ -97,13 +102,15 @@ def uniform(twister: Twister, n: int, low: float, high: float, dtype: np.dtype) 
         kind = x.dtype.type
         x = _mad(x, kind(high) - kind(low), kind(low))
     x = x.astype(dtype, copy=False)
-    if x.dtype.itemsize < 4 or (low, high) != (0.0, 1.0):  # rounding may reach the upper end, which is excluded
+    # rounding may reach the upper end, which is excluded
+    if x.dtype.itemsize < 4 or (low, high) != (0.0, 1.0):
         x[x == np.asarray(high, dtype)] = low
     return x
 
 
 def below(twister: Twister, n: int, p: float) -> np.ndarray:
-    """Whether each of ``n`` uniform float64 is less than ``p``: Bernoulli trials. Integers are compared, high words first."""
+    """Whether each of ``n`` uniform float64 is less than ``p``: Bernoulli trials. Integers are
+    compared, high words first."""
     if p >= 1.0:
         twister.bits32(2 * n)
         return np.ones(n, np.bool_)
@@ -121,13 +128,14 @@ def below(twister: Twister, n: int, p: float) -> np.ndarray:
 
 
 def below_each(twister: Twister, p: np.ndarray) -> np.ndarray:
-    """Bernoulli trials with a probability each: float64 ones take uniform float64, others float32."""
+    """Bernoulli trials with a probability each: float64 ones take uniform float64, others
+    float32."""
     if p.dtype == np.float64:
         return uniform64(twister, p.size) < p
     return uniform32(twister, p.size) < p.astype(np.float32)
 
 
-# ---- integers --------------------------------------------------------------------------------------------------------------------
+# ---- integers ------------------------------------------------------------------------------------
 
 #: Largest integer up to which floating-point types hold all integers.
 _EXACT = {"float16": 1 << 11, "bfloat16": 1 << 8, "float32": 1 << 24, "float64": 1 << 53}
@@ -142,7 +150,8 @@ def largest_whole(dtype: np.dtype) -> int:
 
 
 def integers(twister: Twister, n: int, low: int, span: int, dtype: np.dtype) -> np.ndarray:
-    """Numbers in [low, low + span): remainders of words, of 64 bits from a span of 2**28 on. A span of 2**64 is all there is."""
+    """Numbers in [low, low + span): remainders of words, of 64 bits from a span of 2**28 on. A span
+    of 2**64 is all there is."""
     if span == 1 << 64:
         return twister.bits64(n).view(np.int64).astype(dtype)
     if span >= 1 << 28:
@@ -156,7 +165,8 @@ def integers(twister: Twister, n: int, low: int, span: int, dtype: np.dtype) -> 
 
 
 def _remainders(words: np.ndarray, span: int) -> np.ndarray:
-    """``words % span`` in their place. NumPy divides by a number many at a time, but takes remainders one by one."""
+    """``words % span`` in their place. NumPy divides by a number many at a time, but takes
+    remainders one by one."""
     if not span & (span - 1):
         words &= words.dtype.type(span - 1)
         return words
@@ -173,7 +183,9 @@ def _remainders(words: np.ndarray, span: int) -> np.ndarray:
 def whole_range(twister: Twister, n: int, dtype: np.dtype) -> np.ndarray:
     """``random_()``: all non-negative integers that ``dtype`` holds exactly."""
     if dtype in (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64)):
-        return _remainders(twister.bits64(n), largest_whole(dtype) + 1 if dtype != np.uint64 else 1 << 63).astype(dtype)
+        return _remainders(
+            twister.bits64(n), largest_whole(dtype) + 1 if dtype != np.uint64 else 1 << 63
+        ).astype(dtype)
     limit = largest_whole(dtype) + 1
     words = twister.bits32(n)
     return (_remainders(words, limit) if limit < 1 << 32 else words).astype(dtype)
@@ -196,7 +208,8 @@ def permutation(twister: Twister, n: int) -> np.ndarray:
 def _swapped(n: int, places: np.ndarray) -> np.ndarray:
     """The numbers below ``n``, of which each in turn has changed places with the one at ``places``.
 
-    Which is what LAPACK does with the rows of a matrix that a factorisation has put into another order: here rows of one number.
+    Which is what LAPACK does with the rows of a matrix that a factorisation has put into another
+    order: here rows of one number.
     """
     from scipy.linalg import lapack
 
@@ -206,11 +219,14 @@ def _swapped(n: int, places: np.ndarray) -> np.ndarray:
     return swap(rows, places, overwrite_a=1)[:, 0].astype(np.int64)
 
 
-# ---- normal ----------------------------------------------------------------------------------------------------------------------
+# ---- normal --------------------------------------------------------------------------------------
 
 
-def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, contiguous: bool = True) -> np.ndarray:
-    """Normal numbers of ``dtype``. PyTorch fills contiguous memory of 16 elements and more in blocks, everything else one by one."""
+def normal(
+    twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, contiguous: bool = True
+) -> np.ndarray:
+    """Normal numbers of ``dtype``. PyTorch fills contiguous memory of 16 elements and more in
+    blocks, everything else one by one."""
     if n < 16 or not contiguous:
         return _mad(normal_serial(twister, n), np.float64(std), np.float64(mean)).astype(dtype)
     if dtype == np.float64:
@@ -218,10 +234,16 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
     else:
         blocks, draw = _blocks, Twister.bits32
     rest = n % 16
-    found = twister.ahead(n, _blocks) if n <= _AHEAD and draw is Twister.bits32 and _native_blocks is None else None
+    found = (
+        twister.ahead(n, _blocks)
+        if n <= _AHEAD and draw is Twister.bits32 and _native_blocks is None
+        else None
+    )
     if found is not None:
         pass
-    elif rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
+    # the last 16 are drawn again, to make a block; half precision does not draw the first time what
+    # is then overwritten
+    elif rest:
         drawn = draw(twister, n if dtype.itemsize > 2 else n - rest)
         found = blocks(np.concatenate([drawn[: n - rest], draw(twister, 16)]))
         found = np.concatenate([found[: n - 16], found[n - rest :]])
@@ -233,7 +255,8 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
 
 
 def normal_serial(twister: Twister, n: int) -> np.ndarray:
-    """Standard normal float64 in pairs (Box-Muller); the second of a pair that is not needed is kept for the next call."""
+    """Standard normal float64 in pairs (Box-Muller); the second of a pair that is not needed is
+    kept for the next call."""
     kept = twister.pending_normal
     if kept is not None and n:
         twister.pending_normal = None
@@ -246,7 +269,8 @@ def normal_serial(twister: Twister, n: int) -> np.ndarray:
 
 
 def _pairs(twister: Twister, pairs: int) -> np.ndarray:
-    """Pairs of standard normal float64, one after the other: each a radius and an angle from two uniform numbers, the angle drawn first."""
+    """Pairs of standard normal float64, one after the other: each a radius and an angle from two
+    uniform numbers, the angle drawn first."""
     if pairs <= _FEW_PAIRS:
         numbers = iter(uniform64(twister, 2 * pairs).tolist())
         few: list[float] = []
@@ -261,7 +285,8 @@ def _pairs(twister: Twister, pairs: int) -> np.ndarray:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
 
 
-# Box-Muller in blocks of 16: eight radii from the first half, eight angles from the second; cosines come first.
+# Box-Muller in blocks of 16: eight radii from the first half, eight angles from the second; cosines
+# come first.
 
 
 def _wide_blocks(u: np.ndarray) -> np.ndarray:
@@ -284,7 +309,8 @@ def _blocks(words: np.ndarray) -> np.ndarray:
     return _blocks_of_numpy(words)
 
 
-#: Rows of 16 words that XLA's programs take at once, by up to how many rows a tensor has; the seconds that NumPy has spent on each kind.
+#: Rows of 16 words that XLA's programs take at once, by up to how many rows a tensor has; the
+#: seconds that NumPy has spent on each kind.
 _SIZES = ((1 << 6, 1 << 6), (1 << 12, 1 << 9), (math.inf, 1 << 13))
 _spent = [0.0] * len(_SIZES)
 
@@ -298,7 +324,8 @@ def _kind(words: int) -> int:
 
 
 def _has_paid(words: int) -> bool:
-    """Whether NumPy has taken so long for normal numbers by now that compiling what makes them would have paid. No clock is asked."""
+    """Whether NumPy has taken so long for normal numbers by now that compiling what makes them
+    would have paid. No clock is asked."""
     kind = _kind(words)
     _spent[kind] += _NORMAL_CALL + _NORMAL * words
     return _spent[kind] > _PRICE
@@ -320,9 +347,10 @@ def _blocks_of_numpy(words: np.ndarray) -> np.ndarray:
     return found.reshape(-1)
 
 
-# Cephes' single-precision logarithm and sine (S. Moshier) with multiplications and additions fused into one rounding, as processors with
-# such an instruction compute them. Numbers of single precision are held in float64 arrays: these hold products of two exactly, so that
-# one rounding after a product and a sum does what the fused instruction does.
+# Cephes' single-precision logarithm and sine (S. Moshier) with multiplications and additions fused
+# into one rounding, as processors with such an instruction compute them. Numbers of single
+# precision are held in float64 arrays: these hold products of two exactly, so that one rounding
+# after a product and a sum does what the fused instruction does.
 
 
 def _constants(*values: float) -> tuple[float, ...]:
@@ -330,11 +358,12 @@ def _constants(*values: float) -> tuple[float, ...]:
 
 
 _LOG = _constants(
-    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1,
-    -2.4999993993e-1, 3.3333331174e-1,
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+    -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
 )  # fmt: skip
 _LOG2_LOW, _LOG2_HIGH = _constants(-2.12194440e-4, 0.693359375)  # their sum is log(2)
-_PI4 = _constants(-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)  # their sum is -pi/4
+# their sum is -pi/4
+_PI4 = _constants(-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 _COS = _constants(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 _SIN = _constants(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _4_BY_PI, _SQRT_HALF, _TWO_PI = _constants(4 / np.pi, math.sqrt(0.5), 2 * np.pi)
@@ -347,7 +376,8 @@ def _single(x: np.ndarray) -> np.ndarray:
 
 
 def _mad(a: np.ndarray, b: np.floating, c: np.floating) -> np.ndarray:
-    """``a * b + c`` with one rounding, in the precision of ``a``; for float64 as nearly as the platform's longest type allows."""
+    """``a * b + c`` with one rounding, in the precision of ``a``; for float64 as nearly as the
+    platform's longest type allows."""
     longer = np.longdouble if a.dtype == np.float64 else np.float64
     if a.ndim != 1 or a.size <= _BLOCK:
         return (a.astype(longer) * b + c).astype(a.dtype)
@@ -416,7 +446,7 @@ def _sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return s, c
 
 
-# ---- others ----------------------------------------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------
 
 
 def exponential(twister: Twister, n: int, rate: float) -> np.ndarray:

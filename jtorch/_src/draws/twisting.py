@@ -1,7 +1,9 @@
-"""Many words of a Mersenne twister (mt19937) at once, compiled by XLA: NumPy computes them one after the other.
+"""Many words of a Mersenne twister (mt19937) at once, compiled by XLA: NumPy computes them one
+after the other.
 
-Each round makes 624 words of those before. A word depends on the ones 624, 623 and 227 places back, so that 227 at a time are computed by
-vectors, which leaves three pieces a round. Integers alone: the words are NumPy's.
+Each round makes 624 words of those before. A word depends on the ones 624, 623 and 227 places back,
+so that 227 at a time are computed by vectors, which leaves three pieces a round. Integers alone:
+the words are NumPy's.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from ..engine import forking, values
 #: Words of a state, and the distance from which the nearest one is taken.
 WORDS, _FAR = 624, 397
 _NEAR = WORDS - _FAR
-#: Rounds of one call, and from how many words on calls are quicker than NumPy, whose state must be read and written.
+#: Rounds of one call, and from how many words on calls are quicker than NumPy, whose state must be
+#: read and written.
 ROUNDS = 64
 CALL = ROUNDS * WORDS
 LARGE = 2 * CALL
-#: How many words are drawn by so many at a time until compiling, a quarter of a second, has paid: about 2.5 ns are saved on each.
+#: How many words are drawn by so many at a time until compiling, a quarter of a second, has paid:
+#: about 2.5 ns are saved on each.
 _PRICE = 10**8
 _drawn = 0
 
@@ -31,13 +35,17 @@ _drawn = 0
 def _joined(high: Any, low: Any, far: object) -> Any:
     """New words of those 624, 623 and 227 places back."""
     y = (high & np.uint32(0x80000000)) | (low & np.uint32(0x7FFFFFFF))
-    return far ^ (y >> np.uint32(1)) ^ ((np.uint32(0) - (low & np.uint32(1))) & np.uint32(0x9908B0DF))
+    return (
+        far ^ (y >> np.uint32(1)) ^ ((np.uint32(0) - (low & np.uint32(1))) & np.uint32(0x9908B0DF))
+    )
 
 
 def _round(key: Any) -> object:
     a = _joined(key[:_NEAR], key[1 : _NEAR + 1], key[_FAR:])
     b = _joined(key[_NEAR : 2 * _NEAR], key[_NEAR + 1 : 2 * _NEAR + 1], a)
-    c = _joined(key[2 * _NEAR :], jnp.concatenate([key[2 * _NEAR + 1 :], a[:1]]), b[: WORDS - 2 * _NEAR])
+    c = _joined(
+        key[2 * _NEAR :], jnp.concatenate([key[2 * _NEAR + 1 :], a[:1]]), b[: WORDS - 2 * _NEAR]
+    )
     return jnp.concatenate([a, b, c])
 
 
@@ -64,7 +72,8 @@ def _compiled() -> Any:
 
 
 def worth(n: int) -> bool:
-    """Whether ``n`` words are to be made here: so many have been drawn by now that compiling has paid. No clock is asked."""
+    """Whether ``n`` words are to be made here: so many have been drawn by now that compiling has
+    paid. No clock is asked."""
     global _drawn
     if n < LARGE or forking.cannot_run() or values.tier == "host":
         return False

@@ -1,6 +1,8 @@
-"""The engine: values, recording, compiling, running. The only place that calls XLA; it knows neither tensors nor ops.
+"""The engine: values, recording, compiling, running. The only place that calls XLA; it knows
+neither tensors nor ops.
 
-The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in ``docs/decisions/``.
+The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in
+``docs/decisions/``.
 """
 
 from . import exiting as _exiting

@@ -1,9 +1,11 @@
-"""Compiling ahead: one other thread compiles what will be wanted soon, while the program goes on as it was. Floor 1.
+"""Compiling ahead: one other thread compiles what will be wanted soon, while the program goes on as
+it was. Floor 1.
 
-What is compiled, and when it is taken into use, follows from counts alone (``tiers``): who comes to that point before the compiler is done
-waits there. So this thread changes how long a program takes and nothing else. It runs XLA only, which needs no lock of Python's; what has
-to be traced and lowered the program's own thread hands over. There is no such thread where the process has one processor, or may not
-compile.
+What is compiled, and when it is taken into use, follows from counts alone (``tiers``): who comes to
+that point before the compiler is done waits there. So this thread changes how long a program takes
+and nothing else. It runs XLA only, which needs no lock of Python's; what has to be traced and
+lowered the program's own thread hands over. There is no such thread where the process has one
+processor, or may not compile.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ PATIENCE = 30.0
 
 
 class Job:
-    """Something to be made. ``result`` waits for it; None if it could not be made, which is nobody's fault until it is tried again."""
+    """Something to be made. ``result`` waits for it; None if it could not be made, which is
+    nobody's fault until it is tried again."""
 
     __slots__ = ("_made", "done", "make")
 
@@ -63,9 +66,15 @@ _reported = False
 
 def possible() -> bool:
     """Whether there is a processor for it."""
-    if values.alone is not None or values.lost is not None or os.environ.get("JTORCH_COMPILE_AHEAD", "1") == "0":
+    if (
+        values.alone is not None
+        or values.lost is not None
+        or os.environ.get("JTORCH_COMPILE_AHEAD", "1") == "0"
+    ):
         return False
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) > 1
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    ) > 1
 
 
 def submit(key: str, make: Callable[[], Any]) -> None:
@@ -79,12 +88,14 @@ def submit(key: str, make: Callable[[], Any]) -> None:
     _jobs[key] = job = Job(make)
     _queue.put(job)
     if _thread is None or not _thread.is_alive():
-        _thread = threading.Thread(target=_work, name="jtorch compiler", daemon=True)  # daemon: nobody waits for it to end
+        # daemon: nobody waits for it to end
+        _thread = threading.Thread(target=_work, name="jtorch compiler", daemon=True)
         _thread.start()
 
 
 def taken(key: str) -> Any:
-    """What was submitted under a key, waiting for it; None if nothing was, or it could not be made."""
+    """What was submitted under a key, waiting for it; None if nothing was, or it could not be
+    made."""
     job = _jobs.get(key)
     if job is None:
         return None
@@ -126,16 +137,20 @@ def thread() -> int | None:
 
 
 def _report(error: Exception) -> None:
-    """Says once that something could not be compiled ahead: it is compiled where it is needed, and raises there what it raises."""
+    """Says once that something could not be compiled ahead: it is compiled where it is needed, and
+    raises there what it raises."""
     global _reported
     if not _reported:
         _reported = True
         text = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        logging.getLogger("jtorch").warning("compiling ahead of use failed (%s); compiling again where it is needed", text)
+        logging.getLogger("jtorch").warning(
+            "compiling ahead of use failed (%s); compiling again where it is needed", text
+        )
 
 
 def pause() -> None:
-    """Before a fork: lets what is being compiled come to its end, and nothing new begin, so that no lock of the compiler's is held."""
+    """Before a fork: lets what is being compiled come to its end, and nothing new begin, so that no
+    lock of the compiler's is held."""
     _paused.append(_thread is not None and _busy.acquire(timeout=PATIENCE))
 
 

@@ -1,10 +1,13 @@
-"""Elementwise kernels: what they are made of does not depend on sizes, so they are traced once for operands of all sizes. Floor 1.
+"""Elementwise kernels: what they are made of does not depend on sizes, so they are traced once for
+operands of all sizes. Floor 1.
 
-A kernel that its declaration calls elementwise gives, at each place of its result, one and the same function of its operands' elements at
-that place. It is traced for operands whose sizes stand for any: 1 where all are 1, otherwise another small number for each axis. If what
-this shows is elementwise equations and broadcasts along whole axes alone, then it computes that function, and computes it for operands of
-all other sizes as well: putting these in the place of the small numbers is all that is left to do. Whatever else a kernel is made of
-(reductions, positions, constants with dimensions) is traced for each shape, as are operands without elements.
+A kernel that its declaration calls elementwise gives, at each place of its result, one and the same
+function of its operands' elements at that place. It is traced for operands whose sizes stand for
+any: 1 where all are 1, otherwise another small number for each axis. If what this shows is
+elementwise equations and broadcasts along whole axes alone, then it computes that function, and
+computes it for operands of all other sizes as well: putting these in the place of the small numbers
+is all that is left to do. Whatever else a kernel is made of (reductions, positions, constants with
+dimensions) is traced for each shape, as are operands without elements.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ _ALSO = frozenset(("convert_element_type", "copy", "copy_p", "real", "imag", "re
 
 
 def sizes_of(avals: Sequence[Aval]) -> tuple[int, ...] | None:
-    """The size of each axis, the last one first, of what operands broadcast to; None where they have no axis, no elements, or do not go
-    together."""
+    """The size of each axis, the last one first, of what operands broadcast to; None where they
+    have no axis, no elements, or do not go together."""
     found: list[int] = []
     for a in avals:
         if type(a.device) is Several:
@@ -51,7 +54,9 @@ def sizes_of(avals: Sequence[Aval]) -> tuple[int, ...] | None:
 def stand_in(a: Aval) -> Aval:
     """The aval that stands for those of all sizes."""
     last = len(a.shape) + 1
-    return aval_of(tuple([1 if n == 1 else last - k for k, n in enumerate(a.shape)]), a.dtype, a.device)
+    return aval_of(
+        tuple([1 if n == 1 else last - k for k, n in enumerate(a.shape)]), a.dtype, a.device
+    )
 
 
 def _fitted(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -59,7 +64,8 @@ def _fitted(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class General(NamedTuple):
-    """What a call is for operands of all sizes: the call that is traced in its place, its operands, and the sizes of this one's."""
+    """What a call is for operands of all sizes: the call that is traced in its place, its operands,
+    and the sizes of this one's."""
 
     call: Call
     avals: tuple[Aval, ...]
@@ -71,7 +77,13 @@ class Form:
 
     __slots__ = ("_data", "_recipe", "outs", "single")
 
-    def __init__(self, single: bool, outs: Sequence[tuple[tuple[int, ...], Any]], data: Any, recipe: Recipe | None = None) -> None:
+    def __init__(
+        self,
+        single: bool,
+        outs: Sequence[tuple[tuple[int, ...], Any]],
+        data: Any,
+        recipe: Recipe | None = None,
+    ) -> None:
         self.single, self.outs, self._data, self._recipe = single, outs, data, recipe
 
     @property
@@ -82,8 +94,11 @@ class Form:
         return self._recipe
 
 
-def general(call: Call, avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = stand_in) -> General | None:
-    """For ``Call.general`` of a kernel that stands for itself; ``stand`` gives what stands for an aval."""
+def general(
+    call: Call, avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = stand_in
+) -> General | None:
+    """For ``Call.general`` of a kernel that stands for itself; ``stand`` gives what stands for an
+    aval."""
     sizes = sizes_of(avals)
     return None if sizes is None else General(call, tuple([stand(a) for a in avals]), sizes)
 
@@ -103,7 +118,8 @@ class Fitting(NamedTuple):
         return ()
 
     def teach(self, call: Call) -> None:
-        """Tells a call what tracing it would have shown: nothing that is not the same for all sizes."""
+        """Tells a call what tracing it would have shown: nothing that is not the same for all
+        sizes."""
 
     def recipe(self) -> Recipe:
         """What computes them."""
@@ -156,7 +172,9 @@ def _traced(call: Call, avals: tuple[Aval, ...]) -> Form | None:
         extra = call.extra
         learnt = None if extra is None else (extra.single, extra.hidden)
         outs = () if found is None else tuple([(shape, dtype.name) for shape, dtype in found.outs])
-        programs.remember(key, found is not None and (found.single, outs, learnt, packed(found.recipe)))
+        programs.remember(
+            key, found is not None and (found.single, outs, learnt, packed(found.recipe))
+        )
     return found
 
 
@@ -168,7 +186,8 @@ def _tried(call: Call, avals: tuple[Aval, ...]) -> Form | None:
         outs = [(tuple(x.shape), x.dtype) for x in ((out,) if single else out)]
         found = recipe_of(jaxpr)
         packed(found)
-    except Exception as error:  # of the operands, which tracing the kernel for these raises in its own words
+    # of the operands, which tracing the kernel for these raises in its own words
+    except Exception as error:
         if is_signalled(error):
             raise
         return None

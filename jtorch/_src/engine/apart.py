@@ -1,8 +1,11 @@
-"""Writes into a part of an array of what was computed from another part of it, so that XLA's program for the CPU reads before it writes.
+"""Writes into a part of an array of what was computed from another part of it, so that XLA's
+program for the CPU reads before it writes.
 
-XLA makes the numbers to be written in the loop that writes them, over the array that they are read from, also where a reshaping hides that
-it is the same array (openxla/xla, issue 49176): a column that is reversed in place gets its own new numbers in its second half. Where a
-write may be such a one, the numbers go into zeros instead, and the array's own are chosen beside them, for which no array is overwritten.
+XLA makes the numbers to be written in the loop that writes them, over the array that they are read
+from, also where a reshaping hides that it is the same array (openxla/xla, issue 49176): a column
+that is reversed in place gets its own new numbers in its second half. Where a write may be such a
+one, the numbers go into zeros instead, and the array's own are chosen beside them, for which no
+array is overwritten.
 """
 
 from __future__ import annotations
@@ -20,12 +23,16 @@ from .values import Aval
 
 
 def kernels(steps: Sequence[State]) -> list[Callable[..., Any]]:
-    """What runs each step of a trace in a program: its kernel, but apart where one may write what another reads."""
+    """What runs each step of a trace in a program: its kernel, but apart where one may write what
+    another reads."""
     calls: list[Any] = [s.call for s in steps]
     if not any(getattr(a.device, "platform", None) == "cpu" for s in steps for a in s.avals):
         return [call.jitted for call in calls]
     order = _Order(steps)
-    return [apart(call.fn) if order.is_mixed(s) else call.jitted for s, call in zip(steps, calls, strict=True)]
+    return [
+        apart(call.fn) if order.is_mixed(s) else call.jitted
+        for s, call in zip(steps, calls, strict=True)
+    ]
 
 
 class _Order:
@@ -59,10 +66,13 @@ class _Order:
         return call.general is None and _writes(s)
 
     def _is_in_place(self, i: int, put: State, whole: int, known: dict[int, bool]) -> bool:
-        """Whether a value that is written has each of its elements from the place where it goes, or from elsewhere than the array."""
+        """Whether a value that is written has each of its elements from the place where it goes, or
+        from elsewhere than the array."""
         found = known.get(i)
         if found is None:
-            found = not whole & self.source(i) or (i >= 0 and i != put.ids[0] and self._follows(self.makers[i], put, whole, known))
+            found = not whole & self.source(i) or (
+                i >= 0 and i != put.ids[0] and self._follows(self.makers[i], put, whole, known)
+            )
             known[i] = found
         return found
 
@@ -80,7 +90,11 @@ def _writes(s: State) -> bool:
     """Whether a kernel writes into its first operand."""
     call: Any = s.call
     shapes = known(call, s.avals)
-    return shapes.over if shapes.on_host else any(map(_writes_part, shapes.traced(call, s.avals).jaxpr.eqns))
+    return (
+        shapes.over
+        if shapes.on_host
+        else any(map(_writes_part, shapes.traced(call, s.avals).jaxpr.eqns))
+    )
 
 
 def apart(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,30 +124,39 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
             outs = _evaluated(inner.jaxpr, inner.consts, ins)
         else:
             names = list(dict.fromkeys(v for v in eqn.invars if not hasattr(v, "val")))
-            one = jaxpr.replace(constvars=[], invars=names, outvars=eqn.outvars, eqns=[eqn], debug_info=unknown)
+            one = jaxpr.replace(
+                constvars=[], invars=names, outvars=eqn.outvars, eqns=[eqn], debug_info=unknown
+            )
             outs = jax.core.eval_jaxpr(one, (), *[at[v] for v in names])
         at.update(zip(eqn.outvars, outs, strict=True))
     return [value(v) for v in jaxpr.outvars]
 
 
 def _writes_part(eqn: Any) -> bool:
-    """Whether an equation is, or becomes, a write of one block of several elements into a larger array."""
+    """Whether an equation is, or becomes, a write of one block of several elements into a larger
+    array."""
     name = eqn.primitive.name
     if name == "dynamic_update_slice":
         return 1 < eqn.invars[1].aval.size < eqn.invars[0].aval.size
     if name not in ("scatter", "scatter-add") or eqn.invars[2].aval.size < 2:
         return False
-    return math.prod(eqn.invars[1].aval.shape[:-1]) == 1  # of more blocks, each is written by itself
+    # of more blocks, each is written by itself
+    return math.prod(eqn.invars[1].aval.shape[:-1]) == 1
 
 
 def _chosen(eqn: Any, x: Any, *others: Any) -> Any:
-    """What such an equation gives: where it writes what it writes into zeros, and elsewhere the array."""
+    """What such an equation gives: where it writes what it writes into zeros, and elsewhere the
+    array."""
     at = 0 if eqn.primitive.name == "dynamic_update_slice" else 1
     update = others[at]
     made = eqn.primitive.bind(jnp.zeros_like(x), *others, **eqn.params)
     marks = [jnp.ones(update.shape, bool) if k == at else o for k, o in enumerate(others)]
     if at:
-        where = jax.lax.scatter_p.bind(jnp.zeros(x.shape, bool), *marks, **{**eqn.params, "update_jaxpr": None, "update_consts": ()})
+        where = jax.lax.scatter_p.bind(
+            jnp.zeros(x.shape, bool),
+            *marks,
+            **{**eqn.params, "update_jaxpr": None, "update_consts": ()},
+        )
     else:
         where = eqn.primitive.bind(jnp.zeros(x.shape, bool), *marks, **eqn.params)
     return jnp.where(where, x + made if eqn.primitive.name == "scatter-add" else made, x)

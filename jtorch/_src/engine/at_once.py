@@ -1,4 +1,5 @@
-"""One call by itself: the short way of a call that was seen before, the long way of others, and errors in torch's words."""
+"""One call by itself: the short way of a call that was seen before, the long way of others, and
+errors in torch's words."""
 
 from __future__ import annotations
 
@@ -15,7 +16,19 @@ from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
 from .tiers import device_array, moved
-from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed, unbound
+from .values import (
+    META,
+    SPECIAL,
+    Aval,
+    Lifted,
+    Value,
+    concrete,
+    default_device,
+    is_jax_default,
+    meta_value,
+    placed,
+    unbound,
+)
 
 try:
     from jax._src.core import trace_state_clean as outside_jax
@@ -26,9 +39,10 @@ except ImportError:  # JAX has no public name for this; without it every run tak
         return False
 
 
-# XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking that thread and then the waiting one
-# costs 40 to 90 microseconds, several times what a small program takes; PyTorch computes on the calling thread, too. This has an effect
-# only before the first use of JAX.
+# XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking
+# that thread and then the waiting one costs 40 to 90 microseconds, several times what a small
+# program takes; PyTorch computes on the calling thread, too. This has an effect only before the
+# first use of JAX.
 if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
     jax.config.update("jax_cpu_enable_async_dispatch", False)
 
@@ -37,12 +51,14 @@ _ArrayImpl = type(jax.device_put(np.zeros(1)))
 _Jitted = type(jax.jit(lambda: 0))
 _ndarray = np.ndarray
 
-#: How a kept program refuses arrays that it was not made for, and how NumPy may fail where XLA gives numbers: the kernel is compiled then.
+#: How a kept program refuses arrays that it was not made for, and how NumPy may fail where XLA
+#: gives numbers: the kernel is compiled then.
 _REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError)
 
 
 def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
-    """The value, or values, of a call that NumPy runs, the shortest way there is; None if it has to go another one."""
+    """The value, or values, of a call that NumPy runs, the shortest way there is; None if it has to
+    go another one."""
     quick = shapes.quick
     if quick is None:
         return None
@@ -83,13 +99,21 @@ def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
-    """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
+    """Runs one call now. Operands may be tracers (then so is the result) or without data (then only
+    shapes are computed)."""
     args: Sequence[Any]
     if len(ins) == 2 and not numbers:  # the two commonest cases, unrolled
         v, w = ins
         a, b = args = v.array, w.array
         shapes = call.shapes.get((v.aval, w.aval))
-        if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+        if (
+            shapes is None
+            or shapes.mixed
+            or a is None
+            or b is None
+            or v.trace is SPECIAL
+            or w.trace is SPECIAL
+        ):
             return _immediately(call, ins, numbers)
         if not shapes.on_host and (type(a) is _ndarray or type(b) is _ndarray):
             args = device_array(v), device_array(w)
@@ -111,7 +135,11 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
             args.append(array)
             avals.append(v.aval)
         shapes = call.shapes.get(tuple(avals))
-        if shapes is None or shapes.mixed or not (args or (shapes.on_host and shapes.estimate is not None)):
+        if (
+            shapes is None
+            or shapes.mixed
+            or not (args or (shapes.on_host and shapes.estimate is not None))
+        ):
             return _immediately(call, ins, numbers)
         if not shapes.on_host:
             args = [device_array(v) for v in ins]
@@ -124,7 +152,8 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         result = again(call, shapes, args, error)
     if type(result) is not _ArrayImpl and type(result) is not _ndarray:
         return several(shapes, result)
-    # What the result is was learnt when the call was first seen: asking the array would take longer.
+    # What the result is was learnt when the call was first seen: asking the array would take
+    # longer.
     v = _new(Value)
     v.aval = shapes.outs
     v.array = result
@@ -134,10 +163,15 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
 
 def again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> Any:
-    """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
+    """Runs a call by itself after an error: a kept program takes only what it was made for, such as
+    arrays laid out in one way."""
     if not outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
-    if getattr(shapes.run, "run", shapes.run) is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
+    if (
+        getattr(shapes.run, "run", shapes.run) is call.alone
+        or is_signalled(error)
+        or (shapes.on_host and _values.tier == "host")
+    ):
         raise error
     shapes.quick = None
     shapes.run, shapes.on_host = call.alone, False
@@ -145,7 +179,8 @@ def again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> 
 
 
 def several(shapes: Shapes, result: Any) -> Any:
-    """The value, or values, of a result that is not one array: several, checks on values, or tracers.
+    """The value, or values, of a result that is not one array: several, checks on values, or
+    tracers.
 
     Inside a JAX transformation even concrete operands give tracers.
     """
@@ -225,7 +260,11 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         shapes_of(call, (), default_device())  # refuses impossible sizes
         with placed(default_device()):
             result = unguarded(call.jitted(*numbers))
-        return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]
+        return (
+            concrete(result)
+            if not isinstance(result, (tuple, list))
+            else [concrete(r) for r in result]
+        )
     if len(ins) > 1:
         place = ins[0].aval.device
         for v in ins:
@@ -237,10 +276,14 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
     run = within = call.inside
     known = None
     if not any(v.trace is SPECIAL for v in ins):
-        known = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
+        # so that the next time takes the short way
+        known = shapes_of(call, tuple([v.aval for v in ins]), default_device())
         run = known.run
     if known is None or not known.on_host:
-        arrays = [moved(a, v.aval.device) if type(a) is _ndarray else a for a, v in zip(arrays, ins, strict=True)]
+        arrays = [
+            moved(a, v.aval.device) if type(a) is _ndarray else a
+            for a, v in zip(arrays, ins, strict=True)
+        ]
         if known is None:  # inside a transformation, which may spread what it runs over devices
             arrays = [unbound(a) for a in arrays]
     try:
@@ -248,7 +291,8 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
     except Exception as error:
         if is_signalled(error):
             raise
-        shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
+        # a wrong shape or device: raises in torch's words
+        shapes_of(call, tuple([v.aval for v in ins]), default_device())
         if run is within or run is call.jitted or not isinstance(error, _REFUSALS):
             raise translate(error, call.name, None) from error
         if known is not None and known.on_host and _values.tier == "host" and outside_jax():
@@ -258,7 +302,10 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         return several(known, result)
     if type(result) is Guarded:
         _checked(result)
-        if isinstance(result.flags, jax.core.Tracer) and (error := refuted(result.checks, ins, numbers)) is not None:
+        if (
+            isinstance(result.flags, jax.core.Tracer)
+            and (error := refuted(result.checks, ins, numbers)) is not None
+        ):
             raise error
         result = result.outs
     if type(result) is tuple:
@@ -276,7 +323,8 @@ def _meta(call: Call, ins: Sequence[Value]) -> Any:
 
 
 def translate(error: BaseException, name: str, line: tuple[str, int] | None) -> BaseException:
-    """An error of a failing op as the user should see it: which op, and the line that recorded it."""
+    """An error of a failing op as the user should see it: which op, and the line that recorded
+    it."""
     where = f" (recorded at {line[0]}:{line[1]})" if line else ""
     text = str(error).strip()
     if isinstance(error, MemoryError):

@@ -1,9 +1,12 @@
-"""Elementwise kernels on large arrays of ever new sizes: one compiled program, for a block of elements, serves all of them. Floor 1.
+"""Elementwise kernels on large arrays of ever new sizes: one compiled program, for a block of
+elements, serves all of them. Floor 1.
 
-A program that meets a new length in each step compiles nothing, since nothing comes twice, and NumPy takes several times as long as XLA's
-code for what has many steps (``gelu``, ``silu``, their derivatives). What a kernel computes at each place does not depend on sizes, if it
-is elementwise as ``any_size`` shows; so it can be compiled for so many elements in a row, and run over all of them block by block. The last
-block ends where the array does, and computes some elements once more: all elements are computed by the same code.
+A program that meets a new length in each step compiles nothing, since nothing comes twice, and
+NumPy takes several times as long as XLA's code for what has many steps (``gelu``, ``silu``, their
+derivatives). What a kernel computes at each place does not depend on sizes, if it is elementwise as
+``any_size`` shows; so it can be compiled for so many elements in a row, and run over all of them
+block by block. The last block ends where the array does, and computes some elements once more: all
+elements are computed by the same code.
 """
 
 from __future__ import annotations
@@ -48,24 +51,39 @@ class Blocks:
         self._trays: list[_Tray | None] | None = None
 
     def run(
-        self, arrays: Sequence[Any], numbers: Sequence[Any], outs: Sequence[Aval], moved: Callable[[Any, Any], Any]
+        self,
+        arrays: Sequence[Any],
+        numbers: Sequence[Any],
+        outs: Sequence[Aval],
+        moved: Callable[[Any, Any], Any],
     ) -> list[np.ndarray]:
-        """What the kernel gives for operands of any size; ``moved`` makes them what compiled programs take."""
+        """What the kernel gives for operands of any size; ``moved`` makes them what compiled
+        programs take."""
         assert self.shapes is not None
         size = outs[0].size
         full = [a.size > 1 for a in self.avals]
-        given = [np.asarray(a).reshape(-1 if yes else b.shape) for a, b, yes in zip(arrays, self.avals, full, strict=True)]
-        singles = [None if yes else moved(a, b.device) for a, b, yes in zip(given, self.avals, full, strict=True)]
+        given = [
+            np.asarray(a).reshape(-1 if yes else b.shape)
+            for a, b, yes in zip(arrays, self.avals, full, strict=True)
+        ]
+        singles = [
+            None if yes else moved(a, b.device)
+            for a, b, yes in zip(given, self.avals, full, strict=True)
+        ]
         results = [np.empty(o.shape, o.dtype) for o in outs]
         flat = [r.reshape(-1) for r in results]
         single = type(self.shapes.outs) is Aval
-        # Another thread that computes the same at this moment has its own operands made for each block.
+        # Another thread that computes the same at this moment has its own operands made for each
+        # block.
         held = self._lock.acquire(blocking=False)
         trays = self._trays if held else None
         if held:
-            # Those of a run that an error ends are not taken again: its program may still read them.
+            # Those of a run that an error ends are not taken again: its program may still read
+            # them.
             self._trays = None
-            trays = trays or [_tray(a, moved) if yes else None for a, yes in zip(self.avals, full, strict=True)]
+            trays = trays or [
+                _tray(a, moved) if yes else None for a, yes in zip(self.avals, full, strict=True)
+            ]
         try:
             for start in (*range(0, size - BLOCK, BLOCK), size - BLOCK):
                 end = start + BLOCK
@@ -74,7 +92,11 @@ class Blocks:
                     if not yes:
                         continue
                     tray = trays[i] if trays is not None else None
-                    block[i] = moved(a[start:end], b.device) if tray is None else tray.with_numbers(a[start:end])
+                    block[i] = (
+                        moved(a[start:end], b.device)
+                        if tray is None
+                        else tray.with_numbers(a[start:end])
+                    )
                 found = self.shapes.run(*block, *numbers)
                 for r, x in zip(flat, (found,) if single else found, strict=True):
                     r[start:end] = x
@@ -87,9 +109,11 @@ class Blocks:
 
 
 class _Tray:
-    """Memory for a block that NumPy writes and a compiled program reads, so that no array has to be made for each block.
+    """Memory for a block that NumPy writes and a compiled program reads, so that no array has to be
+    made for each block.
 
-    What a program reads must not change while it runs: whoever holds the tray has all of its results before it writes again.
+    What a program reads must not change while it runs: whoever holds the tray has all of its
+    results before it writes again.
     """
 
     __slots__ = ("_array", "_memory")
@@ -120,11 +144,19 @@ class _Unfit(Exception):
     """Some operand is neither of the full size nor a single element."""
 
 
-def blocks_of(call: Call, avals: tuple[Aval, ...], shapes: Shapes, seconds: float, head_start: float) -> Blocks | None:
-    """The kernel for blocks that serves a call, which takes so many seconds to compile; None where there is none."""
+def blocks_of(
+    call: Call, avals: tuple[Aval, ...], shapes: Shapes, seconds: float, head_start: float
+) -> Blocks | None:
+    """The kernel for blocks that serves a call, which takes so many seconds to compile; None where
+    there is none."""
     fitting = shapes.fitting
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
-    if type(fitting) is not any_size.Fitting or not outs or outs[0].size < BLOCK or any(o.shape != outs[0].shape for o in outs):
+    if (
+        type(fitting) is not any_size.Fitting
+        or not outs
+        or outs[0].size < BLOCK
+        or any(o.shape != outs[0].shape for o in outs)
+    ):
         return None
     shape = outs[0].shape
 
@@ -150,15 +182,23 @@ def blocks_of(call: Call, avals: tuple[Aval, ...], shapes: Shapes, seconds: floa
     if small not in traced.blocks:
         flat = any_size.fitting(traced, small)
         same = flat is not None and _alike(flat.form.recipe, fitting.form.recipe)
-        traced.blocks[small] = Blocks(traced, small, seconds, (1 - head_start) * seconds) if same else None
+        traced.blocks[small] = (
+            Blocks(traced, small, seconds, (1 - head_start) * seconds) if same else None
+        )
     return traced.blocks[small]
 
 
 def _alike(a: Recipe, b: Recipe) -> bool:
     """Whether two recipes compute the same function of elements, whatever the sizes are."""
-    if len(a.steps) != len(b.steps) or a.outs != b.outs or [x.dtype for x in a.ins] != [x.dtype for x in b.ins]:
+    if (
+        len(a.steps) != len(b.steps)
+        or a.outs != b.outs
+        or [x.dtype for x in a.ins] != [x.dtype for x in b.ins]
+    ):
         return False
-    if [(c.dtype, c.tobytes()) for c in a.constants] != [(c.dtype, c.tobytes()) for c in b.constants]:
+    if [(c.dtype, c.tobytes()) for c in a.constants] != [
+        (c.dtype, c.tobytes()) for c in b.constants
+    ]:
         return False
     return all(_key(s) == _key(t) for s, t in zip(a.steps, b.steps, strict=True))
 

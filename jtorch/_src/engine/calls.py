@@ -1,4 +1,5 @@
-"""Calls: a kernel with its static arguments, ready to be recorded and run. Interned by the floor that makes them."""
+"""Calls: a kernel with its static arguments, ready to be recorded and run. Interned by the floor
+that makes them."""
 
 from __future__ import annotations
 
@@ -16,27 +17,38 @@ from .values import META, Aval, Several, aval_of
 
 
 class Call:
-    """One kernel with static arguments fixed: ``fn(*arrays, *numbers)`` gives an array, a tuple of arrays, or ``Guarded``.
+    """One kernel with static arguments fixed: ``fn(*arrays, *numbers)`` gives an array, a tuple of
+    arrays, or ``Guarded``.
 
     Attributes:
         kinds: one letter a number: ``f``loat, ``i``nteger, ``b``ool, ``c``omplex.
-        shapes: result avals (and checks) by operand avals, filled as the call is first recorded with them.
+        shapes: result avals (and checks) by operand avals, filled as the call is first recorded
+            with them.
         warm: operand avals for which the kernel alone has been compiled in this process.
         extra: for the floor that made the call (its op, derivative calls, ...).
-        whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
+        whole: that it is a program by itself, worth compiling with donation even where nothing else
+            is recorded.
         demanded: that somebody asked for it to be compiled.
-        apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
+        apart: that it takes long to compile and serves many shapes of its surroundings: not
+            compiled into traces seen but once.
         view: that what it gives needs no memory of its own.
-        place: of a view, and of a write into one, which elements of the first operand it is of: two with the same place have all of them in
-            common, in the same order, or none. None if there is no telling.
-        identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
-        bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
+        place: of a view, and of a write into one, which elements of the first operand it is of: two
+            with the same place have all of them in common, in the same order, or none. None if
+            there is no telling.
+        identity: what the kernel is, the same in every process (see ``programs``); None if there is
+            no telling.
+        bounds: gives the interval of its integers from those of its operands, where its jaxpr does
+            not show it; None otherwise.
         chains: for a program made of recorded steps, what may answer each of its checks.
-        general: of an elementwise kernel, gives what stands for it with operands of all sizes (see ``any_size``); None for others.
+        general: of an elementwise kernel, gives what stands for it with operands of all sizes (see
+            ``any_size``); None for others.
         forms: what tracing it for all sizes has shown, by operand avals.
-        blocks: as a kernel for a block of elements of large arrays, how far it is from being compiled (see ``blocks``), by operand avals.
-        kin: to which family of calls it belongs that are the same but for sizes (see ``sized``); None if to none.
-        last: the operand avals that it was traced with last, and what that gave (see ``tracing``), until it is settled how to run it.
+        blocks: as a kernel for a block of elements of large arrays, how far it is from being
+            compiled (see ``blocks``), by operand avals.
+        kin: to which family of calls it belongs that are the same but for sizes (see ``sized``);
+            None if to none.
+        last: the operand avals that it was traced with last, and what that gave (see ``tracing``),
+            until it is settled how to run it.
     """
 
     __slots__ = (
@@ -66,7 +78,12 @@ class Call:
     )
 
     def __init__(
-        self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None, identity: str | None = None
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        kinds: tuple[str, ...] = (),
+        extra: Any = None,
+        identity: str | None = None,
     ) -> None:
         self.name = name
         self.fn = fn
@@ -91,9 +108,11 @@ class Call:
 
     @property
     def jitted(self) -> Any:
-        """What runs the kernel compiled, or makes it part of what is being traced; made when it is first needed."""
+        """What runs the kernel compiled, or makes it part of what is being traced; made when it is
+        first needed."""
         if self._jitted is None:
-            self._jitted = jax.jit(self.fn, inline=True, keep_unused=True)  # operands say on which device, even if that is all
+            # operands say on which device, even if that is all
+            self._jitted = jax.jit(self.fn, inline=True, keep_unused=True)
         return self._jitted
 
     @jitted.setter
@@ -102,7 +121,8 @@ class Call:
 
     @property
     def inside(self) -> Any:
-        """As ``jitted``, for what JAX may differentiate: with the derivative that the floor above states to it."""
+        """As ``jitted``, for what JAX may differentiate: with the derivative that the floor above
+        states to it."""
         if self._inside is None:
             fn = None if stated is None else stated(self)
             self._inside = self.jitted if fn is None else jax.jit(fn, inline=True, keep_unused=True)
@@ -110,10 +130,15 @@ class Call:
 
     @property
     def alone(self) -> Any:
-        """The kernel as a program by itself; ``jitted`` is what can become part of another, which takes no options of the compiler."""
+        """The kernel as a program by itself; ``jitted`` is what can become part of another, which
+        takes no options of the compiler."""
         if self._alone is None:
             pieces = type(self.jitted) is not _Jitted
-            self._alone = self.jitted if pieces else jax.jit(self.fn, keep_unused=True, compiler_options=programs.OPTIONS)
+            self._alone = (
+                self.jitted
+                if pieces
+                else jax.jit(self.fn, keep_unused=True, compiler_options=programs.OPTIONS)
+            )
         return self._alone
 
     def unload(self) -> None:
@@ -130,7 +155,8 @@ class Call:
 
 
 _Jitted = type(jax.jit(lambda: 0))
-#: Gives a call's kernel with a derivative of its own, or None where JAX's is meant; written by the floor that knows derivatives.
+#: Gives a call's kernel with a derivative of its own, or None where JAX's is meant; written by the
+#: floor that knows derivatives.
 stated: Callable[[Call], Callable[..., Any] | None] | None = None
 #: All calls there are.
 CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
@@ -144,8 +170,9 @@ def all_calls() -> list[Call]:
 
 
 class Estimate(NamedTuple):
-    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, and ``work`` on arrays; the number
-    of its ``equations``, as far as it is known; and how many steps of a compiled program are ``apart`` from others."""
+    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled
+    kernel, and ``work`` on arrays; the number of its ``equations``, as far as it is known; and how
+    many steps of a compiled program are ``apart`` from others."""
 
     calls: float
     work: float
@@ -154,24 +181,32 @@ class Estimate(NamedTuple):
 
 
 class Shapes:
-    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself.
+    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on
+    values; and what runs it by itself.
 
     Attributes:
         run: takes the operands and numbers, and gives what the kernel does.
-        quick: does so for operands that are all NumPy arrays, and raises what it likes where ``run`` might not; None if there is no such.
-        alone: how often the kernel ran in traces so short that recording them was of no use (see ``record``).
+        quick: does so for operands that are all NumPy arrays, and raises what it likes where
+            ``run`` might not; None if there is no such.
+        alone: how often the kernel ran in traces so short that recording them was of no use (see
+            ``record``).
         back: by how much that was last set back, as nobody read what it gave.
         on_host: that ``run`` takes and may give NumPy arrays.
-        over: that these may write into their first operand if it was given up (``host.rules.to_write``).
-        estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
-        fitting: what the kernel is for all sizes (see ``any_size``); None where it was traced for these.
-        counting: makes of a function one that counts its runs, towards compiling the kernel; None where nothing is counted.
-        replacing: ``quick`` where results may be written into operands (``tiers.replacing``); None until asked for, False if none is.
+        over: that these may write into their first operand if it was given up
+            (``host.rules.to_write``).
+        estimate: what running takes; None until it is settled how the call is to run
+            (``tiers.settle``).
+        fitting: what the kernel is for all sizes (see ``any_size``); None where it was traced for
+            these.
+        counting: makes of a function one that counts its runs, towards compiling the kernel; None
+            where nothing is counted.
+        replacing: ``quick`` where results may be written into operands (``tiers.replacing``); None
+            until asked for, False if none is.
     """
 
     __slots__ = (
-        "alone", "back", "checks", "counting", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "over", "quick",
-        "replacing", "run",
+        "alone", "back", "checks", "counting", "estimate", "fitting", "flows", "jaxpr", "mixed",
+        "on_host", "outs", "over", "quick", "replacing", "run",
     )  # fmt: skip
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
@@ -205,7 +240,8 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     """The result avals of ``call``, by tracing the kernel once for each new tuple of operand avals.
 
     Raises:
-        RuntimeError: if operands lie on different devices; and whatever the kernel raises for wrong shapes or dtypes.
+        RuntimeError: if operands lie on different devices; and whatever the kernel raises for wrong
+            shapes or dtypes.
     """
     found = call.shapes.get(avals)
     if found is not None:
@@ -230,7 +266,8 @@ def known(call: Call, avals: tuple[Aval, ...]) -> Shapes:
 
 
 def _forget_half(call: Call) -> None:
-    """Forgets the older half of what a call gives for certain operands, but for what is compiled: a program may meet ever new shapes."""
+    """Forgets the older half of what a call gives for certain operands, but for what is compiled: a
+    program may meet ever new shapes."""
     for avals, shapes in list(call.shapes.items())[: MANY // 2]:
         if shapes.on_host or shapes.estimate is None:
             call.shapes.pop(avals, None)
@@ -238,7 +275,8 @@ def _forget_half(call: Call) -> None:
 
 
 def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...]:
-    """What ``call`` gives on the meta device, where nothing is stored; the operands may lie elsewhere.
+    """What ``call`` gives on the meta device, where nothing is stored; the operands may lie
+    elsewhere.
 
     Raises:
         RuntimeError: as ``shapes_of``, but for lack of memory.
@@ -252,15 +290,18 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
     return found
 
 
-_abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
+_abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def _described(
     call: Call, avals: tuple[Aval, ...], place: Any
 ) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | sized.Sized | None]:
-    """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
-    earlier process kept, or by tracing the kernel."""
-    symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process
+    """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all
+    sizes, which comes last, from what an earlier process kept, or by tracing the kernel."""
+    # sizes of an export: facts of one process
+    symbolic = not all(type(n) is int for a in avals for n in a.shape)
     fitting = None if symbolic else _fitting(call, avals)
     if fitting is not None:
         outs = tuple([aval_of(shape, dtype, place) for shape, dtype in fitting.outs()])
@@ -289,18 +330,25 @@ def _described(
 
 
 def _fitting(call: Call, avals: tuple[Aval, ...]) -> any_size.Fitting | sized.Sized | None:
-    """What a call is for all sizes: as an elementwise kernel from its first call on, or as its family has shown."""
+    """What a call is for all sizes: as an elementwise kernel from its first call on, or as its
+    family has shown."""
     found = None if call.general is None else any_size.fitting(call, avals)
     return sized.fitting(call, avals) if found is None else found
 
 
 def _of_symbols(outs: Aval | tuple[Aval, ...]) -> bool:
-    """Whether a result has sizes that vary: what is made of nothing but such a size (``arange``) has no operand that JAX traces."""
-    return not all(type(n) is int for a in (outs if isinstance(outs, (tuple, list)) else (outs,)) for n in a.shape)
+    """Whether a result has sizes that vary: what is made of nothing but such a size (``arange``)
+    has no operand that JAX traces."""
+    return not all(
+        type(n) is int
+        for a in (outs if isinstance(outs, (tuple, list)) else (outs,))
+        for n in a.shape
+    )
 
 
 def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
-    """Has the tier of a call by itself chosen, and its program looked for, or made, when it is first run."""
+    """Has the tier of a call by itself chosen, and its program looked for, or made, when it is
+    first run."""
     if values.lost is not None:
         shapes.run = values.lost
         values.lost()
@@ -323,7 +371,9 @@ def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Calla
     """The program of a call by itself, looked for, or made, when it is first run."""
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
     if key is None:  # as it is wherever there are several devices
-        return pace.Paced(call.alone) if any(pace.is_bounded(a.device) for a in avals) else call.alone
+        return (
+            pace.Paced(call.alone) if any(pace.is_bounded(a.device) for a in avals) else call.alone
+        )
     jitted, in_pieces = call.jitted, None
     if type(jitted) is not _Jitted:
         jitted, in_pieces = jitted.whole, jitted.pieces
@@ -335,7 +385,9 @@ def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Calla
             return jitted(*args)
         out: Any = 0 if type(shapes.outs) is Aval else (0,) * len(shapes.outs)
         program = call.alone if in_pieces is None else jitted
-        shapes.run = programs.ready(program, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out)
+        shapes.run = programs.ready(
+            program, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out
+        )
         return shapes.run(*args)
 
     return run
@@ -349,16 +401,22 @@ def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple
     single = type(outs) is Aval
     described = tuple([(a.shape, a.dtype.name) for a in ((outs,) if type(outs) is Aval else outs)])
     extra = call.extra
-    programs.remember(key, (single, described, tuple(named), None if extra is None else (extra.single, extra.hidden)))
+    programs.remember(
+        key,
+        (single, described, tuple(named), None if extra is None else (extra.single, extra.hidden)),
+    )
 
 
 def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
-    """What an earlier process kept about a call, which also tells the floor above what it learns by tracing."""
+    """What an earlier process kept about a call, which also tells the floor above what it learns by
+    tracing."""
     single, described, named, learnt = fact
     outs = tuple([aval_of(shape, np.dtype(name), place) for shape, name in described])
     if learnt is not None:
         call.extra.single, call.extra.hidden = learnt
-    return outs[0] if single else outs, tuple([(programs.type_named(name), message, span) for name, message, span in named])
+    return outs[0] if single else outs, tuple(
+        [(programs.type_named(name), message, span) for name, message, span in named]
+    )
 
 
 def common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
@@ -374,7 +432,9 @@ def common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
         if a.device is place or a.device == place:
             continue
         spread = next((b.device for b in avals if type(b.device) is Several), None)
-        if spread is not None and all(b.device is spread or b.device in spread.device_set or _is_number(b) for b in avals):
+        if spread is not None and all(
+            b.device is spread or b.device in spread.device_set or _is_number(b) for b in avals
+        ):
             return spread
         # A 0-dim tensor on the host goes along with an accelerator's operands, as in torch.
         first_dimensioned = next((b.device for b in avals if b.ndim), place)
@@ -383,9 +443,12 @@ def common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
                 names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
                 if META in (b.device, first_dimensioned):
                     found, wanted = device_name(b.device), device_name(first_dimensioned)
-                    raise RuntimeError(f"Tensor on device {found} is not on the expected device {wanted}!")
+                    raise RuntimeError(
+                        f"Tensor on device {found} is not on the expected device {wanted}!"
+                    )
                 raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})"
+                    "Expected all tensors to be on the same device, but found at least two "
+                    f"devices, {names}! (in {call.name})"
                 )
         return first_dimensioned
     return place
@@ -409,14 +472,24 @@ def device_name(device: Any) -> str:
 
 @contextlib.contextmanager
 def kernel_errors(name: str) -> Iterator[None]:
-    """Turns JAX's own complaints about a kernel's operands into one plain RuntimeError naming the op; torch-worded errors pass."""
+    """Turns JAX's own complaints about a kernel's operands into one plain RuntimeError naming the
+    op; torch-worded errors pass."""
     try:
         yield
     except MemoryError as error:
         raise limits.translated(error) or error from None
-    except (TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, OverflowError) as error:
+    except (
+        TypeError,
+        ValueError,
+        IndexError,
+        AssertionError,
+        ZeroDivisionError,
+        OverflowError,
+    ) as error:
         if not _raised_by_jax(error):
-            raise (isinstance(error, ValueError) and limits.translated(error)) or _plain(error) from None
+            raise (isinstance(error, ValueError) and limits.translated(error)) or _plain(
+                error
+            ) from None
         reason = str(error).split("\n")[0]
         raise RuntimeError(f"{name}(): invalid operands: {reason}") from None
     except Exception as error:

@@ -1,10 +1,12 @@
-"""Checks on values that kernels state (``guard``): what answers them before anything runs, and the error of one that failed.
+"""Checks on values that kernels state (``guard``): what answers them before anything runs, and the
+error of one that failed.
 
-A check is ``(exception type, message, span)``. The span says where it holds, if it is about one operand's elements: it is
-``(at, low, high, hole, skip, exact)`` for ``low <= x <= high`` but not ``hole``, or ``x == skip``; ``at`` counts operands, then numbers,
-and ``exact`` tells whether the check fails if one element is none of that. Whatever is known of that operand, its numbers or the interval
-that kernels before it imply, may then answer the check, so that the trace goes on. What stays unanswered is run by the call that asks
-(``record``): errors are raised where they happen.
+A check is ``(exception type, message, span)``. The span says where it holds, if it is about one
+operand's elements: it is ``(at, low, high, hole, skip, exact)`` for ``low <= x <= high`` but not
+``hole``, or ``x == skip``; ``at`` counts operands, then numbers, and ``exact`` tells whether the
+check fails if one element is none of that. Whatever is known of that operand, its numbers or the
+interval that kernels before it imply, may then answer the check, so that the trace goes on. What
+stays unanswered is run by the call that asks (``record``): errors are raised where they happen.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _FEW = 64
 _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
-def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]) -> bool:
+def answered(
+    call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]
+) -> bool:
     """Whether what is known of the operands says that no check fails."""
     for k, (_, _, span) in enumerate(checks):
         if span is None:
@@ -57,7 +61,8 @@ def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers:
 
 
 def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
-    """What tells of a NumPy array of ``dtype``, or of a number where that is None, whether the check of a span holds for sure."""
+    """What tells of a NumPy array of ``dtype``, or of a number where that is None, whether the
+    check of a span holds for sure."""
     _, low, high, hole, skip, _ = span
     if dtype is None:
         return lambda x: x == skip or (low <= x <= high and x != hole)
@@ -89,7 +94,9 @@ def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
             numbers = [n for n in numbers if n != skip]
             if not numbers:
                 return True
-        return min(numbers) >= low and max(numbers) <= high and (hole is None or hole not in numbers)
+        return (
+            min(numbers) >= low and max(numbers) <= high and (hole is None or hole not in numbers)
+        )
 
     return of_integers
 
@@ -115,10 +122,12 @@ def bounds(v: Value, skip: Any = None) -> Interval:
 def _of_concrete(v: Value, skip: Any) -> Interval:
     aval = v.aval
     size = aval.size
-    if 0 < size <= _FEW and aval.torch_dtype is int64:  # of most index tensors: no more is done than must be
+    # of most index tensors: no more is done than must be
+    if 0 < size <= _FEW and aval.torch_dtype is int64:
         try:
             numbers = memoryview(v.array).cast("B").cast("q").tolist()
-        except (TypeError, ValueError, BufferError):  # on another device, or laid out in another way
+        # on another device, or laid out in another way
+        except (TypeError, ValueError, BufferError):
             numbers = np.asarray(v.array).ravel().tolist()
         if skip is not None:
             numbers = [x for x in numbers if x != skip]
@@ -149,20 +158,25 @@ def _without(v: Value, hole: Any) -> bool:
     return known
 
 
-# ---- pending values --------------------------------------------------------------------------------------------------------------
+# ---- pending values ------------------------------------------------------------------------------
 
 
 def _of_pending(v: Value, skip: Any) -> Interval:
     trace = v.trace
     if trace is None:
         return _ANY
-    return _Steps(trace.state, lambda i, skip: bounds(trace.leaves[i], skip), trace.numbers).of(v.index, skip)
+    return _Steps(trace.state, lambda i, skip: bounds(trace.leaves[i], skip), trace.numbers).of(
+        v.index, skip
+    )
 
 
 class _Steps:
-    """Looks back at the steps of a trace. ``leaf`` gives the interval of an input, ``numbers`` are those of all steps in order."""
+    """Looks back at the steps of a trace. ``leaf`` gives the interval of an input, ``numbers`` are
+    those of all steps in order."""
 
-    def __init__(self, end: State, leaf: Callable[[int, Any], Interval], numbers: Sequence[Any]) -> None:
+    def __init__(
+        self, end: State, leaf: Callable[[int, Any], Interval], numbers: Sequence[Any]
+    ) -> None:
         self.end, self.leaf, self.numbers = end, leaf, numbers
         self.left = _STEPS
 
@@ -209,11 +223,12 @@ class _Steps:
         return found
 
 
-# ---- programs made of recorded steps ---------------------------------------------------------------------------------------------
+# ---- programs made of recorded steps -------------------------------------------------------------
 
 
 class Chain:
-    """A check of a step inside a program: what it is about is a result of the steps before, an input, or a number of the program."""
+    """A check of a step inside a program: what it is about is a result of the steps before, an
+    input, or a number of the program."""
 
     __slots__ = ("end", "index", "number", "span")
 
@@ -225,8 +240,11 @@ class Chain:
 
 
 def chains(steps: Sequence[State]) -> tuple[Chain | None, ...]:
-    """For each check of recorded steps, in order, what may answer it when they are one call (``Call.chains``)."""
-    return tuple([None if span is None else Chain(s, span) for s in steps for _, _, span in s.checks])
+    """For each check of recorded steps, in order, what may answer it when they are one call
+    (``Call.chains``)."""
+    return tuple(
+        [None if span is None else Chain(s, span) for s in steps for _, _, span in s.checks]
+    )
 
 
 def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) -> bool:
@@ -241,16 +259,21 @@ def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) 
         least, most = bounds(v, skip)
         clear = hole is None or not least <= hole <= most or _without(v, hole)
     else:
-        least, most = _Steps(chain.end, lambda i, skip: bounds(ins[i], skip), numbers).of(chain.index, skip)
+        least, most = _Steps(chain.end, lambda i, skip: bounds(ins[i], skip), numbers).of(
+            chain.index, skip
+        )
         clear = hole is None or not least <= hole <= most
     return clear and least >= low and most <= high
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def refuted(checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]) -> Exception | None:
-    """The error of the first check that numbers which are there make fail: inside ``jax.jit`` nobody can read the call's own answer."""
+def refuted(
+    checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]
+) -> Exception | None:
+    """The error of the first check that numbers which are there make fail: inside ``jax.jit``
+    nobody can read the call's own answer."""
     for kind, message, span in checks:
         if span is None or not span[-1]:
             continue
@@ -277,7 +300,8 @@ def refuted(checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any
 
 def failure(flags: Any, checks: Sequence[Check]) -> Exception | None:
     """The error of the first check that failed, if one did."""
-    table = np.asarray(flags).tolist()  # reading numbers one by one out of an array takes several times as long
+    # reading numbers one by one out of an array takes several times as long
+    table = np.asarray(flags).tolist()
     for (bad, value), (kind, message, _) in zip(table, checks, strict=True):
         if bad:
             return kind(message.replace("{}", str(value), 1))

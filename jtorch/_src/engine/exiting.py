@@ -1,10 +1,12 @@
 """Has other threads stop before the interpreter ends. Floor 1.
 
-Python ends a daemon thread when it comes back from code that runs without the interpreter's lock, by unwinding its stack. Where that is
-JAX's, in C++, the process is aborted with "FATAL: exception not rethrown". So threads that still compute when the program has come to its
-end wait where they would run something next, and the end waits for those that are running.
+Python ends a daemon thread when it comes back from code that runs without the interpreter's lock,
+by unwinding its stack. Where that is JAX's, in C++, the process is aborted with "FATAL: exception
+not rethrown". So threads that still compute when the program has come to its end wait where they
+would run something next, and the end waits for those that are running.
 
-It does not wait for the compiler (``ahead``), which nobody can stop: the process ends while that is at work.
+It does not wait for the compiler (``ahead``), which nobody can stop: the process ends while that is
+at work.
 """
 
 from __future__ import annotations
@@ -43,7 +45,11 @@ def _stopped(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code is _wait.__code__ or ahead.waits(frame):
             return True
-        inside = inside or frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "jax", "jaxlib")
+        inside = inside or frame.f_globals.get("__name__", "").partition(".")[0] in (
+            "jtorch",
+            "jax",
+            "jaxlib",
+        )
         frame = frame.f_back
     return not inside
 
@@ -75,7 +81,9 @@ def _at_exit() -> None:
 def _all_stopped(threads: set[int], seconds: float) -> bool:
     """Waits some time for threads to stop; whether they have."""
     until = time.monotonic() + seconds
-    while not all(_stopped(frame) for ident, frame in sys._current_frames().items() if ident in threads):
+    while not all(
+        _stopped(frame) for ident, frame in sys._current_frames().items() if ident in threads
+    ):
         if time.monotonic() > until:
             return False
         time.sleep(0.002)
@@ -83,19 +91,23 @@ def _all_stopped(threads: set[int], seconds: float) -> bool:
 
 
 def _left_alone() -> bool:
-    """Sees to it that the process can end, with its own status, while a thread is inside XLA; whether that can be done here.
+    """Sees to it that the process can end, with its own status, while a thread is inside XLA;
+    whether that can be done here.
 
-    When Python has ended, the process ends at once, before what that thread works with is taken apart. If it comes back while Python ends,
-    its stack is unwound and it aborts (see above): then it stops for ever instead, and what the C++ library says of it on the error output
-    is not shown; Python has its own way there. Should the thread that ends Python abort, for a reason of its own, it would stop as well:
-    then the clock ends the process, with the status of SIGALRM.
+    When Python has ended, the process ends at once, before what that thread works with is taken
+    apart. If it comes back while Python ends, its stack is unwound and it aborts (see above): then
+    it stops for ever instead, and what the C++ library says of it on the error output is not shown;
+    Python has its own way there. Should the thread that ends Python abort, for a reason of its own,
+    it would stop as well: then the clock ends the process, with the status of SIGALRM.
     """
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "on_exit"):  # glibc's
         return False
     try:
         sys.stderr.flush()
-        own = open(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace")  # noqa: SIM115
+        own = open(  # noqa: SIM115
+            os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace"
+        )
         if sys.stderr is sys.__stderr__:
             sys.stderr = own
         sys.__stderr__ = own
@@ -107,7 +119,8 @@ def _left_alone() -> bool:
     libc.on_exit(end, None)
     libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     libc.signal(signal.SIGABRT, stop)
-    # What modules hold lives on: Python would free it, XLA's client as well, while that thread works with it.
+    # What modules hold lives on: Python would free it, XLA's client as well, while that thread
+    # works with it.
     held = [dict(getattr(module, "__dict__", ())) for module in list(sys.modules.values())]
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
     signal.setitimer(signal.ITIMER_REAL, 0)  # a program's own alarm is past its end

@@ -1,8 +1,9 @@
 """What forked processes can do. Floor 1.
 
-A fork has none of the threads of XLA's client, and compiling or running waits for them forever. The forks of a process that has run nothing
-yet get a client each. The forks of others run what NumPy can run, and refuse the rest: once it has compiled, XLA has threads that it never
-starts anew, and ends a process that it finds without.
+A fork has none of the threads of XLA's client, and compiling or running waits for them forever. The
+forks of a process that has run nothing yet get a client each. The forks of others run what NumPy
+can run, and refuse the rest: once it has compiled, XLA has threads that it never starts anew, and
+ends a process that it finds without.
 """
 
 from __future__ import annotations
@@ -42,7 +43,14 @@ def _before() -> None:
 def _in_child() -> None:
     THREADS.forked()  # locks that other threads held are held for good
     # Loading a kept program hangs in the fork of a fork, whose parent has made a client, too.
-    if room._made or _compiled or _kept or values.EARLY or values.alone is refuse or jax.default_backend() != "cpu":
+    if (
+        room._made
+        or _compiled
+        or _kept
+        or values.EARLY
+        or values.alone is refuse
+        or jax.default_backend() != "cpu"
+    ):
         _refuse_all()
         return
     try:
@@ -65,17 +73,19 @@ def _refuse_all() -> None:
 
 
 def cannot_run() -> bool:
-    """Whether this process cannot compile anything, nor run what is compiled, for those who can do without."""
+    """Whether this process cannot compile anything, nor run what is compiled, for those who can do
+    without."""
     return values.alone is refuse
 
 
 def refuse(*_args: Any) -> NoReturn:
     """Raises the error for running something."""
     raise RuntimeError(
-        "Cannot run compiled operations in a forked process, because the parent had run some before the fork: the threads that compile and "
-        "run them exist only there. Tensors made before the fork can be read, and what NumPy can compute (docs/host-tier.md) works. To "
-        "compute everything in other processes, start them with the 'spawn' or 'forkserver' method of multiprocessing, or fork before the "
-        "first operation."
+        "Cannot run compiled operations in a forked process, because the parent had run some "
+        "before the fork: the threads that compile and run them exist only there. Tensors made "
+        "before the fork can be read, and what NumPy can compute (docs/host-tier.md) works. To "
+        "compute everything in other processes, start them with the 'spawn' or 'forkserver' method "
+        "of multiprocessing, or fork before the first operation."
     )
 
 

@@ -11,8 +11,8 @@ import jax
 class Guarded:
     """A kernel's result with the checks on values that it stated.
 
-    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value; ``checks`` holds each one's exception type,
-    message and span (see ``checks.py``).
+    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value;
+    ``checks`` holds each one's exception type, message and span (see ``checks.py``).
     """
 
     __slots__ = ("outs", "flags", "checks")

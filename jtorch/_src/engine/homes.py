@@ -11,14 +11,16 @@ from . import programs
 
 
 def require_gil() -> None:
-    """Refuses Python without its global lock: what threads share is changed in steps that no other can come between (decision 0015).
+    """Refuses Python without its global lock: what threads share is changed in steps that no other
+    can come between (decision 0015).
 
     Raises:
         RuntimeError: on free-threaded Python, unless it runs with the lock.
     """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError(
-            "jtorch does not support free-threaded Python yet: turn its global lock on, with PYTHON_GIL=1 or python -X gil=1"
+            "jtorch does not support free-threaded Python yet: turn its global lock on, with "
+            "PYTHON_GIL=1 or python -X gil=1"
         )
 
 
@@ -26,10 +28,12 @@ class Home:
     """A thread that records, as others see it.
 
     Attributes:
-        lock: held while one of its traces runs, by whoever runs it. Recording needs no lock: a trace grows at its end, and its state is set
-            last, so that others can run what was recorded by then (``run.run_for_another``).
-        marks: whether its traces write into their inputs under which number they have them. That is the quickest way to know an input
-            again, and only one thread can have it, the first; the others keep a dict.
+        lock: held while one of its traces runs, by whoever runs it. Recording needs no lock: a
+            trace grows at its end, and its state is set last, so that others can run what was
+            recorded by then (``run.run_for_another``).
+        marks: whether its traces write into their inputs under which number they have them. That is
+            the quickest way to know an input again, and only one thread can have it, the first; the
+            others keep a dict.
     """
 
     __slots__ = ("lock", "marks", "__weakref__")
@@ -80,7 +84,10 @@ class _Threads:
 
     def forked(self) -> None:
         """Frees, in a child process, the locks of threads that are not there."""
-        for lock in (*self.locks, *[home.lock for found in list(self.homes.values()) if (home := found()) is not None]):
+        for lock in (
+            *self.locks,
+            *[home.lock for found in list(self.homes.values()) if (home := found()) is not None],
+        ):
             lock._at_fork_reinit()
         programs.forked()
 

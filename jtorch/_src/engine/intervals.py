@@ -1,7 +1,8 @@
-"""What is known of a kernel's integers before it runs: intervals pushed through its jaxpr, from the results back to what they need.
+"""What is known of a kernel's integers before it runs: intervals pushed through its jaxpr, from the
+results back to what they need.
 
-``Interval`` is ``(low, high)``, both possible; the elements of a result lie in it. What no rule speaks of may be anything that its dtype
-holds. Floats are not followed: a NaN is in no interval.
+``Interval`` is ``(low, high)``, both possible; the elements of a result lie in it. What no rule
+speaks of may be anything that its dtype holds. Floats are not followed: a NaN is in no interval.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Interval: TypeAlias = "tuple[float, float]"  # of ints; infinities stand for "no
 #: Of nothing: what joins with an interval without widening it.
 EMPTY: Interval = (math.inf, -math.inf)
 
-#: What is asked of elements that are handed on as they are: ``(skip,)``, where ``skip`` is a number that need not lie in the interval, or
-#: None; of those that are computed with: None.
+#: What is asked of elements that are handed on as they are: ``(skip,)``, where ``skip`` is a number
+#: that need not lie in the interval, or None; of those that are computed with: None.
 Kept: TypeAlias = "tuple[Any] | None"
 #: Asks for operand ``i``; with True where the result has elements of that operand as they are.
 _Ask: TypeAlias = "Callable[..., Interval]"
@@ -50,20 +51,24 @@ def limits(dtype: Any) -> Interval:
     return -math.inf, math.inf
 
 
-def outcome(closed: Any, j: int, operand: Callable[[int, Kept], Interval], kept: Kept = None) -> Interval:
+def outcome(
+    closed: Any, j: int, operand: Callable[[int, Kept], Interval], kept: Kept = None
+) -> Interval:
     """Where the elements of result ``j`` of a kernel lie.
 
     Args:
         closed: the kernel's jaxpr.
         j: which result.
-        operand: gives the interval of the elements of an operand, by its number, of which ``kept`` is said.
+        operand: gives the interval of the elements of an operand, by its number, of which ``kept``
+            is said.
         kept: what is asked of the result.
     """
     return _Walk(closed.jaxpr, closed.consts, operand).of(closed.jaxpr.outvars[j], kept)
 
 
 def flow(closed: Any, j: int, kept: Kept) -> tuple[Interval, tuple[int, ...]] | None:
-    """The operands that result ``j`` takes its elements from as they are, and the interval of all others; None where it is computed."""
+    """The operands that result ``j`` takes its elements from as they are, and the interval of all
+    others; None where it is computed."""
     taken: dict[int, None] = {}
     computed = False
 
@@ -122,10 +127,14 @@ class _Walk:
         return found
 
     def _inner(self, eqn: JaxprEqn, i: int, kept: Kept) -> Interval | None:
-        inner = next((eqn.params[name] for name in _CALLS[eqn.primitive.name] if name in eqn.params), None)
+        inner = next(
+            (eqn.params[name] for name in _CALLS[eqn.primitive.name] if name in eqn.params), None
+        )
         if inner is None:
             return None
-        jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, ())
+        jaxpr, consts = (
+            (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, ())
+        )
         if len(jaxpr.invars) != len(eqn.invars):
             return None
         walk = _Walk(jaxpr, consts, lambda n, asked: self.of(eqn.invars[n], asked))
@@ -148,7 +157,8 @@ def of_array(a: np.ndarray, skip: Any) -> Interval:
 
 #: Equations that hold a jaxpr, and under which name.
 _CALLS: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2"), ("jaxpr", "call_jaxpr", "fun_jaxpr")
+    ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2"),
+    ("jaxpr", "call_jaxpr", "fun_jaxpr"),
 )
 for _name in _CALLS:
     RULES[_name] = lambda eqn, ask, i: None
@@ -164,8 +174,8 @@ def _rule(*names: str) -> Callable[[_Rule], _Rule]:
 
 
 @_rule(
-    "reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "rev", "slice", "dynamic_slice", "copy", "copy_p", "cummax",
-    "cummin", "stop_gradient",
+    "reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "rev", "slice",
+    "dynamic_slice", "copy", "copy_p", "cummax", "cummin", "stop_gradient",
 )  # fmt: skip
 def _same(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of the first operand."""
@@ -187,7 +197,12 @@ def _each(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
 @_rule("gather")
 def _gather(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """Elements of the operand, unless places out of range are filled."""
-    return ask(0, True) if eqn.params["mode"] in (jax.lax.GatherScatterMode.CLIP, jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS) else None
+    return (
+        ask(0, True)
+        if eqn.params["mode"]
+        in (jax.lax.GatherScatterMode.CLIP, jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+        else None
+    )
 
 
 @_rule("concatenate")
@@ -344,7 +359,7 @@ def _cumsum(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     return (min(a, a * n), max(b, b * n)) if a != math.inf else EMPTY
 
 
-# ---- what a kernel knows of its results ------------------------------------------------------------------------------------------
+# ---- what a kernel knows of its results ----------------------------------------------------------
 
 _in_range_p = Primitive("in_range")
 _in_range_p.def_impl(lambda x, **_: x)
@@ -354,10 +369,11 @@ batching.defvectorized(_in_range_p)
 
 
 def in_range(x: jax.Array, low: int, high: int) -> jax.Array:
-    """Integers as they are, stated to lie in ``low`` to ``high`` where a kernel's equations do not show it: positions found by bits or by
-    comparisons. Nothing runs for it."""
+    """Integers as they are, stated to lie in ``low`` to ``high`` where a kernel's equations do not
+    show it: positions found by bits or by comparisons. Nothing runs for it."""
     if is_symbolic_dim(low) or is_symbolic_dim(high):
-        return _in_range_p.bind(x, low=low, high=high) if is_supposing() else x  # bounds that vary say nothing
+        # bounds that vary say nothing
+        return _in_range_p.bind(x, low=low, high=high) if is_supposing() else x
     return _in_range_p.bind(x, low=int(low), high=int(high))
 
 

@@ -1,8 +1,9 @@
-"""Sizes that no result may have: more elements than can be counted, more bytes than the machine has. Floor 1.
+"""Sizes that no result may have: more elements than can be counted, more bytes than the machine
+has. Floor 1.
 
-XLA ends the process where a size overflows 64 bits, and a trace would only notice when it runs that an array can never be had. So sizes
-are looked at as results are first described, before XLA hears of them. Views need no memory of their own: only their elements must be
-countable.
+XLA ends the process where a size overflows 64 bits, and a trace would only notice when it runs that
+an array can never be had. So sizes are looked at as results are first described, before XLA hears
+of them. Views need no memory of their own: only their elements must be countable.
 """
 
 from __future__ import annotations
@@ -20,17 +21,23 @@ MOST = 2**63 - 1
 UNSIGNED = 2**64 - 1
 #: Arrays up to so many bytes are not asked about.
 SMALL = 1 << 30
-#: Lists of up to so many tensors are not asked about, and the bytes that each of a longer one takes at least.
+#: Lists of up to so many tensors are not asked about, and the bytes that each of a longer one takes
+#: at least.
 MANY, OBJECT = 1 << 20, 64
 UNCOUNTABLE = "numel: integer multiplication overflow"
 
 
 @functools.cache
 def machine_bytes() -> int:
-    """Bytes of memory that the machine has, swap included, as Linux counts when it refuses an allocation outright."""
+    """Bytes of memory that the machine has, swap included, as Linux counts when it refuses an
+    allocation outright."""
     try:
         with open("/proc/meminfo") as file:
-            found = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in file) if rest}
+            found = {
+                name: int(rest.split()[0]) << 10
+                for name, _, rest in (line.partition(":") for line in file)
+                if rest
+            }
         return found["MemTotal"] + found.get("SwapTotal", 0)
     except (OSError, KeyError, ValueError, IndexError):
         pass
@@ -41,7 +48,8 @@ def machine_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """Bytes that one array on the host may have: those of the machine, or of the limit that the process was given."""
+    """Bytes that one array on the host may have: those of the machine, or of the limit that the
+    process was given."""
     found = machine_bytes()
     try:
         import resource
@@ -66,7 +74,8 @@ def check(outs: Aval | tuple[Aval, ...], view: bool) -> None:
 
 
 def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bool = False) -> None:
-    """Refuses a shape with more elements than can be counted, and unless nothing is to be stored, with more bytes than there are.
+    """Refuses a shape with more elements than can be counted, and unless nothing is to be stored,
+    with more bytes than there are.
 
     Raises:
         RuntimeError: in torch's words.
@@ -96,11 +105,12 @@ def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bo
 
 
 def _check_empty(shape: Sequence[int], itemsize: int, device: Any) -> None:
-    """Refuses a shape without elements whose other sizes multiply beyond 64 bits, for which XLA ends the process."""
+    """Refuses a shape without elements whose other sizes multiply beyond 64 bits, for which XLA
+    ends the process."""
     if device != META and math.prod([n or 1 for n in shape]) * itemsize > MOST:
         raise NotImplementedError(
-            f"an empty tensor of sizes {list(shape)} is not offered by jtorch: neither NumPy nor XLA has arrays whose other sizes "
-            "multiply beyond 64 bits"
+            f"an empty tensor of sizes {list(shape)} is not offered by jtorch: neither NumPy nor "
+            "XLA has arrays whose other sizes multiply beyond 64 bits"
         )
 
 
@@ -110,7 +120,11 @@ def check_bytes(size: int, device: Any = None) -> None:
     Raises:
         RuntimeError: in torch's words.
     """
-    if size > SMALL and (device is None or getattr(device, "platform", "") == "cpu") and size > available_bytes():
+    if (
+        size > SMALL
+        and (device is None or getattr(device, "platform", "") == "cpu")
+        and size > available_bytes()
+    ):
         raise no_memory(size)
 
 
@@ -127,8 +141,8 @@ def check_count(count: int) -> None:
 def no_memory(size: int) -> RuntimeError:
     """The error for an array that the host has no memory for."""
     return RuntimeError(
-        f"[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. "
-        "Error code 12 (Cannot allocate memory)"
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: "
+        f"you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)"
     )
 
 
@@ -136,8 +150,18 @@ def translated(error: MemoryError | ValueError) -> RuntimeError | None:
     """NumPy's lack of memory, or refusal of a shape, in torch's words; None for other errors."""
     if isinstance(error, MemoryError):
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-        return None if shape is None or dtype is None else no_memory(math.prod(shape) * dtype.itemsize)
-    return RuntimeError("Storage size calculation overflowed") if str(error).startswith(_TOO_LARGE) else None
+        return (
+            None if shape is None or dtype is None else no_memory(math.prod(shape) * dtype.itemsize)
+        )
+    return (
+        RuntimeError("Storage size calculation overflowed")
+        if str(error).startswith(_TOO_LARGE)
+        else None
+    )
 
 
-_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
+_TOO_LARGE = (
+    "array is too big",
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
+)

@@ -1,10 +1,12 @@
-"""Keeps few programs over several devices of a CPU on their way at once: XLA would stop for ever with many.
+"""Keeps few programs over several devices of a CPU on their way at once: XLA would stop for ever
+with many.
 
-Devices of a CPU (``--xla_force_host_platform_device_count``) share a pool of as many threads as there are devices. A device takes 32
-programs at once, and where a 33rd is launched, a thread of the pool waits for one of them to end. Where these wait for a collective, which
-is still short of a thread, nothing goes on; after a minute XLA ends the process. ``jax.jit`` alone is caught by it, too: 3,000 small
-programs in a row, one in three with a sum over all devices, did so in 16 of 16 processes. Waiting now and then costs nothing beside what
-such programs take.
+Devices of a CPU (``--xla_force_host_platform_device_count``) share a pool of as many threads as
+there are devices. A device takes 32 programs at once, and where a 33rd is launched, a thread of the
+pool waits for one of them to end. Where these wait for a collective, which is still short of a
+thread, nothing goes on; after a minute XLA ends the process. ``jax.jit`` alone is caught by it,
+too: 3,000 small programs in a row, one in three with a sum over all devices, did so in 16 of 16
+processes. Waiting now and then costs nothing beside what such programs take.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import jax
 
 from .values import Several
 
-#: Programs from one wait to the next: half of what a device takes, since others than this package may launch some.
+#: Programs from one wait to the next: half of what a device takes, since others than this package
+#: may launch some.
 AT_ONCE = 16
 _launched = itertools.count(1)
 
@@ -28,7 +31,8 @@ def is_bounded(place: Any) -> bool:
 
 
 def one_more(results: Any) -> None:
-    """Counts a program that was launched; at every 16th waits for what it gives, and so for all that it needs."""
+    """Counts a program that was launched; at every 16th waits for what it gives, and so for all
+    that it needs."""
     if next(_launched) % AT_ONCE == 0:
         jax.block_until_ready(results)
 

@@ -1,11 +1,15 @@
-"""Programs kept between processes: machine code and result shapes, found by what a program is made of instead of by tracing it. Floor 1.
+"""Programs kept between processes: machine code and result shapes, found by what a program is made
+of instead of by tracing it. Floor 1.
 
-JAX's persistent cache has to be asked with the lowered program, and tracing and lowering one takes 10 to 30 ms of Python, several times
-what loading its machine code takes. Here a program is named by its ops, their static arguments and the shapes of their operands, together
-with everything else that decides what code comes out: this package's sources, the versions of what compiles, the processor, settings.
+JAX's persistent cache has to be asked with the lowered program, and tracing and lowering one takes
+10 to 30 ms of Python, several times what loading its machine code takes. Here a program is named by
+its ops, their static arguments and the shapes of their operands, together with everything else that
+decides what code comes out: this package's sources, the versions of what compiles, the processor,
+settings.
 
-Only where all data lie on one CPU device. Machine code can do anything, so files count only where nobody but the user can have written
-them (``_kept_files``); one that is damaged, or was made by other versions, is made again.
+Only where all data lie on one CPU device. Machine code can do anything, so files count only where
+nobody but the user can have written them (``_kept_files``); one that is damaged, or was made by
+other versions, is made again.
 """
 
 from __future__ import annotations
@@ -45,8 +49,8 @@ except ImportError:  # nothing is kept then
     _trace_context: Any = None
 
 _HEADER = b"jtorch program 2\n"
-#: How everything is compiled. By itself XLA leaves out a rounding to bfloat16 where the next op casts back: numbers would depend on what an
-#: op is compiled together with.
+#: How everything is compiled. By itself XLA leaves out a rounding to bfloat16 where the next op
+#: casts back: numbers would depend on what an op is compiled together with.
 OPTIONS = {"xla_allow_excess_precision": False}
 #: Entries and bytes of the table of facts, above which those not used for longest are removed.
 MAX_ENTRIES, MAX_TABLE = 40_000, 24 << 20
@@ -83,7 +87,8 @@ def _text(x: Any) -> str:
     if isinstance(x, np.dtype):
         return f"np.{x!r}"
     found = repr(x)
-    if kind.__module__.partition(".")[0] in ("jtorch", "torch") and found.startswith("torch."):  # dtypes, memory formats, layouts
+    # dtypes, memory formats, layouts
+    if kind.__module__.partition(".")[0] in ("jtorch", "torch") and found.startswith("torch."):
         return found
     raise Unnamed(found)
 
@@ -94,7 +99,8 @@ def _text_of_aval(aval: Aval) -> str:
 
 
 def identity(*parts: Any) -> str | None:
-    """A name for what is made of ``parts``, the same in every process; None if one of them is None or has none."""
+    """A name for what is made of ``parts``, the same in every process; None if one of them is None
+    or has none."""
     if any(p is None for p in parts):
         return None
     try:
@@ -105,7 +111,8 @@ def identity(*parts: Any) -> str | None:
 
 
 def identity_of_steps(steps: Sequence[Any], *parts: Any) -> str | None:
-    """The name of recorded steps and what else belongs to them; None if one of their calls has none."""
+    """The name of recorded steps and what else belongs to them; None if one of their calls has
+    none."""
     found: list[Any] = []
     for s in steps:
         name = s.call.identity
@@ -115,10 +122,22 @@ def identity_of_steps(steps: Sequence[Any], *parts: Any) -> str | None:
     return identity(found, *parts)
 
 
-# ------------------------------------------------------------------------------------------------ what else decides
+# -------------------------------------------------------------------------------- what else decides
 
-#: What kernels and the programs made of them can depend on: by the order of the floors nothing above.
-_DECIDING = ("", "autograd", "compiler", "func", "_src/facts", "_src/engine", "_src/engine/host", "_src/ops", "_src/tensor", "_src/bind")
+#: What kernels and the programs made of them can depend on: by the order of the floors nothing
+#: above.
+_DECIDING = (
+    "",
+    "autograd",
+    "compiler",
+    "func",
+    "_src/facts",
+    "_src/engine",
+    "_src/engine/host",
+    "_src/ops",
+    "_src/tensor",
+    "_src/bind",
+)
 
 
 def _sources(package: str = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))) -> str:
@@ -138,13 +157,18 @@ def _processor() -> str:
     described = ""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         described = file.read(8192)
-    lines = [line for line in described.splitlines() if line.startswith(("model name", "flags", "Features", "CPU part"))]
+    lines = [
+        line
+        for line in described.splitlines()
+        if line.startswith(("model name", "flags", "Features", "CPU part"))
+    ]
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{platform.machine()}{platform.processor()}{sorted(set(lines))}{threads}"
 
 
 class _Place(NamedTuple):
-    """Where things are kept: machine code by what was compiled and the ``compiler``, facts also by this package's ``sources``."""
+    """Where things are kept: machine code by what was compiled and the ``compiler``, facts also by
+    this package's ``sources``."""
 
     store: _kept_files.Store
     compiler: str
@@ -155,14 +179,28 @@ class _Place(NamedTuple):
 def _place() -> _Place | None:
     """None where nothing is kept."""
     store = _cache_folders.store("programs", _HEADER)
-    if store is None or _trace_context is None or jax.default_backend() != "cpu" or jax.device_count() != 1:
+    if (
+        store is None
+        or _trace_context is None
+        or jax.default_backend() != "cpu"
+        or jax.device_count() != 1
+    ):
         return None
     if not _kept_files.make_folder(store.folder):
         return None
     named = ("XLA_FLAGS", "NPROC", "OMP_NUM_THREADS")
-    settings = sorted((k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_")))
+    settings = sorted(
+        (k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_"))
+    )
     settings = [(k, v) for k, v in settings if "CACHE" not in k and "AHEAD" not in k]
-    parts = (sys.version, jax.__version__, jaxlib.version.__version__, np.__version__, _processor(), settings)
+    parts = (
+        sys.version,
+        jax.__version__,
+        jaxlib.version.__version__,
+        np.__version__,
+        _processor(),
+        settings,
+    )
     compiler = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     sources = hashlib.blake2b(f"{compiler}{_sources()}".encode(), digest_size=16).hexdigest()
     jax.monitoring.register_event_listener(_heard)
@@ -175,7 +213,8 @@ WATCHING = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tr
 
 
 def _context() -> str | None:
-    """A text for all settings that programs depend on, as they are now; None where nothing is kept."""
+    """A text for all settings that programs depend on, as they are now; None where nothing is
+    kept."""
     place = _place()
     if place is None:
         return None
@@ -196,18 +235,20 @@ def _context() -> str | None:
 
 
 def key_of(*parts: Any) -> str | None:
-    """The key under which something is kept, or None if it cannot be kept here and now, or a part has no name."""
+    """The key under which something is kept, or None if it cannot be kept here and now, or a part
+    has no name."""
     if any(p is None for p in parts):
         return None
     context = _context()
     return None if context is None else identity(context, *parts)
 
 
-# ------------------------------------------------------------------------------------------------ files
+# -------------------------------------------------------------------------------------------- files
 
 
 class _Table:
-    """What was learnt: small facts by key, in one file that is read when the first is asked for and written now and then, and at exit."""
+    """What was learnt: small facts by key, in one file that is read when the first is asked for and
+    written now and then, and at exit."""
 
     def __init__(self) -> None:
         self.known: dict[str, bytes] | None = None
@@ -243,7 +284,8 @@ class _Table:
             if place is None:
                 return
             used = dict(self.used)
-            entries = {k: v for k, v in self.read().items() if k not in used} | used  # those used now at the end
+            # those used now at the end
+            entries = {k: v for k, v in self.read().items() if k not in used} | used
             place.store.write(f"facts-{place.sources}", marshal.dumps(_newest(entries)))
             self.new = 0
 
@@ -288,7 +330,8 @@ def name_of_type(kind: type) -> tuple[str, str] | None:
 def type_named(place: tuple[str, str]) -> Any:
     """The reverse of ``name_of_type``; None if there is no such type."""
     package, dot, rest = place[0].partition(".")
-    if package == "torch":  # which some types of this package say: PyTorch itself, where it is installed, has others
+    # which some types of this package say: PyTorch itself, where it is installed, has others
+    if package == "torch":
         package = __name__.partition(".")[0]
     try:
         return getattr(importlib.import_module(package + dot + rest), place[1], None)
@@ -296,10 +339,11 @@ def type_named(place: tuple[str, str]) -> Any:
         return None
 
 
-# ------------------------------------------------------------------------------------------------ machine code
+# ------------------------------------------------------------------------------------- machine code
 
-#: A default that is stated: so JAX neither hands out a program that it has in memory, and which may be from its own cache, nor finds one
-#: in that. Such a program could not be written once more, as it lacks the names of its functions.
+#: A default that is stated: so JAX neither hands out a program that it has in memory, and which may
+#: be from its own cache, nor finds one in that. Such a program could not be written once more, as
+#: it lacks the names of its functions.
 _APART = {"xla_embed_ir_in_executable": False, **OPTIONS}
 
 
@@ -312,7 +356,8 @@ class _Heard(threading.local):
 _answers = _Heard()
 #: In place of the name of a program's file: it cannot be kept.
 _NOT_KEPT = ""
-#: Calls of code outside the program, as the text of a lowered one shows them. Those of LAPACK are all that can be made in another process.
+#: Calls of code outside the program, as the text of a lowered one shows them. Those of LAPACK are
+#: all that can be made in another process.
 _OUTSIDE = re.compile(r"custom_call @([\w.$]+)")
 _LAPACK = "lapack-"
 
@@ -323,7 +368,8 @@ def _heard(event: str, **_: Any) -> None:
 
 
 def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Callable[..., Any]:
-    """The compiled program of ``jitted`` for ``args``: loaded if it was kept under ``key``, or else compiled, and kept.
+    """The compiled program of ``jitted`` for ``args``: loaded if it was kept under ``key``, or else
+    compiled, and kept.
 
     Args:
         out: something of the structure of what it gives.
@@ -341,7 +387,8 @@ def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Call
     return found
 
 
-#: Held while a program is made, by its key: of threads that need the same one, the first makes it, and the others load it.
+#: Held while a program is made, by its key: of threads that need the same one, the first makes it,
+#: and the others load it.
 _making: weakref.WeakValueDictionary[str, _Making] = weakref.WeakValueDictionary()
 
 
@@ -353,7 +400,12 @@ class _Making:
 
 
 def _made_once(
-    jitted: Any, key: str, args: tuple[Any, ...], place: _Place, trees: tuple[Any, Any], before: str | None
+    jitted: Any,
+    key: str,
+    args: tuple[Any, ...],
+    place: _Place,
+    trees: tuple[Any, Any],
+    before: str | None,
 ) -> Callable[..., Any]:
     """A program that is not kept under its key, or not in the file ``before``."""
     making = _making.setdefault(key, _Making())
@@ -370,7 +422,8 @@ def _made_once(
             return found
         lowered = jitted.lower(*args)
         file = _file(place, lowered.as_text())
-        found = None if file == _NOT_KEPT else _load(place, file, trees)  # the same program, made by other sources
+        # the same program, made by other sources
+        found = None if file == _NOT_KEPT else _load(place, file, trees)
         if found is None:
             found, file = _compiled(lowered, place, file) if file != _NOT_KEPT else (jitted, file)
         if found is not jitted:
@@ -380,8 +433,8 @@ def _made_once(
 
 
 def _forget(jitted: Any) -> None:
-    """Has JAX forget what it keeps of a function that has been lowered, and will not be called: the jaxpr, and with it the module, which
-    takes three times the memory of the program itself."""
+    """Has JAX forget what it keeps of a function that has been lowered, and will not be called: the
+    jaxpr, and with it the module, which takes three times the memory of the program itself."""
     clear = getattr(jitted, "clear_cache", None)
     if clear is not None:
         clear()
@@ -391,7 +444,8 @@ def _forget(jitted: Any) -> None:
 def forget_pruned() -> None:
     """Empties the one cache of JAX whose entries keep themselves alive.
 
-    From 0.11 on, the step that drops unused inputs maps a program to itself when all inputs are kept: a weak key that its own value holds.
+    From 0.11 on, the step that drops unused inputs maps a program to itself when all inputs are
+    kept: a weak key that its own value holds.
     """
     from jax._src.interpreters import pxla
 
@@ -401,7 +455,8 @@ def forget_pruned() -> None:
 
 
 def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
-    """Has the program that ``ready`` will be asked for compiled by another thread, unless it is kept, or nothing can be kept."""
+    """Has the program that ``ready`` will be asked for compiled by another thread, unless it is
+    kept, or nothing can be kept."""
     place = _place() if key is not None and ahead.possible() else None
     if place is None or key is None or ahead.submitted(key) or remembered(key) is not None:
         return
@@ -413,11 +468,14 @@ def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
 
 
 def _file(place: _Place, text: str) -> str:
-    """The name of the file of a lowered program; ``_NOT_KEPT`` if it calls what only this process knows."""
+    """The name of the file of a lowered program; ``_NOT_KEPT`` if it calls what only this process
+    knows."""
     outside = set(_OUTSIDE.findall(text)) - {"Sharding", "annotate_device_placement"}
     if not all(name.startswith("lapack_") for name in outside):
         return _NOT_KEPT
-    return (_LAPACK if outside else "") + hashlib.blake2b(f"{place.compiler}{OPTIONS}{text}".encode(), digest_size=16).hexdigest()
+    return (_LAPACK if outside else "") + hashlib.blake2b(
+        f"{place.compiler}{OPTIONS}{text}".encode(), digest_size=16
+    ).hexdigest()
 
 
 @functools.cache
@@ -428,17 +486,21 @@ def _lapack() -> None:
     lapack._lapack.initialize()  # type: ignore[attr-defined]
 
 
-#: What the file of a program may name: the classes in which JAX describes an executable. The executable itself is bytes for XLA.
+#: What the file of a program may name: the classes in which JAX describes an executable. The
+#: executable itself is bytes for XLA.
 _DESCRIBING = frozenset(
-    "UnloadedMeshExecutable DeviceList ShapedArray dtype _unpickle_named_sharding AbstractMesh P PartitionSpec AxisType ManualAxisType "
-    "MemorySpace _unpickle_single_device_sharding Layout AutoLayoutSingleton AllArgsInfo DebugInfo ArgInfo".split()
+    "UnloadedMeshExecutable DeviceList ShapedArray dtype _unpickle_named_sharding AbstractMesh P "
+    "PartitionSpec AxisType ManualAxisType MemorySpace _unpickle_single_device_sharding Layout "
+    "AutoLayoutSingleton AllArgsInfo DebugInfo ArgInfo".split()
 )
 
 
 def _described(module: str, name: str) -> bool:
     """Whether the file of a program may name something."""
     root = module.partition(".")[0]
-    return (root in ("jax", "jaxlib", "numpy") and name in _DESCRIBING) or (module == "ml_dtypes" and "." not in name)
+    return (root in ("jax", "jaxlib", "numpy") and name in _DESCRIBING) or (
+        module == "ml_dtypes" and "." not in name
+    )
 
 
 @functools.cache
@@ -457,7 +519,8 @@ def _reader() -> type:
 
 
 def _only(kind: type) -> type:
-    """In place of the class of what JAX compares by identity: makes that which JAX has. With another one avals would differ from JAX's."""
+    """In place of the class of what JAX compares by identity: makes that which JAX has. With
+    another one avals would differ from JAX's."""
     only = sys.modules[kind.__module__].AutoLayout
     return type(kind.__name__, (), {"__new__": lambda _: only})
 
@@ -469,9 +532,15 @@ def _load(place: _Place, file: str, trees: tuple[Any, Any]) -> Callable[..., Any
     try:
         if file.startswith(_LAPACK):
             _lapack()
-        unloaded, arguments, no_kwargs = _reader()(io.BytesIO(payload), jax.devices()[0].client).load()
-        return jax.stages.Compiled(unloaded.load(), [], trees[0].unflatten(arguments), trees[1], no_kwargs=no_kwargs)
-    except Exception:  # made by a compiler that its name does not tell from this one: it is compiled, and written, anew
+        unloaded, arguments, no_kwargs = _reader()(
+            io.BytesIO(payload), jax.devices()[0].client
+        ).load()
+        return jax.stages.Compiled(
+            unloaded.load(), [], trees[0].unflatten(arguments), trees[1], no_kwargs=no_kwargs
+        )
+    # made by a compiler that its name does not tell from this one: it is compiled, and written,
+    # anew
+    except Exception:
         return None
 
 
@@ -501,7 +570,8 @@ _ONCE_ON_DISK = _OnceOnDisk()
 
 
 def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any], str]:
-    """The compiled program, and the file that keeps it: ``_NOT_KEPT`` if it calls back into this process."""
+    """The compiled program, and the file that keeps it: ``_NOT_KEPT`` if it calls back into this
+    process."""
     from jax.experimental import serialize_executable
 
     hits = _answers.hits
@@ -510,13 +580,18 @@ def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any
     heap.compiled()
     unloaded = getattr(found._executable, "_unloaded_executable", None)
     effects = ("host_callbacks", "keepalive", "ordered_effects", "unordered_effects")
-    if hits != _answers.hits or unloaded is None or any(getattr(unloaded, name, True) for name in effects):
+    if (
+        hits != _answers.hits
+        or unloaded is None
+        or any(getattr(unloaded, name, True) for name in effects)
+    ):
         return found, _NOT_KEPT
     try:
         payload = serialize_executable.serialize(found)[0]
     except Exception:  # of a kind that cannot be written
         return found, _NOT_KEPT
-    place.store.write(file, payload)  # not there if it failed, which is noticed when it is looked for
+    # not there if it failed, which is noticed when it is looked for
+    place.store.write(file, payload)
     return found, file
 
 

@@ -1,4 +1,5 @@
-"""Recording: an op call becomes a step of the thread's trace; the trace runs as a whole when a value is needed."""
+"""Recording: an op call becomes a step of the thread's trace; the trace runs as a whole when a
+value is needed."""
 
 from __future__ import annotations
 
@@ -23,16 +24,19 @@ from .values import SPECIAL, Aval, Lifted, Meta, Several, Value, concrete, defau
 
 _new = object.__new__
 
-#: Ops in one trace before it is run; a repeating program is cut at whole periods instead (see ``overflow``).
+#: Ops in one trace before it is run; a repeating program is cut at whole periods instead (see
+#: ``overflow``).
 MAX_OPS = 2000
 #: Bytes of inputs that one trace may hold on to before it is run.
 MAX_BYTES = 1 << 30
-#: A kernel that has run so many times in traces of few small ops is run when it is called: recording it would take longer than it does.
+#: A kernel that has run so many times in traces of few small ops is run when it is called:
+#: recording it would take longer than it does.
 AT_ONCE = 8
 
 
 class _Holding(threading.local):
-    """Who in this thread asked that steps of the program do not end traces: the innermost is told of them (``hinted``)."""
+    """Who in this thread asked that steps of the program do not end traces: the innermost is told
+    of them (``hinted``)."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -46,13 +50,18 @@ class Trace:
 
     Attributes:
         known: the numbers of the inputs by their identity; None where they are marked themselves.
-        ran: the plan that was run and, once it has, what it gave: whoever comes next gives these to the values if the run was interrupted.
+        ran: the plan that was run and, once it has, what it gave: whoever comes next gives these to
+            the values if the run was interrupted.
         end: the state after the run: ``DONE`` once the thread records into another trace.
-        wary: that inputs must not be consumed, because a run that is interrupted could not be finished.
-        asked: whether the checks of the last call are to be answered by running it; ``flags`` is the answer.
+        wary: that inputs must not be consumed, because a run that is interrupted could not be
+            finished.
+        asked: whether the checks of the last call are to be answered by running it; ``flags`` is
+            the answer.
         undo: called with the trace's values and inputs if an op of it fails.
-        ahead: what ran as it was called since a value was read last; None where everything is to be recorded.
-        writes: how many writes into parts of values were recorded that could be done at once (see ``at_hand``).
+        ahead: what ran as it was called since a value was read last; None where everything is to be
+            recorded.
+        writes: how many writes into parts of values were recorded that could be done at once (see
+            ``at_hand``).
     """
 
     __slots__ = (
@@ -122,36 +131,49 @@ LOCAL = _Local()
 
 
 def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
-    """Records ``call`` on ``ins`` and ``numbers`` and returns the value, or the list of values, that it will give.
+    """Records ``call`` on ``ins`` and ``numbers`` and returns the value, or the list of values,
+    that it will give.
 
     Runs it at once in immediate mode, and where an operand is a tracer or has no data.
 
-    Signals' handlers run after any call, and they may raise, record or run what is pending; other threads may run the trace up to its state
-    at any time. So an op enters the trace by statements of which none makes a call, the state last, after a look at whether the trace is
-    where it was.
+    Signals' handlers run after any call, and they may raise, record or run what is pending; other
+    threads may run the trace up to its state at any time. So an op enters the trace by statements
+    of which none makes a call, the state last, after a look at whether the trace is where it was.
     """
     made: Any
     trace = LOCAL.trace
-    # Nothing is pending, so NumPy may run the call now: for calls that are read one by one that is cheaper than recording, planning and
-    # running a trace of one op. Once several come between two reads they are recorded, as they may be worth one program.
+    # Nothing is pending, so NumPy may run the call now: for calls that are read one by one that is
+    # cheaper than recording, planning and running a trace of one op. Once several come between two
+    # reads they are recorded, as they may be worth one program.
     if trace is None or trace.state is ROOT:
         n = len(ins)
         found = call.shapes.get(
-            (ins[0].aval, ins[1].aval) if n == 2 else (ins[0].aval,) if n == 1 else tuple([v.aval for v in ins]) if n else ()
+            (ins[0].aval, ins[1].aval)
+            if n == 2
+            else (ins[0].aval,)
+            if n == 1
+            else tuple([v.aval for v in ins])
+            if n
+            else ()
         )
         if found is not None and found.quick is not None:
             if trace is None:
                 if (made := quickly(found, ins, numbers)) is not None:
                     return made
-            elif found.alone >= AT_ONCE and (ahead := trace.ahead) is not None and (made := quickly(found, ins, numbers)) is not None:
+            elif (
+                found.alone >= AT_ONCE
+                and (ahead := trace.ahead) is not None
+                and (made := quickly(found, ins, numbers)) is not None
+            ):
                 ahead.append(found)
                 if len(ahead) > FEW:
                     record_again(trace)
                 return made
         if trace is None:
             return immediately(call, ins, numbers)
-    # The key tells the op by what it does and where its operands come from, never by their data: a step of training that comes again
-    # finds the states that it made the first time, and with them its program.
+    # The key tells the op by what it does and where its operands come from, never by their data: a
+    # step of training that comes again finds the states that it made the first time, and with them
+    # its program.
     before = trace.state
     key: list[Any] = [call]
     try:
@@ -176,7 +198,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                     continue
                 else:
                     at = _enter(trace, v)
-                # An input's shape and dtype belong to the key once, where it is first mentioned: from then on its number says them.
+                # An input's shape and dtype belong to the key once, where it is first mentioned:
+                # from then on its number says them.
                 key.append(at)
                 key.append(aval)
         path = tuple(key)
@@ -186,7 +209,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             if state is None:
                 _forget(trace, key)
                 return record(call, gathered(call, ins), numbers)
-        # torch raises errors that depend on values from the call that causes them, so that an open question ends the deferral here.
+        # torch raises errors that depend on values from the call that causes them, so that an open
+        # question ends the deferral here.
         asked = state.checks and not answered(call, state.checks, ins, numbers)
         outs = state.outs
         values = trace.values
@@ -205,7 +229,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             v.trace = trace
             v.meta = None
             v.index = index = len(values)
-            if trace.state is not before:  # a handler or a finalizer has recorded something, or read it
+            # a handler or a finalizer has recorded something, or read it
+            if trace.state is not before:
                 return _otherwise(trace, key, None, call, ins, numbers)
             if numbers:
                 trace.numbers += numbers
@@ -251,7 +276,9 @@ def record_one(call: Call, v: Value) -> Any:
     shapes = call.shapes.get((v.aval,))
     if shapes is not None and (quick := shapes.quick) is not None:
         trace = LOCAL.trace
-        if trace is None or (shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None):
+        if trace is None or (
+            shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None
+        ):
             a = v.array
             if type(a) is ndarray:
                 try:
@@ -269,7 +296,9 @@ def record_two(call: Call, v: Value, w: Value) -> Any:
     shapes = call.shapes.get((v.aval, w.aval))
     if shapes is not None and (quick := shapes.quick) is not None:
         trace = LOCAL.trace
-        if trace is None or (shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None):
+        if trace is None or (
+            shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None
+        ):
             a = v.array
             b = w.array
             if type(a) is ndarray and type(b) is ndarray:
@@ -300,9 +329,11 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
 
 
 def record_again(trace: Trace) -> None:
-    """Has what ran as it was called recorded from now on: so much of it between two reads may be worth compiling.
+    """Has what ran as it was called recorded from now on: so much of it between two reads may be
+    worth compiling.
 
-    Each time for twice as long as the time before, so that a program that comes to read its values one by one is not kept from it.
+    Each time for twice as long as the time before, so that a program that comes to read its values
+    one by one is not kept from it.
     """
     ahead, trace.ahead = trace.ahead, []
     for shapes in ahead or ():
@@ -311,8 +342,16 @@ def record_again(trace: Trace) -> None:
             shapes.alone = AT_ONCE - back
 
 
-def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
-    """Runs a call at once that has a special operand, or records it anew, after its operand ``v`` has been computed elsewhere."""
+def _otherwise(
+    trace: Trace,
+    key: list[Any],
+    v: Value | None,
+    call: Call,
+    ins: Sequence[Value],
+    numbers: tuple[Any, ...],
+) -> Any:
+    """Runs a call at once that has a special operand, or records it anew, after its operand ``v``
+    has been computed elsewhere."""
     _forget(trace, key)
     if v is not None:
         if v.trace is SPECIAL:
@@ -322,8 +361,10 @@ def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: S
 
 
 def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> None:
-    """Has the last call's checks answered, by running the trace: nobody may see anything that depends on a failed one."""
-    if HOLDING.stack and HOLDING.stack[-1].trace is trace:  # what is being recorded is to become one program, so it stays
+    """Has the last call's checks answered, by running the trace: nobody may see anything that
+    depends on a failed one."""
+    # what is being recorded is to become one program, so it stays
+    if HOLDING.stack and HOLDING.stack[-1].trace is trace:
         flags = run.flags_of(trace)
     else:
         trace.asked = True
@@ -383,7 +424,8 @@ def _forget(trace: Trace, key: Sequence[Any]) -> None:
 
 
 def _repair(trace: Trace) -> None:
-    """Takes back all that an op has left whose recording ended with an error, or was interrupted."""
+    """Takes back all that an op has left whose recording ended with an error, or was
+    interrupted."""
     steps = trace.state.steps()
     inputs = max((-i for s in steps for i in s.ids), default=0)
     release(trace, max(0, inputs))
@@ -393,9 +435,11 @@ def _repair(trace: Trace) -> None:
 
 
 def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:
-    """The operands on one device: 0-dim ones from the host go along with an accelerator's, as in torch.
+    """The operands on one device: 0-dim ones from the host go along with an accelerator's, as in
+    torch.
 
-    Beside operands that are spread over several devices, what lies on one of these is copied to all.
+    Beside operands that are spread over several devices, what lies on one of these is copied to
+    all.
     """
     place = common_device(call, tuple([v.aval for v in ins]), default_device())
     there = place.replicated if type(place) is Several else place
@@ -403,7 +447,8 @@ def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:
 
 
 def _grow(before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
-    """The node for a call that is new here; None if its operands have to be brought to one device first."""
+    """The node for a call that is new here; None if its operands have to be brought to one device
+    first."""
     avals = tuple([v.aval for v in ins])
     shapes = shapes_of(call, avals, default_device())
     if shapes.mixed:
@@ -417,8 +462,8 @@ def _grow(before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]
 def overflow(trace: Trace) -> None:
     """Runs a trace that has become too long, and chooses where to cut the next one.
 
-    A loop that never reads a value would be cut at a different phase each time, and each cut would be a new program to compile. So the
-    next trace is cut at a whole number of the loop's periods.
+    A loop that never reads a value would be cut at a different phase each time, and each cut would
+    be a new program to compile. So the next trace is cut at a whole number of the loop's periods.
     """
     state = trace.state
     period = trie.period(state) if trace.limit > 0 else 0
@@ -428,11 +473,13 @@ def overflow(trace: Trace) -> None:
 
 
 def flush(trace: Trace | None = None) -> None:
-    """Runs a trace (the current thread's by default), so that every value that something still refers to becomes concrete.
+    """Runs a trace (the current thread's by default), so that every value that something still
+    refers to becomes concrete.
 
     Raises:
-        RuntimeError: and others, where an op fails: the message names it and the line that recorded it. Values that could not be computed
-            stay pending, and are tried again when they are read.
+        RuntimeError: and others, where an op fails: the message names it and the line that recorded
+            it. Values that could not be computed stay pending, and are tried again when they are
+            read.
     """
     if trace is None:
         trace = LOCAL.trace
@@ -452,7 +499,8 @@ def flush(trace: Trace | None = None) -> None:
 
 
 def _ran_small(trace: Trace, state: State) -> bool:
-    """Runs a trace of few small ops that NumPy runs, in a shorter way; False if that could not be done."""
+    """Runs a trace of few small ops that NumPy runs, in a shorter way; False if that could not be
+    done."""
     if trace.asked or trace.ran is not None or trace.known is not None or trace.limit > MAX_OPS:
         return False  # (of another thread than the first; watched, to become a program)
     leaves, numbers = trace.leaves, trace.numbers
@@ -499,7 +547,8 @@ def _ran_small(trace: Trace, state: State) -> bool:
 
 def _run(trace: Trace) -> None:
     if trace is LOCAL.trace:  # else it failed before
-        trace.end = DONE  # not the root, so that an op that was about to be recorded there finds out
+        # not the root, so that an op that was about to be recorded there finds out
+        trace.end = DONE
         start(LOCAL)
     run.run_trace(trace)
     if not trace.limit:
@@ -517,8 +566,8 @@ def read(v: Value) -> Any:
 
 
 def numbers_of(v: Value) -> np.ndarray:
-    """The elements of a value as a NumPy array in row-major order that must not be written into, wherever they are; runs the trace that it
-    is pending in.
+    """The elements of a value as a NumPy array in row-major order that must not be written into,
+    wherever they are; runs the trace that it is pending in.
 
     Raises:
         NotImplementedError: for a value without data.
@@ -548,7 +597,10 @@ def array_of(v: Value) -> Any:
             else:
                 _read_from(trace, v)
         if v.array is None:
-            raise RuntimeError("this tensor's value could not be computed: an earlier run of the ops it depends on failed")
+            raise RuntimeError(
+                "this tensor's value could not be computed: an earlier run of the ops it depends "
+                "on failed"
+            )
     elif (trace := LOCAL.trace) is not None and trace.ahead:
         trace.ahead = []
     return v.array
@@ -557,14 +609,16 @@ def array_of(v: Value) -> Any:
 def _read_from(trace: Trace, v: Value) -> None:
     """Computes what is pending in a trace of another thread, which may be recording.
 
-    The trace stays what it is, but for the values that have become concrete. The other thread is asked to run it with its next op: a
-    trace that goes on growing would be run again and again up to where it is read.
+    The trace stays what it is, but for the values that have become concrete. The other thread is
+    asked to run it with its next op: a trace that goes on growing would be run again and again up
+    to where it is read.
     """
     with trace.home.lock:
         if v.array is None and trace.state is not DONE:
             try:
                 run.run_for_another(trace)
-            except Exception:  # of an op that the other thread has recorded, and where it will be raised, too
+            # of an op that the other thread has recorded, and where it will be raised, too
+            except Exception:
                 if v.array is None:
                     raise
     if trace.limit <= MAX_OPS:  # else the trace is watched, to become a program
@@ -572,8 +626,8 @@ def _read_from(trace: Trace, v: Value) -> None:
 
 
 class execution:
-    """``with execution("immediate"):`` runs each op as it is called; ``"deferred"`` (the default) records. Also a plain call-and-forget
-    is offered by ``set_execution``.
+    """``with execution("immediate"):`` runs each op as it is called; ``"deferred"`` (the default)
+    records. Also a plain call-and-forget is offered by ``set_execution``.
 
     Example:
         >>> import jtorch as torch
@@ -627,7 +681,8 @@ def set_execution(mode: str) -> None:
 
 
 def leaf(array: Any) -> Value:
-    """The value of an array that a caller already has: never donated, because the caller may read it again."""
+    """The value of an array that a caller already has: never donated, because the caller may read
+    it again."""
     v = concrete(array)
     v.meta = Meta(keep=True)
     return v

@@ -1,9 +1,10 @@
 """Keeps the number of loaded programs below what the operating system can map. Floor 1.
 
-Each program that XLA loads on CPU takes 20 to 70 memory mappings, and Linux ends a process with a segmentation fault when a library needs
-one more than ``vm.max_map_count`` (65,530 by default). A long process that meets ever new shapes would get there after some thousand
-programs, so the least recently used ones are unloaded in time; they are compiled again, or read from the persistent cache, if they come
-back.
+Each program that XLA loads on CPU takes 20 to 70 memory mappings, and Linux ends a process with a
+segmentation fault when a library needs one more than ``vm.max_map_count`` (65,530 by default). A
+long process that meets ever new shapes would get there after some thousand programs, so the least
+recently used ones are unloaded in time; they are compiled again, or read from the persistent cache,
+if they come back.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from . import programs
 
-#: New programs between two looks at the mappings, and the share of the limit from which on programs are unloaded.
+#: New programs between two looks at the mappings, and the share of the limit from which on programs
+#: are unloaded.
 EVERY, SHARE = 64, 0.5
 _made = 0
 
@@ -36,7 +38,8 @@ def mappings() -> int:
 
 
 def one_more() -> None:
-    """Counts a program that is about to be made; every so often, unloads others if there are too many."""
+    """Counts a program that is about to be made; every so often, unloads others if there are too
+    many."""
     global _made
     _made += 1
     if _made % EVERY == 0 and LIMIT is not None and mappings() > SHARE * LIMIT:
@@ -44,7 +47,8 @@ def one_more() -> None:
 
 
 def unload() -> None:
-    """Drops the less recently used half of the compiled traces, and the programs of single ops if there are still too many."""
+    """Drops the less recently used half of the compiled traces, and the programs of single ops if
+    there are still too many."""
     from . import calls, trie
 
     found: list[Any] = []

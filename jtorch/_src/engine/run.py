@@ -1,4 +1,5 @@
-"""Running traces: op by op while they are new, as one compiled program once they repeat; donation of what is no longer referenced."""
+"""Running traces: op by op while they are new, as one compiled program once they repeat; donation
+of what is no longer referenced."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 _refs = sys.getrefcount
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
-#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and at least where that is compiled: to run a part of
-#: it as it is called would leave another trace to compile.
+#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and at least
+#: where that is compiled: to run a part of it as it is called would leave another trace to compile.
 SET_BACK, SET_FAR_BACK = 32, 1 << 10
 #: Smallest input worth donating.
 DONATE_BYTES = 256
@@ -40,7 +41,10 @@ class Stats:
         self.flushes = self.compiled = self.replayed = self.stepped = self.failed = 0
 
     def __repr__(self) -> str:
-        return f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} stepped={self.stepped} failed={self.failed}"
+        return (
+            f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} "
+            f"stepped={self.stepped} failed={self.failed}"
+        )
 
 
 stats = Stats()
@@ -49,7 +53,22 @@ stats = Stats()
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used", "wary", "size", "paced")
+    __slots__ = (
+        "fn",
+        "jitted",
+        "key",
+        "live",
+        "live_set",
+        "donated",
+        "kept",
+        "checked",
+        "kinds",
+        "cold",
+        "used",
+        "wary",
+        "size",
+        "paced",
+    )
 
     def __init__(
         self,
@@ -76,7 +95,8 @@ class Plan:
 
 
 def _baseline() -> tuple[int, int]:
-    """Reference counts of a value that only the list has, seen through the two loops used below; they differ between Pythons."""
+    """Reference counts of a value that only the list has, seen through the two loops used below;
+    they differ between Pythons."""
     values = [Value()]
     live = [_refs(v) for i, v in enumerate(values)]
     values[0].array = object()
@@ -88,7 +108,8 @@ _ONLY_LIST, _ONLY_VALUE = _baseline()
 
 
 def run_trace(trace: Trace) -> None:
-    """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
+    """Runs ``trace`` and makes its live values concrete. On failure those that could not be
+    computed stay pending in it."""
     _where_it_belongs(_run_trace, trace)
 
 
@@ -100,7 +121,9 @@ def _where_it_belongs(run: Callable[[Any], None], trace: Trace | _Part) -> None:
             run(trace)
     elif outside_jax():
         run(trace)
-    else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
+    # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own
+    # trace
+    else:
         trace.wary = True
         with jax.ensure_compile_time_eval():
             run(trace)
@@ -117,7 +140,9 @@ class _Part:
         self.state: State = trace.state  # first: what belongs to it is in the trace by now
         self.values: list[Value] = trace.values
         self.leaves: list[Value] = list(trace.leaves)
-        self.numbers: list[Any] = trace.numbers[: sum(len(s.call.kinds) for s in self.state.steps())]
+        self.numbers: list[Any] = trace.numbers[
+            : sum(len(s.call.kinds) for s in self.state.steps())
+        ]
 
 
 def run_for_another(trace: Trace) -> None:
@@ -132,8 +157,11 @@ def run_for_another(trace: Trace) -> None:
 def _run_part(part: _Part) -> None:
     state, values, leaves, numbers = part.state, part.values, part.leaves, part.numbers
     size = sum([1 if type(s.outs) is Aval else len(s.outs) for s in state.steps()])
-    # What only the trace refers to nobody can ask for: it need not leave the program, and XLA may fuse it away.
-    live = tuple([i for i, v in enumerate(values) if i < size and _refs(v) > _ONLY_LIST and v.array is None])
+    # What only the trace refers to nobody can ask for: it need not leave the program, and XLA may
+    # fuse it away.
+    live = tuple(
+        [i for i, v in enumerate(values) if i < size and _refs(v) > _ONLY_LIST and v.array is None]
+    )
     if not live:
         return
     stats.flushes += 1
@@ -158,24 +186,36 @@ def _run_trace(trace: Trace) -> None:
     try:
         _compute(trace, state, *held)
     except Exception as error:
-        # Where a signal's handler read a value, that ran the trace, and this run had nothing left to work on.
+        # Where a signal's handler read a value, that ran the trace, and this run had nothing left
+        # to work on.
         if is_signalled(error):
             raise
         if trace.state is state:
             for undo in reversed(trace.undo):
                 undo(held[0], held[1])
             raise
-    # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
+    # Values that are computed left the trace as they got their arrays, and the others nothing
+    # refers to.
     if trace.known is None:
         for v in held[1]:
             if v.trace is trace:
                 v.trace = None
     trace.wary = False
     # Without a call in between, so that who comes next finds the trace either as it was or empty.
-    trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes, trace.ran, trace.state = [], [], [], [], 0, None, trace.end
+    trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes, trace.ran, trace.state = (
+        [],
+        [],
+        [],
+        [],
+        0,
+        None,
+        trace.end,
+    )
 
 
-def _compute(trace: Trace, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _compute(
+    trace: Trace, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]
+) -> None:
     ran = trace.ran
     if ran is not None:  # an earlier run was interrupted, or failed for good
         if type(ran) is not list:
@@ -192,13 +232,23 @@ def _compute(trace: Trace, state: State, values: list[Value], leaves: list[Value
                 return
             except Exception as error:
                 ran = trace.ran
-                if trace.state is not state or is_signalled(error) or (ran is not None and len(ran) > 1):
+                if (
+                    trace.state is not state
+                    or is_signalled(error)
+                    or (ran is not None and len(ran) > 1)
+                ):
                     raise  # it tells nothing about the program
-                if any(type(a := leaves[i].array) is not _ndarray and a.is_deleted() for i in plan.donated):
+                if any(
+                    type(a := leaves[i].array) is not _ndarray and a.is_deleted()
+                    for i in plan.donated
+                ):
                     # It has run before, and now failed after it had been given inputs to overwrite.
-                    trace.ran = lost = translate(error, "a program that overwrites its inputs", None)
+                    trace.ran = lost = translate(
+                        error, "a program that overwrites its inputs", None
+                    )
                     raise lost from error
-            _step(trace, state, live, values, leaves, numbers)  # finds the op that fails, or gets by without the whole program
+            # finds the op that fails, or gets by without the whole program
+            _step(trace, state, live, values, leaves, numbers)
             if plan.cold:  # and will do so from now on
                 stats.failed += 1
                 state.spent = NEVER
@@ -224,7 +274,8 @@ def _set_back(state: State) -> None:
 
 
 def _set_far_back(state: State) -> None:
-    """Notes that the kernels of a trace are part of what is compiled, each time for twice as long."""
+    """Notes that the kernels of a trace are part of what is compiled, each time for twice as
+    long."""
     for shapes in _kernels(state):
         shapes.back = back = max(2 * shapes.back, SET_FAR_BACK)
         shapes.alone = min(shapes.alone, 0) - back
@@ -241,12 +292,15 @@ def _free(leaves: list[Value]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> list[tuple[int, int]]:
+def _heirs(
+    steps: list[State], live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]
+) -> list[tuple[int, int]]:
     """Which live output takes over which free input's buffer, as pairs (input, output).
 
-    An output that is computed before the input's last use would need a copy of the input first, which costs more than donating saves. So
-    an heir comes from the step that uses the input last, in the order of its operands (the new parameters of an optimiser's step for the
-    old ones), or from a later step.
+    An output that is computed before the input's last use would need a copy of the input first,
+    which costs more than donating saves. So an heir comes from the step that uses the input last,
+    in the order of its operands (the new parameters of an optimiser's step for the old ones), or
+    from a later step.
     """
     uses: dict[int, tuple[int, int]] = {}
     made: dict[Aval, list[tuple[int, int]]] = {}  # outputs of each aval as (step, output)
@@ -264,14 +318,18 @@ def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], lea
     for i in sorted((i for i in free if i in uses), key=uses.__getitem__):
         last = uses[i][0]
         heirs = made.get(leaves[i].aval, ())
-        heir = next((h for h in heirs if h[0] == last), None) or next((h for h in heirs if h[0] > last), None)
+        heir = next((h for h in heirs if h[0] == last), None) or next(
+            (h for h in heirs if h[0] > last), None
+        )
         if heir is not None:
             made[leaves[i].aval].remove(heir)
             pairs.append((i, heir[1]))
     return pairs
 
 
-def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan | None:
+def _plan_for(
+    state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]
+) -> Plan | None:
     if _values.alone is not None:
         return None
     plans = state.plans
@@ -280,9 +338,14 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
         if found is not None:
             return found
         wanted, given = set(live), set(free)
-        # A program that gives more than is wanted now saves a compilation, as long as what it gives in vain is not the most of it.
+        # A program that gives more than is wanted now saves a compilation, as long as what it gives
+        # in vain is not the most of it.
         for plan in list(plans.values()):
-            if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
+            if (
+                wanted <= plan.live_set
+                and given.issuperset(plan.donated)
+                and len(plan.live) <= 2 * len(live) + 4
+            ):
                 return plan
     if not _worth_compiling(state):
         if tiers.soon(state):
@@ -293,7 +356,8 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
     _set_far_back(state)
     if state.worth is not None:
         tiers.compiled_seconds += state.worth[1]
-    # Which inputs may be overwritten belongs to the program's name: the same ops with an input that somebody still holds are another.
+    # Which inputs may be overwritten belongs to the program's name: the same ops with an input that
+    # somebody still holds are another.
     plan = _planned(state, live, free, leaves)
     plans = state.plans
     if plans is None:
@@ -302,8 +366,9 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
 
 
 def _worth_compiling(state: State) -> bool:
-    """Whether to compile the trace as a whole now: because its runs op by op have taken so much longer than those of the whole would that
-    this has paid for compiling, or because compiling its kernels one by one would cost more."""
+    """Whether to compile the trace as a whole now: because its runs op by op have taken so much
+    longer than those of the whole would that this has paid for compiling, or because compiling its
+    kernels one by one would cost more."""
     if state.spent == NEVER:
         return False
     steps = state.steps()
@@ -318,13 +383,16 @@ def _worth_compiling(state: State) -> bool:
     saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
     if state.spent and saved * state.spent > compiling:
         return True
-    if state.hits >= 2 and not _values.on_host(state.device):  # each op costs a launch there, and each kernel had to be compiled, too
+    # each op costs a launch there, and each kernel had to be compiled, too
+    if state.hits >= 2 and not _values.on_host(state.device):
         return tiers.may_compile(compiling, stats.flushes)
-    if state.spent:  # nothing of what follows is otherwise than it was then, but that its kernels are there
+    # nothing of what follows is otherwise than it was then, but that its kernels are there
+    if state.spent:
         return False
     if any(s.call.apart for s in steps):
         return False
-    if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
+    # a view larger than what there is of it should become part of what uses it
+    if any(_widens(s) for s in steps):
         return True
     cold = {}
     for s in steps:
@@ -336,7 +404,12 @@ def _worth_compiling(state: State) -> bool:
 
 def _widens(step: State) -> bool:
     outs = step.outs
-    return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes
+    return (
+        step.call.view
+        and type(outs) is Aval
+        and outs.nbytes > limits.SMALL
+        and outs.nbytes > step.avals[0].nbytes
+    )
 
 
 def _begin(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> None:
@@ -347,16 +420,27 @@ def _begin(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: l
     plan = _planned(state, live, free, leaves)
     pools = _pools([0] * len(plan.kinds), plan.kinds) if plan.kinds else (None, None, None)
     try:
-        programs.begin(plan.jitted, plan.key, ([leaves[i].aval.sds for i in plan.donated], [leaves[i].aval.sds for i in plan.kept], *pools))
+        programs.begin(
+            plan.jitted,
+            plan.key,
+            (
+                [leaves[i].aval.sds for i in plan.donated],
+                [leaves[i].aval.sds for i in plan.kept],
+                *pools,
+            ),
+        )
     except Exception as error:  # of lowering it, which will be tried once more
         if is_signalled(error):
             raise
 
 
-def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan:
+def _planned(
+    state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]
+) -> Plan:
     """The program of a trace, which is compiled when it is first called."""
     steps = state.steps()
-    n_leaves = max(0, -min(i for s in steps for i in (0, *s.ids)))  # an op that was interrupted may have left one input more
+    # an op that was interrupted may have left one input more
+    n_leaves = max(0, -min(i for s in steps for i in (0, *s.ids)))
     heirs = _heirs(steps, live, free, leaves)
     # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
     donated = tuple(i for i, _ in heirs)
@@ -365,13 +449,17 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
     kept = tuple(i for i in range(n_leaves) if i not in set(donated))
     kinds = [k for s in steps for k in s.call.kinds]
 
-    def program(given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any) -> tuple[list[Any], Any]:
+    def program(
+        given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any
+    ) -> tuple[list[Any], Any]:
         leaves: list[Any] = [None] * n_leaves
         for i, a in zip(donated, given, strict=True):
             leaves[i] = a
         for i, a in zip(kept, held, strict=True):
             leaves[i] = a
-        floats, integers, complexes = (iter(() if pool is None else pool) for pool in (floats, ints, complexes))
+        floats, integers, complexes = (
+            iter(() if pool is None else pool) for pool in (floats, ints, complexes)
+        )
         pools = {"f": floats, "i": integers, "b": integers, "c": complexes}
         numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
         results: list[Any] = []
@@ -385,7 +473,9 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
             at += k
             flags = None
             if isinstance(out, Guarded):
-                flags = out.flags  # asked for the last call only: all others were answered before the next was recorded
+                # asked for the last call only: all others were answered before the next was
+                # recorded
+                flags = out.flags
                 out = out.outs
             if isinstance(out, (tuple, list)):
                 results.extend(out)
@@ -394,13 +484,16 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
         return [results[i] for i in live], flags
 
     key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
-    jitted = jax.jit(program, donate_argnums=(0,), keep_unused=True, compiler_options=programs.OPTIONS)
+    jitted = jax.jit(
+        program, donate_argnums=(0,), keep_unused=True, compiler_options=programs.OPTIONS
+    )
     paced = any(pace.is_bounded(v.aval.device) for v in leaves)
     return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key, paced)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
-    """The numbers as one array for each kind, so that they cost one transfer; None for a kind that does not occur, which costs nothing."""
+    """The numbers as one array for each kind, so that they cost one transfer; None for a kind that
+    does not occur, which costs nothing."""
     if "i" not in kinds and "b" not in kinds and "c" not in kinds:
         return np.array(numbers, np.float64), None, None
     floats = [x for x, k in zip(numbers, kinds, strict=True) if k == "f"]
@@ -413,13 +506,21 @@ def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
     )
 
 
-def _execute(plan: Plan, trace: Trace | _Part, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _execute(
+    plan: Plan,
+    trace: Trace | _Part,
+    state: State,
+    values: list[Value],
+    leaves: list[Value],
+    numbers: list[Any],
+) -> None:
     """Runs a trace's program and gives its values what it returns.
 
-    A program overwrites the inputs that it is given for good, so that an interrupt must not come between the two. Running a program
-    that JAX has seen with such inputs before, and appending what it gives to ``trace.ran``, is one call into C, and whoever finds results
-    there gives them to the values first (``_bind`` may be repeated). What JAX has not seen goes through its Python code, where results can
-    get lost: until a call was none of these, ``wary`` programs get copies.
+    A program overwrites the inputs that it is given for good, so that an interrupt must not come
+    between the two. Running a program that JAX has seen with such inputs before, and appending what
+    it gives to ``trace.ran``, is one call into C, and whoever finds results there gives them to the
+    values first (``_bind`` may be repeated). What JAX has not seen goes through its Python code,
+    where results can get lost: until a call was none of these, ``wary`` programs get copies.
     """
     pools = _pools(numbers, plan.kinds) if numbers else (None, None, None)
     given = [device_array(leaves[i]) for i in plan.donated]
@@ -430,8 +531,11 @@ def _execute(plan: Plan, trace: Trace | _Part, state: State, values: list[Value]
     if heap.due:
         heap.one_run(cold)
     if cold and plan.key is not None:
-        fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
-    # Inputs are consumed for real only where nothing can come between that and the results: see above.
+        fn = programs.ready(
+            fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None)
+        )
+    # Inputs are consumed for real only where nothing can come between that and the results: see
+    # above.
     if given and (plan.wary or trace.wary):
         given = [jax.device_put(a, may_alias=False) for a in given]
     ran: list[Any] = [plan]
@@ -477,21 +581,30 @@ def _bind(trace: Trace | _Part, values: list[Value], ran: list[Any]) -> None:
     plan, (outs, flags) = ran
     if trace.asked:
         trace.flags = flags
-    # The array first: who looks at a value between the two finds it concrete, and not in no trace without data.
+    # The array first: who looks at a value between the two finds it concrete, and not in no trace
+    # without data.
     for i, a in zip(plan.live, outs):
         v = values[i]
         v.array = a
         v.trace = None
 
 
-def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _step(
+    trace: Trace | _Part,
+    state: State,
+    live: Sequence[int],
+    values: list[Value],
+    leaves: list[Value],
+    numbers: list[Any],
+) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
     stats.stepped += 1
     results: list[Any] = []
     at = 0
     call = line = None
     try:
-        for call, shapes, ids, avals, count, line, dead, final in _course(state, live):  # noqa: B007 (errors tell the line)
+        # errors tell the line
+        for call, shapes, ids, avals, count, line, dead, final in _course(state, live):  # noqa: B007
             if shapes is None:
                 results.append(None)
                 at += count
@@ -508,13 +621,19 @@ def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[
                             break
                     else:
                         try:
-                            out = quick(*operands, *numbers[at : at + count]) if count else quick(*operands)
+                            out = (
+                                quick(*operands, *numbers[at : at + count])
+                                if count
+                                else quick(*operands)
+                            )
                         except Exception as error:
                             if is_signalled(error):
                                 raise
                             out = None  # the longer way finds out
             else:
-                operands = [_on_device(leaves, results, i, aval) for i, aval in zip(ids, avals, strict=True)]
+                operands = [
+                    _on_device(leaves, results, i, aval) for i, aval in zip(ids, avals, strict=True)
+                ]
                 call.warm.add(avals)
             if out is None:
                 if count:
@@ -564,7 +683,8 @@ _ONLY_RUN = _holders([_results[0]])
 
 
 def _given(operands: list[Any]) -> Any:
-    """The first operand of a kernel that uses it last, if it is an array that what runs the trace has made and has alone; else None."""
+    """The first operand of a kernel that uses it last, if it is an array that what runs the trace
+    has made and has alone; else None."""
     if _holders(operands) > _ONLY_RUN:
         return None
     a = operands[0]
@@ -572,8 +692,9 @@ def _given(operands: list[Any]) -> Any:
 
 
 def _course(state: State, live: Sequence[int]) -> list[Any]:
-    """How a trace runs op by op: for each op the call, what is known of it (None where nothing needs its result), its operands and their
-    avals, how many numbers it takes, its line, what nothing uses after it, and whether it is the last. Kept once the trace came again."""
+    """How a trace runs op by op: for each op the call, what is known of it (None where nothing
+    needs its result), its operands and their avals, how many numbers it takes, its line, what
+    nothing uses after it, and whether it is the last. Kept once the trace came again."""
     course = state.course
     if course is not None and course[0] == live:
         return course[1]
@@ -591,7 +712,9 @@ def _course(state: State, live: Sequence[int]) -> list[Any]:
         unused = call.view and s.first not in last and type(s.outs) is Aval
         shapes = None if unused else known(call, s.avals)
         dead = tuple([i for i in dict.fromkeys(s.ids) if i >= 0 and last[i] == n])
-        found.append((call, shapes, s.ids, s.avals, len(call.kinds), s.line, dead, n == len(steps) - 1))
+        found.append(
+            (call, shapes, s.ids, s.avals, len(call.kinds), s.line, dead, n == len(steps) - 1)
+        )
     if state.hits > 1:
         state.course = (live, found)
     return found
@@ -608,7 +731,8 @@ def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> A
 
 
 def flags_of(trace: Trace) -> Any:
-    """What the checks of a trace's last call say. The trace stays as it is, and its values pending."""
+    """What the checks of a trace's last call say. The trace stays as it is, and its values
+    pending."""
     numbers, leaves = trace.numbers, trace.leaves
     results: list[Any] = []
     flags = None

@@ -1,7 +1,8 @@
 """Tells errors that signals' handlers raise from those of the ops that they interrupted. Floor 1.
 
-A program may limit the time that something takes by a handler that raises ``TimeoutError``. Such an error comes out of whatever was
-running, and must reach the program as it is: it says nothing about the op, whose run is neither repeated in another way nor blamed.
+A program may limit the time that something takes by a handler that raises ``TimeoutError``. Such an
+error comes out of whatever was running, and must reach the program as it is: it says nothing about
+the op, whose run is neither repeated in another way nor blamed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def _handlers() -> Iterator[CodeType]:
             handler = handler.func
         if handler is None or isinstance(handler, int):  # none of Python's
             continue
-        code = getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)
+        code = getattr(handler, "__code__", None) or getattr(
+            type(handler).__call__, "__code__", None
+        )
         if code is not None:
             yield code

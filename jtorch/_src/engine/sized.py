@@ -1,16 +1,21 @@
-"""Kernels that meet ever new sizes: traced once with symbols in the place of those that vary, for all sizes that follow. Floor 1.
+"""Kernels that meet ever new sizes: traced once with symbols in the place of those that vary, for
+all sizes that follow. Floor 1.
 
-A program that pads to the longest text of each batch, or whose graphs have other numbers of nodes each time, calls the same kernels with
-sizes that never come again, and tracing a kernel takes longer than running it on little. When calls of a *family* (that differ in sizes
-alone) have shown which sizes vary together, its kernel is traced with JAX's symbolic sizes in their place. What that shows holds
-for all sizes: JAX refuses to decide what depends on which they are, and such a kernel is traced for each shape as before. The form must
-also give, for the sizes at hand, exactly the recipe that tracing the kernel for them gives.
+A program that pads to the longest text of each batch, or whose graphs have other numbers of nodes
+each time, calls the same kernels with sizes that never come again, and tracing a kernel takes
+longer than running it on little. When calls of a *family* (that differ in sizes alone) have shown
+which sizes vary together, its kernel is traced with JAX's symbolic sizes in their place. What that
+shows holds for all sizes: JAX refuses to decide what depends on which they are, and such a kernel
+is traced for each shape as before. The form must also give, for the sizes at hand, exactly the
+recipe that tracing the kernel for them gives.
 
-Where a kernel chooses by how large something is (``is_fewer``), the choice that the sizes at hand lead to is taken and noted, and the form
-serves only sizes that lead to the same. Where JAX cannot decide, tracing is tried once more with the sizes' order told.
+Where a kernel chooses by how large something is (``is_fewer``), the choice that the sizes at hand
+lead to is taken and noted, and the form serves only sizes that lead to the same. Where JAX cannot
+decide, tracing is tried once more with the sizes' order told.
 
-JAX takes two sizes that it cannot compare for different ones. So a form serves no sizes of which two that have different symbols are equal,
-or one equals a size that does not vary, nor very small ones, which kernels may look for (1, or the three of a cross product).
+JAX takes two sizes that it cannot compare for different ones. So a form serves no sizes of which
+two that have different symbols are equal, or one equals a size that does not vary, nor very small
+ones, which kernels may look for (1, or the three of a cross product).
 """
 
 from __future__ import annotations
@@ -34,7 +39,8 @@ from .varying import Items, Varying, flat_of, pattern_of, symbols
 if TYPE_CHECKING:
     from .calls import Call
 
-#: Patterns of one family, forms of one pattern, and calls that are remembered until they show a pattern.
+#: Patterns of one family, forms of one pattern, and calls that are remembered until they show a
+#: pattern.
 PATTERNS, FORMS, LATEST = 16, 6, 48
 #: So often JAX may be misled by the sizes at hand before a pattern is given up.
 MISLED = 3
@@ -46,10 +52,11 @@ class Family:
 
     Attributes:
         identity: what they are, the same in every process; None if there is no telling.
-        made: the call for certain static numbers (of what is derived, for the avals that it is derived for).
+        made: the call for certain static numbers (of what is derived, for the avals that it is
+            derived for).
         seen: the latest calls that were traced for their sizes.
-        forms: by pattern, or by the form of what these are derived from, what serves sizes that match; None at the end where nothing else
-            does.
+        forms: by pattern, or by the form of what these are derived from, what serves sizes that
+            match; None at the end where nothing else does.
         misled: how often JAX took equal sizes for different ones.
         derived: families of what is derived from these calls.
     """
@@ -70,8 +77,10 @@ class Kin(NamedTuple):
     Attributes:
         family: the family.
         items: the numbers and avals that it was made for.
-        source: of what is derived from a call for certain operands, that call and its operands' avals.
-        operands: of the same, its own operands' avals, by those of the operands and results that it is derived for.
+        source: of what is derived from a call for certain operands, that call and its operands'
+            avals.
+        operands: of the same, its own operands' avals, by those of the operands and results that it
+            is derived for.
     """
 
     family: Family
@@ -94,7 +103,18 @@ class Form:
         name: under which the form is kept; None if it is not.
     """
 
-    __slots__ = ("checks", "choices", "learnt", "name", "order", "outs", "pattern", "recipe", "single", "used")
+    __slots__ = (
+        "checks",
+        "choices",
+        "learnt",
+        "name",
+        "order",
+        "outs",
+        "pattern",
+        "recipe",
+        "single",
+        "used",
+    )
 
     def __init__(
         self,
@@ -107,7 +127,13 @@ class Form:
         choices: Sequence[Choice],
         recipe: Recipe,
     ) -> None:
-        self.pattern, self.order, self.single, self.outs, self.checks = pattern, order, single, outs, checks
+        self.pattern, self.order, self.single, self.outs, self.checks = (
+            pattern,
+            order,
+            single,
+            outs,
+            checks,
+        )
         self.used, self.choices = used, choices
         self.recipe = Pattern(recipe)
         self.learnt: tuple[Any, Any] | None = None
@@ -144,7 +170,12 @@ class Sized(NamedTuple):
             return ()
         at = environment(self.sizes)
         words = [str(n) for n in self.sizes]
-        return tuple([(kind, _NAMES.sub(lambda m: words[int(m[1])], text), fitted(span, at)) for kind, text, span in self.form.checks])
+        return tuple(
+            [
+                (kind, _NAMES.sub(lambda m: words[int(m[1])], text), fitted(span, at))
+                for kind, text, span in self.form.checks
+            ]
+        )
 
     def teach(self, call: Call) -> None:
         """Tells a call what tracing it would have shown."""
@@ -175,9 +206,11 @@ def fitting(call: Call, avals: tuple[Aval, ...]) -> Sized | None:
 
 
 def _source(kin: Kin, avals: tuple[Aval, ...]) -> Sized | None:
-    """What that is for all sizes from which a call is derived, if its operands are those that follow from that.
+    """What that is for all sizes from which a call is derived, if its operands are those that
+    follow from that.
 
-    None for derivatives of derivatives: the pattern of what these are of tells nothing of the operands that a derivative has beside.
+    None for derivatives of derivatives: the pattern of what these are of tells nothing of the
+    operands that a derivative has beside.
     """
     if kin.source is None:
         return None
@@ -192,12 +225,14 @@ def _source(kin: Kin, avals: tuple[Aval, ...]) -> Sized | None:
 
 
 def _serving(forms: Sequence[Form | None], sizes: tuple[int, ...]) -> Sized | None:
-    return next((Sized(form, sizes) for form in forms if form is not None and form.serves(sizes)), None)
+    return next(
+        (Sized(form, sizes) for form in forms if form is not None and form.serves(sizes)), None
+    )
 
 
 def met(call: Call, avals: tuple[Aval, ...]) -> None:
-    """Remembers a call that was traced for its sizes, and has its family traced for all if enough have shown how these vary, or if
-    that from which it is derived has been."""
+    """Remembers a call that was traced for its sizes, and has its family traced for all if enough
+    have shown how these vary, or if that from which it is derived has been."""
     kin = call.kin
     if kin is None or not all(on_host(a.device) and type(a.device) is not Several for a in avals):
         return
@@ -214,7 +249,14 @@ def met(call: Call, avals: tuple[Aval, ...]) -> None:
         return
     if any(known == (kinds, flat) for known in family.seen):
         return
-    pattern = next((p for p, f in list(family.forms.items()) if type(p) is Varying and _is_open(f) and p.matched(kinds, flat)), None)
+    pattern = next(
+        (
+            p
+            for p, f in list(family.forms.items())
+            if type(p) is Varying and _is_open(f) and p.matched(kinds, flat)
+        ),
+        None,
+    )
     if pattern is None and len(family.seen) > 1 and len(family.forms) < PATTERNS:
         pattern = pattern_of(family.seen, kinds, flat)
     if pattern is not None:
@@ -240,16 +282,25 @@ def _is_open(forms: Sequence[Form | None]) -> bool:
 
 
 def _add(forms: list[Form | None], call: Call, avals: tuple[Aval, ...], of: _Found | Sized) -> None:
-    """Adds the form that serves the sizes of a call, which are of a pattern; None if there is none."""
+    """Adds the form that serves the sizes of a call, which are of a pattern; None if there is
+    none."""
     kin = call.kin
     assert kin is not None
     shown = of.form.told() if isinstance(of.form, Varying) else of.form.name
     while len(forms) < FORMS:
-        key = None if shown is None else programs.key_of("sized", kin.family.identity, shown, len(forms))
+        key = (
+            None
+            if shown is None
+            else programs.key_of("sized", kin.family.identity, shown, len(forms))
+        )
         fact = programs.remembered(key)
         if fact is None:
             break
-        form = _recalled(fact, key, of.form if isinstance(of.form, Varying) else of.form.pattern) if fact else None
+        form = (
+            _recalled(fact, key, of.form if isinstance(of.form, Varying) else of.form.pattern)
+            if fact
+            else None
+        )
         forms.append(form)
         if form is None or form.serves(of.sizes):
             return
@@ -285,7 +336,9 @@ def _tried(call: Call, avals: tuple[Aval, ...], of: _Found | Sized) -> Form | No
     return None
 
 
-def _traced(call: Call, avals: tuple[Aval, ...], of: _Found | Sized, order: tuple[str, ...]) -> Form | None:
+def _traced(
+    call: Call, avals: tuple[Aval, ...], of: _Found | Sized, order: tuple[str, ...]
+) -> Form | None:
     kin = call.kin
     assert kin is not None
     if isinstance(of.form, Varying):
@@ -320,7 +373,8 @@ def _traced(call: Call, avals: tuple[Aval, ...], of: _Found | Sized, order: tupl
 
 
 def _holds(form: Form, sizes: tuple[int, ...], call: Call, avals: tuple[Aval, ...]) -> bool:
-    """Whether a form gives what tracing a call for its own sizes does, values of sizes by themselves or not."""
+    """Whether a form gives what tracing a call for its own sizes does, values of sizes by
+    themselves or not."""
     closed, out = tracing.traced(call, avals)
     checks: Any = ()
     if isinstance(out, Guarded):
@@ -328,7 +382,12 @@ def _holds(form: Form, sizes: tuple[int, ...], call: Call, avals: tuple[Aval, ..
     single = not isinstance(out, (tuple, list))
     outs = [(tuple(x.shape), x.dtype) for x in ((out,) if single else out)]
     found = Sized(form, sizes)
-    if single != form.single or outs != found.outs() or tuple(checks) != found.checks() or tracing.used(closed) != form.used:
+    if (
+        single != form.single
+        or outs != found.outs()
+        or tuple(checks) != found.checks()
+        or tracing.used(closed) != form.used
+    ):
         return False
     wanted = told(recipe_of(closed))
     if told(found.recipe()) == wanted:
@@ -339,16 +398,30 @@ def _holds(form: Form, sizes: tuple[int, ...], call: Call, avals: tuple[Aval, ..
 
 def _kept(form: Form) -> Any:
     """A form as it is kept; None if a part of it has no name."""
-    checks = tuple([(programs.name_of_type(kind), text, packed(span)) for kind, text, span in form.checks])
+    checks = tuple(
+        [(programs.name_of_type(kind), text, packed(span)) for kind, text, span in form.checks]
+    )
     if any(name is None for name, *_ in checks):
         return None
     outs = tuple([(packed(shape), dtype.name) for shape, dtype in form.outs])
-    return form.order, form.single, outs, checks, form.used, tuple(form.choices), form.learnt, form.recipe.alone, packed(form.recipe.recipe)
+    return (
+        form.order,
+        form.single,
+        outs,
+        checks,
+        form.used,
+        tuple(form.choices),
+        form.learnt,
+        form.recipe.alone,
+        packed(form.recipe.recipe),
+    )
 
 
 def _recalled(fact: Any, name: str | None, pattern: Varying) -> Form:
     order, single, outs, checks, used, choices, learnt, alone, recipe = fact
-    named_checks = [(programs.type_named(kind), text, unpacked(span)) for kind, text, span in checks]
+    named_checks = [
+        (programs.type_named(kind), text, unpacked(span)) for kind, text, span in checks
+    ]
     described = [(unpacked(shape), np.dtype(kind)) for shape, kind in outs]
     form = Form(pattern, order, single, described, named_checks, used, choices, unpacked(recipe))
     form.name, form.learnt, form.recipe.alone = name, learnt, alone

@@ -1,7 +1,9 @@
-"""Derivatives of JAX's that end at ``no_grad``: in which function that JAX transforms the thread has turned recording off.
+"""Derivatives of JAX's that end at ``no_grad``: in which function that JAX transforms the thread
+has turned recording off.
 
-What a function does under a ``no_grad`` of its own has no derivative, while one that was entered outside of the transformation says nothing
-of what is inside, as in ``torch.func``. JAX has a trace for each function that it transforms, so the trace tells the two apart.
+What a function does under a ``no_grad`` of its own has no derivative, while one that was entered
+outside of the transformation says nothing of what is inside, as in ``torch.func``. JAX has a trace
+for each function that it transforms, so the trace tells the two apart.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ except ImportError:  # the public name, which takes longer to import
 
 
 class _Stopping(threading.local):
-    """``within``: what JAX was tracing as recording was turned off; None where it is on, or JAX was tracing nothing."""
+    """``within``: what JAX was tracing as recording was turned off; None where it is on, or JAX was
+    tracing nothing."""
 
     within: Any = None
 
@@ -38,14 +41,16 @@ def here() -> Any:
 
 
 def stopping() -> bool:
-    """Whether derivatives end here: recording was turned off in the function that JAX is tracing now."""
+    """Whether derivatives end here: recording was turned off in the function that JAX is tracing
+    now."""
     within = STOPPING.within
     return within is not None and within == get_opaque_trace_state()
 
 
 @contextlib.contextmanager
 def passing() -> Iterator[None]:
-    """A block in which derivatives pass all the same: what tensors hold is computed there, by whomever it is asked for first."""
+    """A block in which derivatives pass all the same: what tensors hold is computed there, by
+    whomever it is asked for first."""
     before, STOPPING.within = STOPPING.within, None
     try:
         yield

@@ -1,4 +1,5 @@
-"""What a kernel decides by sizes while it is traced with symbols in their place: as the sizes at hand have it, and noted. Floor 1."""
+"""What a kernel decides by sizes while it is traced with symbols in their place: as the sizes at
+hand have it, and noted. Floor 1."""
 
 from __future__ import annotations
 
@@ -16,12 +17,16 @@ from .host.sizes import value_of
 #: A condition on sizes, as text, and what has come of it.
 Choice = tuple[str, bool]
 
-#: Where JAX looks shapes up in a table, which compares them with others by chance; nothing is decided by that.
-TABLES: frozenset[CodeType] = frozenset([code for code in [getattr(jax.core.ShapedArray.__new__, "__code__", None)] if code is not None])
+#: Where JAX looks shapes up in a table, which compares them with others by chance; nothing is
+#: decided by that.
+TABLES: frozenset[CodeType] = frozenset(
+    [code for code in [getattr(jax.core.ShapedArray.__new__, "__code__", None)] if code is not None]
+)
 
 
 class _Supposed(threading.local):
-    """What the symbols stand for in the call at hand; the choices that this has led to; that one was made otherwise than it should be."""
+    """What the symbols stand for in the call at hand; the choices that this has led to; that one
+    was made otherwise than it should be."""
 
     sizes: dict[str, Any] | None = None
     choices: dict[Choice, None]
@@ -62,7 +67,8 @@ def is_supposing() -> bool:
 
 
 def is_fewer(n: Any, limit: Any) -> bool:
-    """Whether one size is smaller than another, of which at least one is not known; False where nothing is supposed of them."""
+    """Whether one size is smaller than another, of which at least one is not known; False where
+    nothing is supposed of them."""
     return is_supposing() and _chosen(f"{n} < {limit}")
 
 
@@ -78,8 +84,8 @@ def _chosen(condition: str) -> bool:
 
 
 def watch(kind: Any) -> None:
-    """Has the class of JAX's symbolic sizes tell of comparisons for equality, whose answer is no where it does not know, and of being taken
-    for true, which it always is."""
+    """Has the class of JAX's symbolic sizes tell of comparisons for equality, whose answer is no
+    where it does not know, and of being taken for true, which it always is."""
     equal = kind.__eq__
 
     def __eq__(self: Any, other: Any) -> Any:

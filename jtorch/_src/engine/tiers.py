@@ -1,10 +1,13 @@
-"""Which tier runs what: NumPy on the host, a kernel compiled by itself, or a whole trace compiled as one program (decision 0018).
+"""Which tier runs what: NumPy on the host, a kernel compiled by itself, or a whole trace compiled
+as one program (decision 0018).
 
-On the CPU everything begins on the host, where nothing has to be compiled. What a compiler would save is added up, run by run, and when it
-has come to what compiling costs, the kernel or the trace is compiled. Both are estimates that follow from the jaxprs and from constants
-below: no clock is asked, so that a program takes the same way each time, and gives the same bits.
+On the CPU everything begins on the host, where nothing has to be compiled. What a compiler would
+save is added up, run by run, and when it has come to what compiling costs, the kernel or the trace
+is compiled. Both are estimates that follow from the jaxprs and from constants below: no clock is
+asked, so that a program takes the same way each time, and gives the same bits.
 
-``JTORCH_TIERS`` fixes the tier: ``host`` compiles nothing that NumPy can run, ``xla`` runs nothing by NumPy.
+``JTORCH_TIERS`` fixes the tier: ``host`` compiles nothing that NumPy can run, ``xla`` runs nothing
+by NumPy.
 """
 
 from __future__ import annotations
@@ -53,9 +56,11 @@ except ImportError:
 
 #: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
 LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 8e-6, 0.5e-6
-#: Seconds for each array that a compiled program is given or gives, beyond so many, which calling a kernel has in it.
+#: Seconds for each array that a compiled program is given or gives, beyond so many, which calling a
+#: kernel has in it.
 ARRAY, ARRAYS = 1e-6, 8
-#: Seconds for what a compiled program has a step of its own for (``Program.apart``), beside the work that it is.
+#: Seconds for what a compiled program has a step of its own for (``Program.apart``), beside the
+#: work that it is.
 APART = 1.5e-6
 #: Traces of more ops are never taken for small ones.
 FEW = 16
@@ -65,21 +70,26 @@ KERNEL, EQUATION = 0.06, 0.0004
 TRACE, TRACE_OP = 0.06, 0.008
 #: More results of a kernel than this are compiled one by one, each in so many seconds.
 MANY, RESULT = 24, 0.05
-#: A kernel by itself must have lost so many times what compiling it takes: the trace that it is part of may come again, and be compiled.
+#: A kernel by itself must have lost so many times what compiling it takes: the trace that it is
+#: part of may come again, and be compiled.
 PATIENCE = 2.0
-#: What part of it has come together when another thread begins to compile what will be taken into use when all of it has (``ahead``).
+#: What part of it has come together when another thread begins to compile what will be taken into
+#: use when all of it has (``ahead``).
 HEAD_START = 0.5
-#: How much of the work on arrays beyond the caches a compiled kernel saves, a compiled trace, which keeps less in memory between ops, and
-#: a kernel that computes blocks.
+#: How much of the work on arrays beyond the caches a compiled kernel saves, a compiled trace, which
+#: keeps less in memory between ops, and a kernel that computes blocks.
 SAVED, SAVED_TRACE, SAVED_BLOCKS = 0.3, 0.5, 0.6
-#: How many times the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled, of which a part is (``SAVED``).
+#: How many times the work that NumPy does faster (``Rule.kept``) counts as lost in what is
+#: compiled, of which a part is (``SAVED``).
 LOST = 2.5
 
 #: XLA's code for one step that waits for memory is no faster than NumPy's on so few as two.
-PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+PROCESSORS = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 
-#: Where nothing runs on the host, seconds that compiling what came twice may take: at all, for each time that something ran, and of which
-#: one program may take no more than so many.
+#: Where nothing runs on the host, seconds that compiling what came twice may take: at all, for each
+#: time that something ran, and of which one program may take no more than so many.
 GRACE, SHARE, LONG = 20.0, 0.01, 4.0
 
 #: Seconds that compiling traces should have taken by now.
@@ -88,11 +98,17 @@ _ndarray = np.ndarray
 _Jitted = type(jax.jit(lambda: 0))
 #: Numbers as they are given to kernels, by kind.
 _ZEROS = {"f": 0.0, "i": 0, "b": False, "c": 0j}
-_SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "f": np.float64,
+    "i": np.int64,
+    "b": np.bool_,
+    "c": np.complex128,
+}
 
 
 class ignoring:
-    """While it lasts NumPy says nothing about overflow, NaN and the like: kernels' numbers are what they are."""
+    """While it lasts NumPy says nothing about overflow, NaN and the like: kernels' numbers are what
+    they are."""
 
     __slots__ = ("_token",)
 
@@ -104,7 +120,8 @@ class ignoring:
 
 
 def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
-    """Decides how a call by itself is to run, the first time that it is about to: by NumPy, if all of it has rules."""
+    """Decides how a call by itself is to run, the first time that it is about to: by NumPy, if all
+    of it has rules."""
     program = None
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
     place = outs[0].device if outs else None
@@ -116,13 +133,22 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = program.calling
-        work = max(0.0, program.cost - program.kept - program.even - program.near - calls) - LOST * program.kept
+        work = (
+            max(0.0, program.cost - program.kept - program.even - program.near - calls)
+            - LOST * program.kept
+        )
         shapes.estimate = estimate = Estimate(calls, work, program.equations, program.apart)
         shapes.over = program.over
-        saved = 0.0 if program.streams and PROCESSORS <= 2 else _saved(call, estimate, len(avals) + len(program.outs))
-        # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.
+        saved = (
+            0.0
+            if program.streams and PROCESSORS <= 2
+            else _saved(call, estimate, len(avals) + len(program.outs))
+        )
+        # Known without a run, so that a first call on large arrays does not take NumPy's time and
+        # the compiler's.
         if values.alone is None and saved > PATIENCE * kernel_seconds(estimate):
-            _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
+            # one run would take longer than the compiler does
+            _compile_alone(call, avals, shapes, estimate)
         else:
             shapes.run = _runner(call, avals, shapes, program, saved)
     call.traces.pop(avals, None)
@@ -134,17 +160,23 @@ def _handed(count: int) -> float:
 
 
 def _saved(call: Call, estimate: Estimate, arrays: int) -> float:
-    """What a run of a call by itself would take less if it were compiled; 0 where that is out of the question."""
+    """What a run of a call by itself would take less if it were compiled; 0 where that is out of
+    the question."""
     if values.tier == "host" or call.whole:
         return 0.0
-    return estimate.calls + SAVED * estimate.work - LAUNCH - APART * estimate.apart - _handed(arrays)
+    return (
+        estimate.calls + SAVED * estimate.work - LAUNCH - APART * estimate.apart - _handed(arrays)
+    )
 
 
 def _compile_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes, estimate: Estimate) -> None:
-    """Has a call by itself run by a compiled program from now on, which is looked for, or made, when it is first run."""
+    """Has a call by itself run by a compiled program from now on, which is looked for, or made,
+    when it is first run."""
     shapes.quick = None
     shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-    shapes.estimate = estimate._replace(calls=LAUNCH + APART * estimate.apart, work=(1 - SAVED) * estimate.work)
+    shapes.estimate = estimate._replace(
+        calls=LAUNCH + APART * estimate.apart, work=(1 - SAVED) * estimate.work
+    )
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -174,7 +206,9 @@ def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
     return recipe
 
 
-def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, saved: float) -> Callable[..., Any]:
+def _runner(
+    call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, saved: float
+) -> Callable[..., Any]:
     """What runs a call by NumPy, and has it compiled once that would have been worth while."""
     estimate, checks = shapes.estimate, shapes.checks
     assert estimate is not None
@@ -217,7 +251,9 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         if values.alone is not None:
             return walked(*args)
         assert blocks is not None
-        found = blocks.run(args[:n], args[n:], (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs, moved)
+        found = blocks.run(
+            args[:n], args[n:], (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs, moved
+        )
         return found[0] if single else tuple(found)
 
     def count() -> None:
@@ -261,7 +297,8 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
 
 
 def _gained(shapes: Shapes, avals: tuple[Aval, ...]) -> float:
-    """What a run would take less if a compiled program computed blocks of it: arrays are brought there, and back."""
+    """What a run would take less if a compiled program computed blocks of it: arrays are brought
+    there, and back."""
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
     if not outs or shapes.estimate is None:
         return 0.0
@@ -270,7 +307,8 @@ def _gained(shapes: Shapes, avals: tuple[Aval, ...]) -> float:
 
 
 def _in_blocks(blocks: Blocks, gain: float) -> bool:
-    """Counts a run that a kernel for blocks would have made shorter; whether there is one by now."""
+    """Counts a run that a kernel for blocks would have made shorter; whether there is one by
+    now."""
     if blocks.shapes is not None:
         return True
     blocks.left -= gain
@@ -303,58 +341,105 @@ def _begin_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
 
 def soon(state: State) -> bool:
     """Whether a trace has come so often that another thread may begin to compile it."""
-    if state.worth is None or state.begun or not values.on_host(state.device) or values.tier == "host":
+    if (
+        state.worth is None
+        or state.begun
+        or not values.on_host(state.device)
+        or values.tier == "host"
+    ):
         return False
     saved, compiling = state.worth
     return saved * state.spent > HEAD_START * compiling
 
 
 def _code(
-    call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, walked: Callable[..., Any]
+    call: Call,
+    avals: tuple[Aval, ...],
+    shapes: Shapes,
+    program: Program,
+    walked: Callable[..., Any],
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What ``walked`` does, as generated functions: one that always does, and a shorter one for NumPy arrays (``Shapes.quick``)."""
+    """What ``walked`` does, as generated functions: one that always does, and a shorter one for
+    NumPy arrays (``Shapes.quick``)."""
     n = len(avals)
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
     results = [f"r{k}" for k in range(len(program.outs))]
     flags = results.pop() if shapes.checks else ""
     found = results[0] if type(shapes.outs) is Aval else f"({', '.join(results)},)"
-    names = {"Guarded": Guarded, "checks": shapes.checks, "ignore": _ignore, "nothing": _ignoring, "heed": _heed}
+    names = {
+        "Guarded": Guarded,
+        "checks": shapes.checks,
+        "ignore": _ignore,
+        "nothing": _ignoring,
+        "heed": _heed,
+    }
     sizes = [a.nbytes for a in avals], [*[a.nbytes for a in outs], 0]
     last = f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}"
     scalars = [_SCALARS[k] for k in call.kinds]
     short = shortened(program, Form(n, scalars, sizes, call.view, names, last), _silent)
     given = [f"v{i}" for i in range(program.given)]
-    lines = [f"def run({', '.join(given)}):", *[f"    if type({v}) is not ndarray: {v} = asarray({v})" for v in given[:n]]]
+    lines = [
+        f"def run({', '.join(given)}):",
+        *[f"    if type({v}) is not ndarray: {v} = asarray({v})" for v in given[:n]],
+    ]
     # Another thread may be in the context in which NumPy is silent.
-    code = [f"    try: return short({', '.join(given)})", f"    except RuntimeError: return walked({', '.join(given)})"]
-    run = made([*lines, *code], {"ndarray": _ndarray, "asarray": np.asarray, "short": short, "walked": walked})
+    code = [
+        f"    try: return short({', '.join(given)})",
+        f"    except RuntimeError: return walked({', '.join(given)})",
+    ]
+    run = made(
+        [*lines, *code],
+        {"ndarray": _ndarray, "asarray": np.asarray, "short": short, "walked": walked},
+    )
     spans = [span for _, _, span in shapes.checks]
-    if flags and all(span is not None and (span[0] >= n or avals[span[0]].dtype.isbuiltin == 1) for span in spans):
+    if flags and all(
+        span is not None and (span[0] >= n or avals[span[0]].dtype.isbuiltin == 1) for span in spans
+    ):
         # Where looking at the operands tells that no check fails, the flags need not be computed.
         recipe = _recipe(call, avals, shapes)
         program = stage(recipe._replace(outs=recipe.outs[:-1]), _intervals(spans))
-        lean = shortened(program, Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent)
-        tests = {f"test{k}": test_of(span, avals[span[0]].dtype if span[0] < n else None) for k, span in enumerate(spans)}
+        lean = shortened(
+            program, Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent
+        )
+        tests = {
+            f"test{k}": test_of(span, avals[span[0]].dtype if span[0] < n else None)
+            for k, span in enumerate(spans)
+        }
         told = " and ".join([f"test{k}(v{span[0]})" for k, span in enumerate(spans)])
         every = ", ".join(given)
-        lines = [f"def run({every}):", f"    if {told}: return lean({every})", f"    return whole({every})"]
+        lines = [
+            f"def run({every}):",
+            f"    if {told}: return lean({every})",
+            f"    return whole({every})",
+        ]
         short = made(lines, {**tests, "lean": lean, "whole": short})
     return run, short
 
 
 def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> Any:
-    """What ``shapes.quick`` does, for a kernel whose first results may be written into the operands of these numbers, which they are like;
-    False if none would be.
+    """What ``shapes.quick`` does, for a kernel whose first results may be written into the operands
+    of these numbers, which they are like; False if none would be.
 
     Where it fails it may have written some.
     """
     program = stage(_recipe(call, avals, shapes), places=places)
     n, outs = len(avals), shapes.outs if type(shapes.outs) is tuple else (shapes.outs,)
     shapes.replacing = False
-    if program.placed and not shapes.checks and all([avals[i] is a for i, a in zip(places, outs, strict=False)]):  # noqa: C419
+    if (
+        program.placed
+        and not shapes.checks
+        and all([avals[i] is a for i, a in zip(places, outs, strict=False)])  # noqa: C419
+    ):
         last = f"return ({', '.join([f'r{k}' for k in range(len(outs))])},)"
         names = {"ignore": _ignore, "nothing": _ignoring, "heed": _heed}
-        form = Form(n, [_SCALARS[k] for k in call.kinds], ([a.nbytes for a in avals], [a.nbytes for a in outs]), call.view, names, last)
+        form = Form(
+            n,
+            [_SCALARS[k] for k in call.kinds],
+            ([a.nbytes for a in avals], [a.nbytes for a in outs]),
+            call.view,
+            names,
+            last,
+        )
         run = shortened(program, form, None)
         shapes.replacing = run if shapes.counting is None else shapes.counting(run)
     return shapes.replacing
@@ -380,14 +465,16 @@ def _owned(x: Any) -> np.ndarray:
 
 
 def _looked_at(x: Any) -> np.ndarray:
-    """A result that may share an operand's memory; small ones are in row-major order all the same."""
+    """A result that may share an operand's memory; small ones are in row-major order all the
+    same."""
     if type(x) is not _ndarray:
         return np.asarray(x)
     return x if x.nbytes > SMALL or x.flags.c_contiguous else x.copy()
 
 
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
-    """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
+    """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it
+    takes."""
     saved, compiling = -LAUNCH_TRACE, TRACE
     many = made = 0
     used: set[int] = set()
@@ -406,22 +493,27 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
 
 
 def small(steps: Sequence[State]) -> tuple[Any, ...]:
-    """What runs each of few recorded steps that NumPy runs, and that no program would run faster; () otherwise."""
+    """What runs each of few recorded steps that NumPy runs, and that no program would run faster;
+    () otherwise."""
     if len(steps) > FEW:
         return ()
     found = [(settled(s.call, s.avals), s.ids, len(s.call.kinds)) for s in steps]  # type: ignore[arg-type, union-attr]
-    if not all(shapes.on_host for shapes, _, _ in found) or ((len(steps) > 1 or steps[0].call.whole) and estimate_of(steps)[0] > 0):
+    if not all(shapes.on_host for shapes, _, _ in found) or (
+        (len(steps) > 1 or steps[0].call.whole) and estimate_of(steps)[0] > 0
+    ):
         return ()
     return tuple(found)
 
 
 def may_compile(seconds: float, runs: int) -> bool:
-    """Whether a trace that came again, where nothing runs on the host, may be compiled after so many runs of traces."""
+    """Whether a trace that came again, where nothing runs on the host, may be compiled after so
+    many runs of traces."""
     return seconds <= LONG and compiled_seconds + seconds < GRACE + SHARE * runs
 
 
 def device_array(v: Any) -> Any:
-    """A value's array as a ``jax.Array``, which takes the place of a NumPy array from now on; a tracer, or None, as it is."""
+    """A value's array as a ``jax.Array``, which takes the place of a NumPy array from now on; a
+    tracer, or None, as it is."""
     a = v.array
     if type(a) is _ndarray and values.alone is None:
         a = v.array = moved(a, v.aval.device)
@@ -439,16 +531,21 @@ _places: dict[Any, Any] = {}
 
 def all_moved(arrays: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
     """Operands for a compiled program."""
-    return [moved(a, v.device) if type(a) is _ndarray else a for a, v in zip(arrays, avals, strict=True)]
+    return [
+        moved(a, v.device) if type(a) is _ndarray else a for a, v in zip(arrays, avals, strict=True)
+    ]
 
 
 def moved(array: np.ndarray, place: Any) -> Any:
-    """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device; itself where nothing can be done with such."""
+    """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device; itself where
+    nothing can be done with such."""
     if values.alone is not None:
         return array
     if _put is not None and type(place) is jax.Device:
         sharding = _places.get(place)
         if sharding is None:
             sharding = _places[place] = jax.sharding.SingleDeviceSharding(place)
-        return _put(jax.core.ShapedArray(array.shape, array.dtype), sharding, [array], [place], True)
+        return _put(
+            jax.core.ShapedArray(array.shape, array.dtype), sharding, [array], [place], True
+        )
     return jax.device_put(array, place)

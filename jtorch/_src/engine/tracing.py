@@ -1,8 +1,10 @@
-"""Tracing kernels: what they give and what they are made of, for operands of certain shapes and dtypes. Floor 1.
+"""Tracing kernels: what they give and what they are made of, for operands of certain shapes and
+dtypes. Floor 1.
 
-Most functions of ``jax.numpy`` are compiled functions themselves, which JAX traces one by one before they become part of the kernel that
-calls them: half of what tracing a kernel takes. What the host tier needs is only the kernel's own equations, so here kernels of this
-package are traced with these functions as plain Python. Loops stay loops (``ops/_loops.py``).
+Most functions of ``jax.numpy`` are compiled functions themselves, which JAX traces one by one
+before they become part of the kernel that calls them: half of what tracing a kernel takes. What the
+host tier needs is only the kernel's own equations, so here kernels of this package are traced with
+these functions as plain Python. Loops stay loops (``ops/_loops.py``).
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ except (ImportError, AttributeError):
 if TYPE_CHECKING:
     from .calls import Call
 
-#: Of so many shapes a call keeps what was traced, from when it is recorded until it runs: a trace may have the same call many times.
+#: Of so many shapes a call keeps what was traced, from when it is recorded until it runs: a trace
+#: may have the same call many times.
 PENDING = 16
 #: What a number of each kind is while a kernel is traced.
 NUMBER_SDS = {
@@ -69,13 +72,17 @@ def used(closed: Any) -> tuple[bool, ...]:
 
 
 def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
-    """As ``traced``, by this package's own way; None if there is none, or if it fails: the error that JAX's own way ends with counts."""
+    """As ``traced``, by this package's own way; None if there is none, or if it fails: the error
+    that JAX's own way ends with counts."""
     tracer = _tracer()
     if tracer is None:
         return None
     try:
         with jax.disable_jit():
-            return tracer(call.fn, [(s.shape, s.dtype) for s in (*avals, *[NUMBER_SDS[k] for k in call.kinds])])
+            return tracer(
+                call.fn,
+                [(s.shape, s.dtype) for s in (*avals, *[NUMBER_SDS[k] for k in call.kinds])],
+            )
     except Exception as error:
         if is_signalled(error):
             raise
@@ -84,16 +91,23 @@ def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
 
 @functools.cache
 def _tracer() -> Callable[..., tuple[Any, Any]] | None:
-    """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does not do so as expected."""
+    """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does
+    not do so as expected."""
     for way in (_quickly, _by_jax):
         try:
             trace = _with_tree(way)
             with jax.disable_jit():
                 closed, out = trace(
-                    lambda x, y: (x, jax.numpy.where(x > y, x, y)), [((2,), np.dtype("float32")), ((), np.dtype("float32"))]
+                    lambda x, y: (x, jax.numpy.where(x > y, x, y)),
+                    [((2,), np.dtype("float32")), ((), np.dtype("float32"))],
                 )
             names = {e.primitive.name for e in closed.jaxpr.eqns}
-            right = out[1].shape == (2,) and out[1].dtype == np.float32 and "select_n" in names and not names & {"jit", "pjit"}
+            right = (
+                out[1].shape == (2,)
+                and out[1].dtype == np.float32
+                and "select_n" in names
+                and not names & {"jit", "pjit"}
+            )
             if right and len(closed.jaxpr.invars) == 2:
                 return trace
         except Exception:  # of names that this JAX has not
@@ -102,7 +116,9 @@ def _tracer() -> Callable[..., tuple[Any, Any]] | None:
 
 
 def _with_tree(way: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
-    def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
+    def trace(
+        fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]
+    ) -> tuple[Any, Any]:
         trees = []
 
         def flat(*args: Any) -> list[Any]:

@@ -1,4 +1,5 @@
-"""The trie of traces: a node stands for "the ops recorded so far"; the same program walks the same nodes again."""
+"""The trie of traces: a node stands for "the ops recorded so far"; the same program walks the same
+nodes again."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from .values import Aval
 
 
 class State:
-    """A node of the trie: the call recorded last, where its operands come from, and what was learnt about the trace that ends here."""
+    """A node of the trie: the call recorded last, where its operands come from, and what was learnt
+    about the trace that ends here."""
 
     __slots__ = (
         "next",
@@ -61,8 +63,10 @@ class State:
         self.plans: dict[Any, Any] | None = None  # only where traces end
         self.hits = 0
         self.spent: float = 0  # how often it ran op by op
-        self.small: tuple[Any, ...] | None = None  # what runs each step, if that stays NumPy for good; () if not (see ``tiers``)
-        self.worth: tuple[float, float] | None = None  # what compiling saves in a run, and what it takes (see ``tiers``)
+        # what runs each step, if that stays NumPy for good; () if not (see ``tiers``)
+        self.small: tuple[Any, ...] | None = None
+        # what compiling saves in a run, and what it takes (see ``tiers``)
+        self.worth: tuple[float, float] | None = None
         self.begun = False  # whether another thread has been asked to compile it
         self.schedule: list[State] | None = None
         self.course: Any = None  # how it runs op by op (see ``run``)
@@ -86,13 +90,15 @@ class State:
 
 
 ROOT = State()
-#: Where a trace stands that has been run and is nobody's current one: as at the root, but a frame that was interrupted in the middle of
-#: recording can tell that the trace it found empty has been run since.
+#: Where a trace stands that has been run and is nobody's current one: as at the root, but a frame
+#: that was interrupted in the middle of recording can tell that the trace it found empty has been
+#: run since.
 DONE = State()
 
 
 class _End(dict[tuple[Any, ...], State]):
-    """What follows a node where traces are cut: whatever is recorded next finds a node that says "run the trace before"."""
+    """What follows a node where traces are cut: whatever is recorded next finds a node that says
+    "run the trace before"."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return _RUN_FIRST
@@ -108,7 +114,15 @@ LIMIT = 60_000
 SEGMENT = 256
 
 
-def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], avals: tuple[Aval, ...], outs: Any, checks: Any) -> State:
+def grow(
+    parent: State,
+    key: tuple[Any, ...],
+    call: Call,
+    ids: tuple[int, ...],
+    avals: tuple[Aval, ...],
+    outs: Any,
+    checks: Any,
+) -> State:
     """Adds the node that ``key`` leads to."""
     global count
     node = State(parent, key, call, ids, avals, outs, checks)
@@ -174,7 +188,10 @@ def user_line() -> tuple[str, int] | None:
         file = frame.f_code.co_filename
         own = _own.get(file)
         if own is None:
-            own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch")
+            own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] in (
+                "jtorch",
+                "torch",
+            )
         if not own:
             return file, frame.f_lineno
         frame = frame.f_back
@@ -182,7 +199,8 @@ def user_line() -> tuple[str, int] | None:
 
 
 def period(node: State) -> int:
-    """The shortest period of the ops that end here, seen three times in a row; 0 if they do not repeat."""
+    """The shortest period of the ops that end here, seen three times in a row; 0 if they do not
+    repeat."""
     if node.period < 0:
         seq = [(id(s.call), s.avals) for s in node.steps()]
         node.period = 0
@@ -194,10 +212,11 @@ def period(node: State) -> int:
 
 
 def cut(node: State, period: int) -> int:
-    """Has the trace that ends here, whose ops repeat, be cut after fewer periods from now on, and tells how many results the next traces
-    should have.
+    """Has the trace that ends here, whose ops repeat, be cut after fewer periods from now on, and
+    tells how many results the next traces should have.
 
-    All traces of the loop then hold the same whole number of periods, at the same phase: one small program serves them all.
+    All traces of the loop then hold the same whole number of periods, at the same phase: one small
+    program serves them all.
     """
     global count
     steps = node.steps()

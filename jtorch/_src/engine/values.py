@@ -1,4 +1,5 @@
-"""Values: what tensors hold. A value is concrete (a ``jax.Array``) or pending (an index into a trace that has not run yet)."""
+"""Values: what tensors hold. A value is concrete (a ``jax.Array``) or pending (an index into a
+trace that has not run yet)."""
 
 from __future__ import annotations
 
@@ -18,9 +19,21 @@ from .stopping import STOPPING, stopped
 
 @final
 class Aval:
-    """Shape, dtype and placement of a value. Interned: equal avals are the same object, so that keys hash by identity."""
+    """Shape, dtype and placement of a value. Interned: equal avals are the same object, so that
+    keys hash by identity."""
 
-    __slots__ = ("shape", "dtype", "device", "ndim", "size", "nbytes", "torch_dtype", "sds", "torch_size", "differentiable")
+    __slots__ = (
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "size",
+        "nbytes",
+        "torch_dtype",
+        "sds",
+        "torch_size",
+        "differentiable",
+    )
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> None:
         self.shape = shape
@@ -30,7 +43,9 @@ class Aval:
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.torch_dtype = dtypes.BY_NP.get(dtype)
-        self.differentiable = self.torch_dtype is not None and self.torch_dtype.category >= dtypes.FLOATING
+        self.differentiable = (
+            self.torch_dtype is not None and self.torch_dtype.category >= dtypes.FLOATING
+        )
         self.sds = jax.ShapeDtypeStruct(shape, dtype)
         self.torch_size: Any = None  # the floor above caches its Size object here
 
@@ -69,10 +84,11 @@ def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Aval:
 class Value:
     """One immutable array, now or later.
 
-    ``array`` is the ``jax.Array``, a NumPy array where the host made it, or None while pending. ``trace`` is the trace that knows this
-    value under ``index`` (an output if non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values),
-    or None. ``meta`` is for the
-    floors above (``Meta``): that the array must not be donated, or that an in-place write has superseded it.
+    ``array`` is the ``jax.Array``, a NumPy array where the host made it, or None while pending.
+    ``trace`` is the trace that knows this value under ``index`` (an output if non-negative, else an
+    input), ``SPECIAL`` for values that are never recorded (tracers, meta values), or None. ``meta``
+    is for the floors above (``Meta``): that the array must not be donated, or that an in-place
+    write has superseded it.
     """
 
     __slots__ = ("aval", "array", "index", "trace", "meta", "__weakref__")
@@ -85,9 +101,11 @@ class Value:
 
 
 class Lifted(Value):
-    """A value that is not an array of the engine's: it says itself how a call on it runs. Never recorded; its ``trace`` is ``SPECIAL``.
+    """A value that is not an array of the engine's: it says itself how a call on it runs. Never
+    recorded; its ``trace`` is ``SPECIAL``.
 
-    Of several kinds among the operands of a call the one of the highest ``order`` runs it. ``depth`` says in how many transformations.
+    Of several kinds among the operands of a call the one of the highest ``order`` runs it.
+    ``depth`` says in how many transformations.
     """
 
     __slots__ = ()
@@ -120,11 +138,13 @@ class Lifted(Value):
         return new
 
     def refuse_out(self, name: str) -> None:
-        """Raises the error for a function that got, or is to write, this value by ``out=``, if there is one."""
+        """Raises the error for a function that got, or is to write, this value by ``out=``, if
+        there is one."""
 
 
 class Transformed(Lifted):
-    """The value of a tensor inside a transformation, made of values of the tensors outside, on which calls run in the end."""
+    """The value of a tensor inside a transformation, made of values of the tensors outside, on
+    which calls run in the end."""
 
     __slots__ = ()
 
@@ -133,11 +153,13 @@ class Transformed(Lifted):
         raise NotImplementedError
 
     def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
-        """The values outside that it is made of, and what makes one like it of such values, without keeping these."""
+        """The values outside that it is made of, and what makes one like it of such values, without
+        keeping these."""
         raise NotImplementedError
 
     def start(self, storage: Any) -> int | None:
-        """Where in the memory outside the first element of ``storage`` lies, if it stands for one example of what lies there; else None."""
+        """Where in the memory outside the first element of ``storage`` lies, if it stands for one
+        example of what lies there; else None."""
         return None
 
 
@@ -150,10 +172,11 @@ class Laid(Lifted):
 
 
 class Meta:
-    """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
-    and ``source`` are the facts about the value that a view's value was read from, which may become stale itself (not that value, which
-    would be kept alive); ``bounds`` remembers in which intervals
-    its elements lie (see ``checks``). ``watched`` marks a tracer that stands for a tensor which requires grad and was recorded outside."""
+    """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an
+    in-place write superseded the value, and ``source`` are the facts about the value that a view's
+    value was read from, which may become stale itself (not that value, which would be kept alive);
+    ``bounds`` remembers in which intervals its elements lie (see ``checks``). ``watched`` marks a
+    tracer that stands for a tensor which requires grad and was recorded outside."""
 
     __slots__ = ("keep", "stale", "source", "bounds", "watched", "__weakref__")
 
@@ -184,19 +207,25 @@ def placement_of(array: jax.Array) -> Any:
 
 @final
 class Several:
-    """The placement of arrays that are spread over several devices: which devices these are, not how each array is cut.
+    """The placement of arrays that are spread over several devices: which devices these are, not
+    how each array is cut.
 
-    How results are cut is XLA's decision (GSPMD). ``replicated`` is the sharding of what comes from one of the devices to join them.
+    How results are cut is XLA's decision (GSPMD). ``replicated`` is the sharding of what comes from
+    one of the devices to join them.
     """
 
     __slots__ = ("device_set", "platform", "replicated")
 
     def __init__(self, sharding: Any) -> None:
         mesh = getattr(sharding, "mesh", None)
-        found = sorted(sharding.device_set, key=lambda d: d.id) if mesh is None else mesh.devices.flat
+        found = (
+            sorted(sharding.device_set, key=lambda d: d.id) if mesh is None else mesh.devices.flat
+        )
         self.device_set = frozenset(sharding.device_set)
         self.platform: str = next(iter(self.device_set)).platform
-        self.replicated = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(list(found)), ("devices",)), jax.sharding.PartitionSpec())
+        self.replicated = jax.sharding.NamedSharding(
+            jax.sharding.Mesh(np.array(list(found)), ("devices",)), jax.sharding.PartitionSpec()
+        )
 
     def __repr__(self) -> str:
         return f"{len(self.device_set)} {self.platform} devices"
@@ -223,7 +252,8 @@ def concrete(array: jax.Array) -> Value:
 
 
 def copied(array: np.ndarray) -> Value:
-    """The value of a copy of a NumPy array. (``jnp.array`` would compile a program for each new shape.)"""
+    """The value of a copy of a NumPy array. (``jnp.array`` would compile a program for each new
+    shape.)"""
     if array.dtype == np.bool_:  # memory of others may hold any bytes
         return put(array.view(np.uint8) != 0, default_device())
     return put(np.array(array, order="C"), default_device())
@@ -233,7 +263,8 @@ def put(array: np.ndarray, place: Any) -> Value:
     """The value of a NumPy array that nobody else writes to, on a device."""
     if alone is None and not on_host(place):
         return concrete(jax.device_put(array, place))
-    # (In a forked process, JAX might have one of its threads copy the array, which this process has not.)
+    # (In a forked process, JAX might have one of its threads copy the array, which this process has
+    # not.)
     if not array.flags.c_contiguous:
         array = array.copy()
     v = _new(Value)
@@ -243,7 +274,8 @@ def put(array: np.ndarray, place: Any) -> Value:
 
 
 def settled(array: np.ndarray, aval: Aval) -> Value:
-    """The value of a NumPy array in row-major order that nobody writes to, of which all is known."""
+    """The value of a NumPy array in row-major order that nobody writes to, of which all is
+    known."""
     v = _new(Value)
     v.aval, v.array, v.index, v.trace, v.meta = aval, array, 0, None, None
     return v
@@ -251,7 +283,9 @@ def settled(array: np.ndarray, aval: Aval) -> Value:
 
 def on_host(place: Any) -> bool:
     """Whether values on a device may be NumPy arrays."""
-    return tier != "xla" and getattr(place, "platform", None) == "cpu" and type(place) is not Several
+    return (
+        tier != "xla" and getattr(place, "platform", None) == "cpu" and type(place) is not Several
+    )
 
 
 def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:
@@ -274,7 +308,8 @@ lost: Callable[..., Any] | None = None
 
 
 def default_device() -> Any:
-    """The jax device where values go unless told otherwise: the CPU, as in torch, where JAX has one."""
+    """The jax device where values go unless told otherwise: the CPU, as in torch, where JAX has
+    one."""
     if not _default:
         if lost is not None:
             lost()
@@ -287,7 +322,9 @@ def default_device() -> Any:
 
 def placed(device: Any) -> Any:
     """A context in which programs without committed inputs run on ``device``."""
-    return jax.default_device(device) if isinstance(device, jax.Device) else contextlib.nullcontext()
+    return (
+        jax.default_device(device) if isinstance(device, jax.Device) else contextlib.nullcontext()
+    )
 
 
 def is_jax_default(device: Any) -> bool:
@@ -301,11 +338,17 @@ _jax_default: list[Any] = []
 
 
 def unbound(array: Any) -> Any:
-    """An array for programs of JAX, which may move it to where others are: ``shard_map`` and ``jit`` refuse to spread one that is bound to
-    a device. On a device that is not JAX's own choice it stays bound, as does all where there is but one device."""
+    """An array for programs of JAX, which may move it to where others are: ``shard_map`` and
+    ``jit`` refuse to spread one that is bound to a device. On a device that is not JAX's own choice
+    it stays bound, as does all where there is but one device."""
     if not _more_devices:
         _more_devices.append(len(jax.local_devices()) > 1)
-    if not _more_devices[0] or not isinstance(array, jax.Array) or isinstance(array, jax.core.Tracer) or not array.committed:
+    if (
+        not _more_devices[0]
+        or not isinstance(array, jax.Array)
+        or isinstance(array, jax.core.Tracer)
+        or not array.committed
+    ):
         return array
     if len(found := array.devices()) != 1 or not is_jax_default(next(iter(found))):
         return array

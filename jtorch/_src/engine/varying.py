@@ -16,15 +16,16 @@ from .values import Aval, aval_of
 FEW = 5
 #: Symbols of one pattern.
 SYMBOLS = 6
-#: So many calls must show a pattern: programs that train and evaluate, with a smaller batch at the end of each, meet four shapes.
+#: So many calls must show a pattern: programs that train and evaluate, with a smaller batch at the
+#: end of each, meet four shapes.
 SIGHTINGS = 5
 #: Static numbers of a call, and operand avals.
 Items = tuple[Any, ...]
 
 
 class Varying(NamedTuple):
-    """A pattern of sizes: ``fixed`` ones by place; the place of each symbol; and places of sizes that are so many times the product of some
-    symbols."""
+    """A pattern of sizes: ``fixed`` ones by place; the place of each symbol; and places of sizes
+    that are so many times the product of some symbols."""
 
     kinds: Any
     fixed: tuple[tuple[int, int], ...]
@@ -51,7 +52,9 @@ class Varying(NamedTuple):
     def symbolic(self, items: Items, found: Sequence[Any]) -> Items:
         """Items of this pattern with symbols in the place of sizes."""
         at = {place: found[k] for k, place in enumerate(self.places)}
-        at.update({place: math.prod([found[k] for k in ks]) * times for place, ks, times in self.others})
+        at.update(
+            {place: math.prod([found[k] for k in ks]) * times for place, ks, times in self.others}
+        )
         made: list[Any] = []
         n = 0
         for item in items:
@@ -59,15 +62,24 @@ class Varying(NamedTuple):
                 made.append(at.get(n, item))
                 n += 1
             else:
-                made.append(aval_of(tuple([at.get(n + axis, size) for axis, size in enumerate(item.shape)]), item.dtype, item.device))
+                made.append(
+                    aval_of(
+                        tuple([at.get(n + axis, size) for axis, size in enumerate(item.shape)]),
+                        item.dtype,
+                        item.device,
+                    )
+                )
                 n += item.ndim
         return tuple(made)
 
     def order(self, sizes: Sequence[int]) -> tuple[str, ...]:
-        """What JAX can be told of the order of certain sizes: of each two that follow each other which is the larger one."""
+        """What JAX can be told of the order of certain sizes: of each two that follow each other
+        which is the larger one."""
         texts = {n: str(n) for _, n in self.fixed if n >= FEW}
         for _, ks, times in self.others:
-            texts[times * math.prod([sizes[k] for k in ks])] = "*".join([str(times), *[f"jtorch_n{k}" for k in ks]])
+            texts[times * math.prod([sizes[k] for k in ks])] = "*".join(
+                [str(times), *[f"jtorch_n{k}" for k in ks]]
+            )
         texts.update({n: f"jtorch_n{k}" for k, n in enumerate(sizes)})
         row = sorted(texts)
         pairs = [(texts[a], texts[b]) for a, b in itertools.pairwise(row)]
@@ -108,7 +120,9 @@ def flat_of(items: Items) -> tuple[Any, tuple[int, ...]]:
     return tuple(kinds), tuple(flat)
 
 
-def pattern_of(seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tuple[int, ...]) -> Varying | None:
+def pattern_of(
+    seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tuple[int, ...]
+) -> Varying | None:
     """The pattern that sizes have in common with enough calls before."""
     alike = [other for known, other in reversed(seen) if known == kinds]
     tried: set[Varying] = set()
@@ -123,10 +137,14 @@ def pattern_of(seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tu
     return None
 
 
-def _product(pair: tuple[int, int], symbols: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int] | None:
+def _product(
+    pair: tuple[int, int], symbols: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, ...], int] | None:
     """Which symbols a size is so many times the product of, in both calls."""
     m, n = pair
-    for ks in itertools.chain.from_iterable(itertools.combinations_with_replacement(range(len(symbols)), k) for k in (1, 2)):
+    for ks in itertools.chain.from_iterable(
+        itertools.combinations_with_replacement(range(len(symbols)), k) for k in (1, 2)
+    ):
         i, j = (math.prod([symbols[k][which] for k in ks]) for which in (0, 1))
         if m % i == 0 and n == m // i * j:
             return ks, m // i
@@ -134,7 +152,8 @@ def _product(pair: tuple[int, int], symbols: Sequence[tuple[int, int]]) -> tuple
 
 
 def _common(kinds: Any, a: tuple[int, ...], b: tuple[int, ...], multiples: bool) -> Varying | None:
-    """The pattern of two calls; with ``multiples`` sizes that are so many times another in both, or the product of two, are that."""
+    """The pattern of two calls; with ``multiples`` sizes that are so many times another in both, or
+    the product of two, are that."""
     fixed, varying = [], []
     for at, pair in enumerate(zip(a, b, strict=True)):
         if pair[0] == pair[1]:

@@ -1,4 +1,5 @@
-"""What is written where it lies: whether a value is NumPy's, or soon made, and calls of which results take the places of operands."""
+"""What is written where it lies: whether a value is NumPy's, or soon made, and calls of which
+results take the places of operands."""
 
 from __future__ import annotations
 
@@ -16,20 +17,28 @@ from .tiers import FEW
 from .trie import ROOT
 from .values import Value
 
-#: Bytes of the largest array that is copied from XLA's memory into NumPy's so that parts of it can be written where they lie.
+#: Bytes of the largest array that is copied from XLA's memory into NumPy's so that parts of it can
+#: be written where they lie.
 MOST_COPIED = 1 << 26
 
 
 def at_hand(v: Value) -> bool:
-    """Whether a value that part after part is written into is a NumPy array, so that the next part can be written where it lies.
+    """Whether a value that part after part is written into is a NumPy array, so that the next part
+    can be written where it lies.
 
-    What is pending is run if it is little that NumPy runs. Else few such writes are recorded like all else; from some on in one trace they
-    are what the program does, so that it is run.
+    What is pending is run if it is little that NumPy runs. Else few such writes are recorded like
+    all else; from some on in one trace they are what the program does, so that it is run.
     """
     if type(v.array) is ndarray:
         return v.trace is None
     trace = LOCAL.trace
-    if trace is None or type(v) is not Value or not values.on_host(v.aval.device) or HOLDING.stack or trace.ahead is None:
+    if (
+        trace is None
+        or type(v) is not Value
+        or not values.on_host(v.aval.device)
+        or HOLDING.stack
+        or trace.ahead is None
+    ):
         return False
     if v.aval.nbytes > MOST_COPIED:
         return False
@@ -56,9 +65,11 @@ def is_small(trace: Trace) -> bool:
 
 
 def made_at_hand(v: Value) -> Any:
-    """The NumPy array of a value that is to be written into a part at hand, so that the value counts as read; None if it is none.
+    """The NumPy array of a value that is to be written into a part at hand, so that the value
+    counts as read; None if it is none.
 
-    What is pending is run if it is little that NumPy runs: recording the write would have to record all that reads the memory after it.
+    What is pending is run if it is little that NumPy runs: recording the write would have to record
+    all that reads the memory after it.
     """
     trace = LOCAL.trace
     if v.array is None and trace is not None and v.trace is trace:
@@ -72,9 +83,12 @@ def made_at_hand(v: Value) -> Any:
     return v.array
 
 
-def replacing(call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]) -> tuple[Callable[..., Any], Shapes] | None:
-    """What runs a call at once as ``record`` would, but that it may write its first results into the operands of these spans, and what is
-    known of the call; None where it would not be run at once, or write none."""
+def replacing(
+    call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]
+) -> tuple[Callable[..., Any], Shapes] | None:
+    """What runs a call at once as ``record`` would, but that it may write its first results into
+    the operands of these spans, and what is known of the call; None where it would not be run at
+    once, or write none."""
     trace = LOCAL.trace
     if trace is not None and (trace.state is not ROOT or trace.ahead is None):
         return None
@@ -84,7 +98,9 @@ def replacing(call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]
         return None
     run: Any = found.replacing
     if run is None:
-        run = tiers.replacing(call, avals, found, [i for begin, end in spans for i in range(begin, end)])
+        run = tiers.replacing(
+            call, avals, found, [i for begin, end in spans for i in range(begin, end)]
+        )
     return (run, found) if run else None
 
 

@@ -1,7 +1,8 @@
 """Whether the program has asked for deterministic algorithms, and what that changes. Floor 0.
 
-Every operation is deterministic here, on the CPU. What is left are PyTorch's answers: it refuses, or warns of, operations that have no
-deterministic implementation there, and fills memory that nobody wrote.
+Every operation is deterministic here, on the CPU. What is left are PyTorch's answers: it refuses,
+or warns of, operations that have no deterministic implementation there, and fills memory that
+nobody wrote.
 """
 
 from __future__ import annotations
@@ -51,15 +52,17 @@ def alert(caller: str) -> None:
         return
     if ASKED.warns:
         warnings.warn(
-            f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True, "
-            "warn_only=True)'. You can file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
-            "deterministic support for this operation.",
+            f"{caller} does not have a deterministic implementation, but you set "
+            "'torch.use_deterministic_algorithms(True, warn_only=True)'. You can file an issue at "
+            "https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic "
+            "support for this operation.",
             stacklevel=outside(),
         )
         return
     raise RuntimeError(
-        f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off "
-        "determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your application. You "
-        "can also file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for this "
-        "operation."
+        f"{caller} does not have a deterministic implementation, but you set "
+        "'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for this "
+        "operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
+        "application. You can also file an issue at https://github.com/pytorch/pytorch/issues to "
+        "help us prioritize adding deterministic support for this operation."
     )

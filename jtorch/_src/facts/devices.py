@@ -1,6 +1,8 @@
-"""device objects, the jax devices they stand for, and the default device. Imports JAX inside functions only.
+"""device objects, the jax devices they stand for, and the default device. Imports JAX inside
+functions only.
 
-A *placement* is what the engine keeps for a value: a ``jax.Device``, a ``jax.sharding.Sharding`` or ``"meta"``.
+A *placement* is what the engine keeps for a value: a ``jax.Device``, a ``jax.sharding.Sharding`` or
+``"meta"``.
 """
 
 from __future__ import annotations
@@ -11,18 +13,41 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...dispatch import ACTIVE, MISSING, TorchFunctionMode, add_plain, mode_stack, override, push_mode, remove_mode
+from ...dispatch import (
+    ACTIVE,
+    MISSING,
+    TorchFunctionMode,
+    add_plain,
+    mode_stack,
+    override,
+    push_mode,
+    remove_mode,
+)
 
 #: torch's device types, in the order of its messages; ``tpu`` is jtorch's own.
 TYPES = (
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps",
-    "meta", "hpu", "mtia", "privateuseone",
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
 
 #: Device type -> JAX platforms that serve it, the first one there is.
-_PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "rocm"), "hip": ("rocm",), "tpu": ("tpu",), "mps": ("METAL", "mps")}
+_PLATFORMS = {
+    "cpu": ("cpu",),
+    "cuda": ("cuda", "rocm"),
+    "hip": ("rocm",),
+    "tpu": ("tpu",),
+    "mps": ("METAL", "mps"),
+}
 #: JAX platform (``device.platform``) -> device type.
-_TYPE_OF = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda", "tpu": "tpu", "METAL": "mps", "mps": "mps"}
+_TYPE_OF = {
+    "cpu": "cpu",
+    "gpu": "cuda",
+    "cuda": "cuda",
+    "rocm": "cuda",
+    "tpu": "tpu",
+    "METAL": "mps",
+    "mps": "mps",
+}
 META = "meta"
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
@@ -42,7 +67,8 @@ def _intern(kind: str, index: int | None) -> device:
 
 
 class device:
-    """Where a tensor lies: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)`` or ``device(another)``.
+    """Where a tensor lies: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)`` or
+    ``device(another)``.
 
     As a context manager or decorator it is the device of the factories called inside.
 
@@ -91,7 +117,11 @@ class device:
         raise AttributeError(f"'torch.device' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')"
+            if self.index is None
+            else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -117,9 +147,18 @@ class device:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        entered = next((m for m in reversed(mode_stack()) if isinstance(m, DeviceContext) and m.device is self), None)
+        entered = next(
+            (
+                m
+                for m in reversed(mode_stack())
+                if isinstance(m, DeviceContext) and m.device is self
+            ),
+            None,
+        )
         if entered is None:
-            raise RuntimeError(f"the device context {self!r} is left in a thread or block that has not entered it")
+            raise RuntimeError(
+                f"the device context {self!r} is left in a thread or block that has not entered it"
+            )
         remove_mode(entered)
 
     def __call__(self, func: _Callable) -> _Callable:
@@ -130,8 +169,8 @@ class device:
 def _decorated(place: device, func: Callable[..., object]) -> Callable[..., Any]:
     if inspect.isclass(func):
         raise RuntimeError(
-            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context manager "
-            "applied. Decorate the methods individually."
+            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all "
+            "methods should have the context manager applied. Decorate the methods individually."
         )
     if inspect.isgeneratorfunction(func):
 
@@ -140,7 +179,8 @@ def _decorated(place: device, func: Callable[..., object]) -> Callable[..., Any]
             inner = func(*args, **kwargs)
             step: Callable[[], Any] = functools.partial(next, inner)
             while True:
-                # The context is left while the generator is suspended: the caller's factories are none of its business.
+                # The context is left while the generator is suspended: the caller's factories are
+                # none of its business.
                 try:
                     with place:
                         value = step()
@@ -166,7 +206,7 @@ def _decorated(place: device, func: Callable[..., object]) -> Callable[..., Any]
     return wrapper
 
 
-# ------------------------------------------------------------------------------------------------ construction
+# ------------------------------------------------------------------------------------- construction
 
 
 def _construct(args: tuple[object, ...], kwargs: dict[str, str]) -> device:
@@ -183,9 +223,14 @@ def _construct(args: tuple[object, ...], kwargs: dict[str, str]) -> device:
         if index is None:
             return _parse(first)
         if isinstance(index, bool) or not isinstance(index, int):
-            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
+            raise TypeError(
+                f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
+            )
         if ":" in first:
-            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {first}")
+            raise RuntimeError(
+                "type (string) must not include an index because index was passed explicitly: "
+                f"{first}"
+            )
         return _intern(_parse(first).type, _not_negative(index))
     if isinstance(first, int) and not isinstance(first, bool) and index is None:
         _not_negative(first)
@@ -203,9 +248,12 @@ def _not_negative(index: int) -> int:
 
 
 def _invalid(args: tuple[object, ...], kwargs: Mapping[str, object]) -> TypeError:
-    got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}={type(v).__name__}" for k, v in kwargs.items())])
+    got = ", ".join(
+        [*(type(a).__name__ for a in args), *(f"{k}={type(v).__name__}" for k, v in kwargs.items())]
+    )
     return TypeError(
-        f"device() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+        f"device() received an invalid combination of arguments - got ({got}), but expected one "
+        "of:\n"
         " * (torch.device device)\n * (str type, int index = -1)\n"
     )
 
@@ -216,13 +264,17 @@ def _parse(text: str) -> device:
         raise RuntimeError("Device string must not be empty")
     kind, colon, number = text.partition(":")
     wrong = RuntimeError(f"Invalid device string: '{text}'")
-    if colon and not (number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")):
+    if colon and not (
+        number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
+    ):
         raise wrong
     if kind not in TYPES and kind != "tpu":
         letters = kind.replace("_", "")
         if not (letters.isascii() and letters.isalpha()):
             raise wrong
-        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}")
+        raise RuntimeError(
+            f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}"
+        )
     if len(number) > 9:
         raise RuntimeError(f"Could not parse device index '{number}' in device string '{text}'")
     return _intern(kind, int(number) if colon else None)
@@ -238,10 +290,12 @@ def as_device(value: object, function: str = "to") -> device:
         return value
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return _construct((value,), {})
-    raise TypeError(f"{function}(): argument 'device' must be torch.device, not {type(value).__name__}")
+    raise TypeError(
+        f"{function}(): argument 'device' must be torch.device, not {type(value).__name__}"
+    )
 
 
-# ------------------------------------------------------------------------------------------------ jax devices
+# -------------------------------------------------------------------------------------- jax devices
 
 
 @functools.cache
@@ -272,7 +326,8 @@ device.__module__ = "jtorch"  # where pickles find it
 
 
 class _Current(threading.local):
-    """The index that ``cuda`` without index means, and the entry of ``set_default_device``, for one thread."""
+    """The index that ``cuda`` without index means, and the entry of ``set_default_device``, for one
+    thread."""
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
@@ -306,7 +361,8 @@ def placement(value: device | str | int | None = None) -> Any:
     """The jax device for a device (None: the CPU, as in torch), or ``"meta"``.
 
     Raises:
-        RuntimeError: if JAX has no such device here; AssertionError for the types of which PyTorch says so.
+        RuntimeError: if JAX has no such device here; AssertionError for the types of which PyTorch
+            says so.
     """
     if value is None:
         return cpu_placement()
@@ -348,7 +404,8 @@ _of: dict[Any, device] = {}
 
 
 def of_placement(place: object) -> device:
-    """The device of a value that lies at ``place``; of a sharded one, the type its shards lie on."""
+    """The device of a value that lies at ``place``; of a sharded one, the type its shards lie
+    on."""
     found = _of.get(place)
     if found is None:
         found = _of[place] = _device_of(place)
@@ -367,14 +424,16 @@ def _device_of(place: Any) -> device:
     return _intern(kind, None if kind == "cpu" and index == 0 else index)
 
 
-# ------------------------------------------------------------------------------------------------ default device
+# ----------------------------------------------------------------------------------- default device
 
-#: The functions that a device context gives its device, filled in as they are made; ``torch.normal`` and ``*_like`` functions are none.
+#: The functions that a device context gives its device, filled in as they are made;
+#: ``torch.normal`` and ``*_like`` functions are none.
 FACTORIES: set[object] = set()
 
 
 class DeviceContext(TorchFunctionMode):
-    """The function mode behind ``with torch.device(...)``: gives its device to factories that were not given one."""
+    """The function mode behind ``with torch.device(...)``: gives its device to factories that were
+    not given one."""
 
     acts_on: Collection[object] | None = FACTORIES
 
@@ -382,7 +441,11 @@ class DeviceContext(TorchFunctionMode):
         self.device = as_device(place)
 
     def __torch_function__(
-        self, func: Callable[..., object], types: object, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func in FACTORIES and kwargs.get("device") is None:
@@ -391,7 +454,8 @@ class DeviceContext(TorchFunctionMode):
 
 
 def set_default_device(device: Any) -> None:
-    """Sets the device of factories in this thread, as the outermost device context would; None takes it off.
+    """Sets the device of factories in this thread, as the outermost device context would; None
+    takes it off.
 
     Example:
         >>> import jtorch as torch
@@ -409,7 +473,8 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device:
-    """The device of factories that are not given one: of the innermost device context, else of ``set_default_device``, else the CPU.
+    """The device of factories that are not given one: of the innermost device context, else of
+    ``set_default_device``, else the CPU.
 
     Example:
         >>> import jtorch as torch

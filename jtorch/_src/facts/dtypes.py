@@ -1,4 +1,5 @@
-"""dtype objects, torch's promotion lattice, ``finfo`` and ``iinfo``. Knows NumPy (and ml_dtypes through JAX's dependency), not JAX."""
+"""dtype objects, torch's promotion lattice, ``finfo`` and ``iinfo``. Knows NumPy (and ml_dtypes
+through JAX's dependency), not JAX."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ import numpy as np
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
-#: Whether NumPy is told which of its dtypes one is. PyTorch does not say so, which programs for it rely on: ``np.dtype(torch.float32)``
-#: raises, and ``array.dtype == torch.float32`` is False. So this is off where ``import torch`` means jtorch (``protocol/withheld.py``).
+#: Whether NumPy is told which of its dtypes one is. PyTorch does not say so, which programs for it
+#: rely on: ``np.dtype(torch.float32)`` raises, and ``array.dtype == torch.float32`` is False. So
+#: this is off where ``import torch`` means jtorch (``protocol/withheld.py``).
 tells_numpy = True
 
 
 class dtype:
-    """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them with ``is`` or ``==``.
+    """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them
+    with ``is`` or ``==``.
 
     Args:
         name: its name.
@@ -29,7 +32,11 @@ class dtype:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.tensor([1, 2]).dtype is torch.int64, torch.float32.is_floating_point, torch.int16.itemsize
+        >>> (
+        ...     torch.tensor([1, 2]).dtype is torch.int64,
+        ...     torch.float32.is_floating_point,
+        ...     torch.int16.itemsize,
+        ... )
         (True, True, 2)
     """
 
@@ -45,14 +52,17 @@ class dtype:
 
     @property
     def __numpy_dtype__(self) -> np.dtype:
-        """NumPy's dtype of the elements, for code of NumPy and JAX that asks of what kind they are: ``jnp.issubdtype(t.dtype, ...)``."""
+        """NumPy's dtype of the elements, for code of NumPy and JAX that asks of what kind they are:
+        ``jnp.issubdtype(t.dtype, ...)``."""
         if not tells_numpy or self._name in ABSENT:
             raise AttributeError("'torch.dtype' object has no attribute '__numpy_dtype__'")
         return self.np
 
     def __getattr__(self, name: str) -> Any:
         if name == "np":  # of types that no array can have
-            raise NotImplementedError(f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type")
+            raise NotImplementedError(
+                f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type"
+            )
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     @property
@@ -69,8 +79,14 @@ class dtype:
     def is_signed(self) -> bool:
         """Whether negative values can be held."""
         if self._name.startswith(("q", "bits")):
-            raise RuntimeError("isSignedType not supported for quantized types" if self._name[0] == "q" else "Bits types are undefined")
-        return (self.category >= FLOATING and self is not float8_e8m0fnu) or (self.category == INTEGRAL and self._name.startswith("int"))
+            raise RuntimeError(
+                "isSignedType not supported for quantized types"
+                if self._name[0] == "q"
+                else "Bits types are undefined"
+            )
+        return (self.category >= FLOATING and self is not float8_e8m0fnu) or (
+            self.category == INTEGRAL and self._name.startswith("int")
+        )
 
     def to_real(self) -> dtype:
         """The real type of the same precision: ``complex64.to_real()`` is ``float32``."""
@@ -78,7 +94,12 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex type of the same precision; halves have none here."""
-        found = {float32: complex64, float64: complex128, complex64: complex64, complex128: complex128}.get(self)
+        found = {
+            float32: complex64,
+            float64: complex128,
+            complex64: complex64,
+            complex128: complex128,
+        }.get(self)
         if found is None:
             raise RuntimeError(f"to_complex not supported for {self}: JAX has no such complex type")
         return found
@@ -109,9 +130,16 @@ dtype.__module__, _dtype_by_name.__module__ = "jtorch", "jtorch._utils"  # where
 
 
 def _absent(name: str, category: int, itemsize: int, legacy: str, abbr: str) -> dtype:
-    """An element type that programs name, compare and save, but that no array of JAX can have: one without ``np``."""
+    """An element type that programs name, compare and save, but that no array of JAX can have: one
+    without ``np``."""
     made = dtype.__new__(dtype)
-    made._name, made.category, made.itemsize, made.legacy, made.abbr = name, category, itemsize, legacy, abbr
+    made._name, made.category, made.itemsize, made.legacy, made.abbr = (
+        name,
+        category,
+        itemsize,
+        legacy,
+        abbr,
+    )
     return made
 
 
@@ -138,26 +166,38 @@ float16 = _define("float16", np.float16, FLOATING, "HalfTensor", "f16")
 bfloat16 = _define("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16Tensor", "bf16")
 float32 = _define("float32", np.float32, FLOATING, "FloatTensor", "f32")
 float64 = _define("float64", np.float64, FLOATING, "DoubleTensor", "f64")
-float8_e4m3fn = _define("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "Float8_e4m3fnTensor", "f8")
+float8_e4m3fn = _define(
+    "float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "Float8_e4m3fnTensor", "f8"
+)
 float8_e5m2 = _define("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, "Float8_e5m2Tensor", "f8")
-float8_e4m3fnuz = _define("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, "Float8_e4m3fnuzTensor", "f8")
-float8_e5m2fnuz = _define("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, "Float8_e5m2fnuzTensor", "f8")
-float8_e8m0fnu = _define("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, "Float8_e8m0fnuTensor", "f8")
+float8_e4m3fnuz = _define(
+    "float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, "Float8_e4m3fnuzTensor", "f8"
+)
+float8_e5m2fnuz = _define(
+    "float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, "Float8_e5m2fnuzTensor", "f8"
+)
+float8_e8m0fnu = _define(
+    "float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, "Float8_e8m0fnuTensor", "f8"
+)
 complex64 = _define("complex64", np.complex64, COMPLEX, "ComplexFloatTensor", "c64")
 complex128 = _define("complex128", np.complex128, COMPLEX, "ComplexDoubleTensor", "c128")
 
 complex32 = _absent("complex32", COMPLEX, 4, "ComplexHalfTensor", "c32")
-#: Types that exist by name only: half complex numbers, quantised ones, and those of less than a byte.
+#: Types that exist by name only: half complex numbers, quantised ones, and those of less than a
+#: byte.
 ABSENT: dict[str, dtype] = {
     "complex32": complex32,
     "chalf": complex32,
     **{
         name: _absent(name, INTEGRAL, size, legacy, name)
         for name, size, legacy in (
-            ("quint8", 1, "QUInt8Tensor"), ("qint8", 1, "QInt8Tensor"), ("qint32", 4, "QInt32Tensor"), ("quint4x2", 1, "QUInt4x2Tensor"),
-            ("quint2x4", 1, "QUInt2x4Tensor"), ("bits8", 1, "Bits8Tensor"), ("bits16", 2, "Bits16Tensor"),
-            ("bits1x8", 1, "Bits1x8Tensor"), ("bits2x4", 1, "Bits2x4Tensor"), ("bits4x2", 1, "Bits4x2Tensor"),
-            *[(f"int{n}", 1, f"Int{n}Tensor") for n in range(1, 8)], *[(f"uint{n}", 1, f"UInt{n}Tensor") for n in range(1, 8)],
+            ("quint8", 1, "QUInt8Tensor"), ("qint8", 1, "QInt8Tensor"),
+            ("qint32", 4, "QInt32Tensor"), ("quint4x2", 1, "QUInt4x2Tensor"),
+            ("quint2x4", 1, "QUInt2x4Tensor"), ("bits8", 1, "Bits8Tensor"),
+            ("bits16", 2, "Bits16Tensor"), ("bits1x8", 1, "Bits1x8Tensor"),
+            ("bits2x4", 1, "Bits2x4Tensor"), ("bits4x2", 1, "Bits4x2Tensor"),
+            *[(f"int{n}", 1, f"Int{n}Tensor") for n in range(1, 8)],
+            *[(f"uint{n}", 1, f"UInt{n}Tensor") for n in range(1, 8)],
         )
     },
     "float4_e2m1fn_x2": _absent("float4_e2m1fn_x2", FLOATING, 1, "Float4_e2m1fn_x2Tensor", "f4"),
@@ -167,7 +207,8 @@ ABSENT["bit"] = ABSENT["uint1"]
 
 #: Other spellings that torch offers.
 ALIASES = {
-    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
+    "long": int64,
     "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
@@ -177,7 +218,8 @@ on_default_change: list[Any] = []
 
 
 def get_default_dtype() -> dtype:
-    """The floating-point type of ``tensor(1.)`` and of integer operands of floating-point functions.
+    """The floating-point type of ``tensor(1.)`` and of integer operands of floating-point
+    functions.
 
     Example:
         >>> import jtorch as torch
@@ -220,18 +262,21 @@ def from_np(np_dtype: Any) -> dtype:
     """The dtype for a NumPy dtype.
 
     Raises:
-        TypeError: where torch has no such type (strings, objects, longdouble), or NumPy has none (JAX's random keys).
+        TypeError: where torch has no such type (strings, objects, longdouble), or NumPy has none
+            (JAX's random keys).
     """
     try:
         found = BY_NP.get(np.dtype(np_dtype))
     except TypeError:
         raise TypeError(
-            f"can't convert an array of type {np_dtype}: a tensor has numbers; jax.random.key_data gives those of a key"
+            f"can't convert an array of type {np_dtype}: a tensor has numbers; jax.random.key_data "
+            "gives those of a key"
         ) from None
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {_np_name(np_dtype)}. The only supported types are: float64, float32, "
-            "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+            f"can't convert np.ndarray of type {_np_name(np_dtype)}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+            "uint32, uint16, uint8, and bool."
         )
     return found
 
@@ -266,18 +311,23 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both can be converted to, by torch's lattice.
 
     Raises:
-        RuntimeError: for float8 kinds with another type, and unsigned 16 to 64 bit with any but floating-point ones, as torch.
+        RuntimeError: for float8 kinds with another type, and unsigned 16 to 64 bit with any but
+            floating-point ones, as torch.
     """
     if type1 is type2:
         return type1
     if type1._name in ABSENT or type2._name in ABSENT:
         _refuse_absent(type1, type2)
     if any(t.itemsize == 1 and t.category == FLOATING for t in (type1, type2)):
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}")
+        raise RuntimeError(
+            "Promotion for Float8 Types is not supported, attempted to promote "
+            f"{type1.scalar_name} and {type2.scalar_name}"
+        )
     low, high = sorted((type1, type2), key=lambda t: t.category)
     if high.category != FLOATING and not {uint16, uint32, uint64}.isdisjoint((type1, type2)):
         raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}"
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.scalar_name} and {type2.scalar_name}"
         )
     if high.category == COMPLEX:
         return complex128 if complex128 in (low, high) or low is float64 else complex64
@@ -294,16 +344,22 @@ def _refuse_absent(type1: dtype, type2: dtype) -> None:
     shown = [t.scalar_name for t in (type1, type2)]
     if any(name in _STORED for name in names):
         raise RuntimeError(
-            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
-            f"offending types: {shown[0]} {shown[1]}"
+            "promoteTypes with quantized numbers is not handled yet; figure out what the correct "
+            f"rules should be, offending types: {shown[0]} {shown[1]}"
         )
     if any(name.startswith("bits") for name in names):
         raise RuntimeError(f"Promotion from {shown[0]} and {shown[1]} is unsupported.")
     small = [name for name in names if name in ABSENT and name.lstrip("u").startswith("int")]
     if any(name.startswith("int") for name in small):
-        raise RuntimeError(f"Promotion of integers of less than a byte is not supported, attempted to promote {shown[0]} and {shown[1]}")
+        raise RuntimeError(
+            "Promotion of integers of less than a byte is not supported, attempted to promote "
+            f"{shown[0]} and {shown[1]}"
+        )
     if small and not all(t.category == FLOATING or t._name in small for t in (type1, type2)):
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {shown[0]} and {shown[1]}")
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{shown[0]} and {shown[1]}"
+        )
 
 
 def _promote_float(low: dtype, high: dtype) -> dtype:
@@ -321,13 +377,15 @@ def _promote_integral(a: dtype, b: dtype) -> dtype:
     return int16 if signed is int8 else signed
 
 
-#: Rank of an operand in ``result_type``: dimensioned tensors decide before 0-dim tensors before Python numbers.
+#: Rank of an operand in ``result_type``: dimensioned tensors decide before 0-dim tensors before
+#: Python numbers.
 DIMENSIONED, ZERO_DIM, NUMBER = range(3)
 
 
 @functools.cache
 def result_type_of(operands: tuple[tuple[dtype, int], ...]) -> dtype:
-    """torch's result type of ``(dtype, rank)`` pairs: a lower-ranked operand counts only if its category is higher."""
+    """torch's result type of ``(dtype, rank)`` pairs: a lower-ranked operand counts only if its
+    category is higher."""
     best: dtype | None = None
     for rank in (DIMENSIONED, ZERO_DIM, NUMBER):
         group: dtype | None = None
@@ -339,7 +397,8 @@ def result_type_of(operands: tuple[tuple[dtype, int], ...]) -> dtype:
         if best is None:
             best = group
         elif group.category > best.category:
-            if group.category == COMPLEX and best.category == FLOATING:  # as precise as the tensors with dimensions
+            # as precise as the tensors with dimensions
+            if group.category == COMPLEX and best.category == FLOATING:
                 best = best.to_complex() if best.itemsize > 2 else complex64
             else:
                 best = promote_types(best, group) if best.category == BOOL else group
@@ -348,7 +407,8 @@ def result_type_of(operands: tuple[tuple[dtype, int], ...]) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether torch allows a value of ``from_`` to be written into a tensor of ``to``: never to a lower category."""
+    """Whether torch allows a value of ``from_`` to be written into a tensor of ``to``: never to a
+    lower category."""
     if from_.category == COMPLEX and to.category != COMPLEX:
         return False
     if from_.category == FLOATING and to.category < FLOATING:
@@ -360,7 +420,10 @@ def _limited(name: str, given: Any) -> dtype:
     """The dtype whose limits are asked for."""
     found = meant(given)
     if not isinstance(found, dtype):
-        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{type(given).__name__}"
+        )
     return found
 
 
@@ -381,14 +444,19 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         d = _default if type is None else _limited("finfo", type)
         if d.category < FLOATING:
-            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
+            )
         d = d.to_real()
         info = ml_dtypes.finfo(d.np)
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
         # A power of ten: the decimal digits that survive, as C counts them.
-        self.resolution = {8: 1.0, 16: 1e-3 if d is float16 else 1e-2, 32: 1e-6, 64: 1e-15}[self.bits]
+        self.resolution = {8: 1.0, 16: 1e-3 if d is float16 else 1e-2, 32: 1e-6, 64: 1e-15}[
+            self.bits
+        ]
         self.dtype = d._name
 
     def __eq__(self, other: object) -> bool:
@@ -399,13 +467,20 @@ class finfo:
 
     def __repr__(self) -> str:
         return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
         )
 
 
 #: What quantised types store.
-_STORED: dict[str, Any] = {"quint8": np.uint8, "qint8": np.int8, "qint32": np.int32, "quint4x2": np.uint8, "quint2x4": np.uint8}
+_STORED: dict[str, Any] = {
+    "quint8": np.uint8,
+    "qint8": np.int8,
+    "qint32": np.int32,
+    "quint4x2": np.uint8,
+    "quint2x4": np.uint8,
+}
 
 
 class iinfo:
@@ -424,7 +499,10 @@ class iinfo:
         if d.category != INTEGRAL:
             if d.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
-            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+            raise TypeError(
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
+            )
         stored = _STORED.get(d._name)
         info = np.iinfo(stored or d.np)
         self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)

@@ -53,7 +53,8 @@ class memory_format(_Named):
 
 
 class qscheme(_Named):
-    """How numbers are rounded to few bits: one scale for a tensor or for each channel, with a zero point or symmetric."""
+    """How numbers are rounded to few bits: one scale for a tensor or for each channel, with a zero
+    point or symmetric."""
 
     __slots__ = ()
     __module__ = "jtorch"  # where pickles find its values
@@ -89,11 +90,12 @@ preserve_format: Any = _make(memory_format, "preserve_format")
 add_plain(layout, memory_format)
 
 
-# ---- strides ---------------------------------------------------------------------------------------------------------------------
+# ---- strides -------------------------------------------------------------------------------------
 
 
 def _room(n: object) -> Any:
-    """What a dimension takes of the strides before it; a size that is not known is not taken for 0."""
+    """What a dimension takes of the strides before it; a size that is not known is not taken for
+    0."""
     return max(n, 1) if type(n) is int else n
 
 
@@ -122,7 +124,10 @@ def format_strides(shape: tuple[int, ...], memory_format: object) -> tuple[int, 
         return contiguous_strides(shape)
     ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
     if ndim is None:
-        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+        raise TypeError(
+            "argument 'memory_format' must be torch.memory_format, not "
+            f"{type(memory_format).__name__}"
+        )
     if len(shape) != ndim:
         raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
     order = [0, *range(2, ndim), 1]
@@ -135,7 +140,8 @@ def format_strides(shape: tuple[int, ...], memory_format: object) -> tuple[int, 
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
+    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always
+    contiguous."""
     if 0 in shape:
         return True
     expected = 1
@@ -153,7 +159,11 @@ def column_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     if found is None:
         *batch, m, n = shape
         step = max(m, 1) * max(n, 1)
-        found = _columns[shape] = (*[s * step for s in contiguous_strides(tuple(batch))], 1, max(m, 1))
+        found = _columns[shape] = (
+            *[s * step for s in contiguous_strides(tuple(batch))],
+            1,
+            max(m, 1),
+        )
     return found
 
 
@@ -161,7 +171,8 @@ _columns: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
 def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: object) -> bool:
-    """Whether a dense tensor is in a memory format; strides of dimensions of size 1 do not matter. False for another number of them."""
+    """Whether a dense tensor is in a memory format; strides of dimensions of size 1 do not matter.
+    False for another number of them."""
     if memory_format in (contiguous_format, preserve_format):
         return is_contiguous(shape, strides)
     try:
@@ -178,19 +189,25 @@ def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: o
 
 
 def suggests_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether the order of strides is that of channels-last memory, with or without gaps; ambiguous ones count as row-major."""
+    """Whether the order of strides is that of channels-last memory, with or without gaps; ambiguous
+    ones count as row-major."""
     if strides[1] == 0:
         return False
     least = 0
     for d in (1, *range(len(shape) - 1, 1, -1), 0):
-        if shape[d] == 0 or (less(strides[d], least) if SYMBOLIC else strides[d] < least) or (d == 0 and least == strides[1]):
+        if (
+            shape[d] == 0
+            or (less(strides[d], least) if SYMBOLIC else strides[d] < least)
+            or (d == 0 and least == strides[1])
+        ):
             return False
         least = strides[d] * max(shape[d], 1)
     return True
 
 
 def suggested_format(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """The memory format that results of operations on images have; the contiguous one where strides say nothing else."""
+    """The memory format that results of operations on images have; the contiguous one where strides
+    say nothing else."""
     if len(shape) in (4, 5) and suggests_channels_last(shape, strides):
         return channels_last if len(shape) == 4 else channels_last_3d
     return contiguous_format
@@ -217,9 +234,11 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def coincide(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether several indices mean one place in memory, in whatever way: an expanded dimension, windows that overlap, strides too small."""
+    """Whether several indices mean one place in memory, in whatever way: an expanded dimension,
+    windows that overlap, strides too small."""
     reach = 0
-    for step, n in zip(reversed(strides), reversed(shape), strict=True):  # row by row, as nearly all are
+    # row by row, as nearly all are
+    for step, n in zip(reversed(strides), reversed(shape), strict=True):
         if type(n) is not int or type(step) is not int or (step <= reach and n != 1):
             break
         reach += step * (n - 1)
@@ -237,9 +256,11 @@ def coincide(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def last_written(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-    """For each index the one, counted through, that is written last at its place in memory; what ``coincide`` says must hold.
+    """For each index the one, counted through, that is written last at its place in memory; what
+    ``coincide`` says must hold.
 
-    In the order of memory, as PyTorch's loops go: the smallest stride is innermost, of equal ones the last dimension.
+    In the order of memory, as PyTorch's loops go: the smallest stride is innermost, of equal ones
+    the last dimension.
     """
     found = _last(tuple(shape), tuple(strides))
     assert found is not None
@@ -249,10 +270,13 @@ def last_written(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
 @functools.lru_cache(maxsize=64)
 def _last(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray | None:
     order = sorted(range(len(shape)), key=lambda d: (-abs(strides[d]), d))
-    numbers = np.arange(math.prod(shape)).reshape(shape).transpose(order).reshape(-1)  # in the order of memory
+    # in the order of memory
+    numbers = np.arange(math.prod(shape)).reshape(shape).transpose(order).reshape(-1)
     at = np.zeros([shape[d] for d in order], np.int64)
     for axis, d in enumerate(order):
-        at += (np.arange(shape[d]) * strides[d]).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+        at += (np.arange(shape[d]) * strides[d]).reshape(
+            [-1 if k == axis else 1 for k in range(len(shape))]
+        )
     places, inverse = np.unique(at.reshape(-1), return_inverse=True)
     if places.size == numbers.size:
         return None

@@ -1,7 +1,9 @@
-"""The optional extension ``_jtorch_native``, written in C (``_src/native/``): for what NumPy and XLA have no quick way. Floor 0.
+"""The optional extension ``_jtorch_native``, written in C (``_src/native/``): for what NumPy and
+XLA have no quick way. Floor 0.
 
-It is built when the package is installed, where there is a compiler, and lies beside the package, so that a checkout finds the one that was
-installed. All results are the same without it, to the bit.
+It is built when the package is installed, where there is a compiler, and lies beside the package,
+so that a checkout finds the one that was installed. All results are the same without it, to the
+bit.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _VERSION = 1
 
 @functools.cache
 def extension() -> Any:
-    """The module; None where it was not built, or for another version of Python, NumPy or this package, or with ``JTORCH_NATIVE=0``."""
+    """The module; None where it was not built, or for another version of Python, NumPy or this
+    package, or with ``JTORCH_NATIVE=0``."""
     if os.environ.get("JTORCH_NATIVE", "1") == "0":
         return None
     try:

@@ -1,4 +1,5 @@
-"""Enumerations that stand for C++'s: members are no ints, and give their numbers where one is asked for."""
+"""Enumerations that stand for C++'s: members are no ints, and give their numbers where one is asked
+for."""
 
 from __future__ import annotations
 

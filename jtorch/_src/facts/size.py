@@ -11,17 +11,20 @@ from ...dispatch import STATIC
 
 
 class SymInt:
-    """Base of sizes that are known only by their properties, such as the ragged size of a nested tensor."""
+    """Base of sizes that are known only by their properties, such as the ragged size of a nested
+    tensor."""
 
     __slots__ = ()
 
 
-#: Types of sizes that stand for numbers not known yet below the public functions; filled by ``symbols``.
+#: Types of sizes that stand for numbers not known yet below the public functions; filled by
+#: ``symbols``.
 SYMBOLIC: set[type] = set()
 
 
 def slice_bounds(index: slice, n: Any) -> tuple[Any, Any, int]:
-    """``index.indices(n)``, also where sizes are not known yet: first and last bound within ``n``, and the step, which is positive."""
+    """``index.indices(n)``, also where sizes are not known yet: first and last bound within ``n``,
+    and the step, which is positive."""
     if type(n) is int and not {type(index.start), type(index.stop)} & SYMBOLIC:
         return index.indices(n)
     import jax
@@ -43,7 +46,8 @@ def slice_bounds(index: slice, n: Any) -> tuple[Any, Any, int]:
 
 
 def less(a: Any, b: Any) -> bool:
-    """``a < b``, also of products of sizes that are not known yet, one of which divides the other."""
+    """``a < b``, also of products of sizes that are not known yet, one of which divides the
+    other."""
     if type(a) is int and type(b) is int:
         return a < b
     for times, found in ((b // a if a != 0 else 0, True), (a // b if b != 0 else 0, False)):
@@ -54,7 +58,8 @@ def less(a: Any, b: Any) -> bool:
 
 
 class SymFloat:
-    """Base of floats that are computed of sizes that are not known yet: ``x.shape[0] / 2`` in a program that is exported."""
+    """Base of floats that are computed of sizes that are not known yet: ``x.shape[0] / 2`` in a
+    program that is exported."""
 
     __slots__ = ()
 
@@ -66,7 +71,8 @@ class SymBool:
 
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated.
+    """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced,
+    added to or repeated.
 
     Args:
         sizes: the sizes, in any iterable.
@@ -103,7 +109,9 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
-            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size"
+            )
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Any:
@@ -135,7 +143,9 @@ def _ints(items: tuple[Any, ...], start: int) -> Iterator[Any]:
         try:
             yield operator.index(item)
         except TypeError:
-            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(item).__name__}')") from None
+            raise TypeError(
+                f"torch.Size() takes an iterable of 'int' (item {i} is '{type(item).__name__}')"
+            ) from None
 
 
 STATIC.add(Size)

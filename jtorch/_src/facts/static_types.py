@@ -1,7 +1,9 @@
-"""What the annotation of a number, flag or text admits: the tables that the public functions look types up in.
+"""What the annotation of a number, flag or text admits: the tables that the public functions look
+types up in.
 
-PyTorch's parser takes no bool and no float for an int, though Python's equality makes them one key: ``True == 1 == 1.0``. So what a
-parameter is declared to be decides which exact types pass at once; all others are looked at more closely. Floor 0.
+PyTorch's parser takes no bool and no float for an int, though Python's equality makes them one key:
+``True == 1 == 1.0``. So what a parameter is declared to be decides which exact types pass at once;
+all others are looked at more closely. Floor 0.
 """
 
 from __future__ import annotations
@@ -15,13 +17,19 @@ from .layouts import memory_format
 from .size import SYMBOLIC, Size
 
 _ATOMS: dict[str, tuple[type, ...]] = {
-    "int": (int,), "bool": (bool,), "str": (str,), "float": (float, int, bool), "None": (type(None),), "Dtype": (dtype,),
-    "layouts.memory_format": (memory_format,),
+    "int": (int,), "bool": (bool,), "str": (str,), "float": (float, int, bool),
+    "None": (type(None),), "Dtype": (dtype,), "layouts.memory_format": (memory_format,),
 }  # fmt: skip
-_ITEMS = {"tuple[int, ...]": "int", "tuple[int | None, ...]": "int | None", "tuple[float, ...]": "float", "tuple[bool, ...]": "bool"}
+_ITEMS = {
+    "tuple[int, ...]": "int",
+    "tuple[int | None, ...]": "int | None",
+    "tuple[float, ...]": "float",
+    "tuple[bool, ...]": "bool",
+}
 _SEQUENCES = frozenset((tuple, list, Size))
 
-#: What generated code finds under its names: a set of types, and a test whether types of items are in one.
+#: What generated code finds under its names: a set of types, and a test whether types of items are
+#: in one.
 STATIC_TABLES: dict[str, Any] = {"_LISTS": _SEQUENCES}
 
 
@@ -43,7 +51,11 @@ class Static:
         self.types = frozenset(t for a in atoms for t in _ATOMS[a])
         self.items = frozenset(t for a in items for t in _ATOMS[a]) if items else None
         number = len(STATIC_TABLES)
-        self.table, self._scalars, self._all = f"_STATIC_{number}", f"_SCALARS_{number}", f"_ITEMS_{number}"
+        self.table, self._scalars, self._all = (
+            f"_STATIC_{number}",
+            f"_SCALARS_{number}",
+            f"_ITEMS_{number}",
+        )
         STATIC_TABLES[self._scalars] = self.types
         STATIC_TABLES[self.table] = self.types if self.items is None else self.types | _SEQUENCES
         if self.items is not None:
@@ -51,36 +63,55 @@ class Static:
 
     def check(self, value: str) -> str:
         """An expression that is true if ``value`` needs a closer look."""
-        if len(self.types) == 1 and self.items is None and (only := next(iter(self.types))).__module__ == "builtins":
+        if (
+            len(self.types) == 1
+            and self.items is None
+            and (only := next(iter(self.types))).__module__ == "builtins"
+        ):
             return f"type({value}) is not {only.__name__}"
         scalar = f"type({value}) not in {self._scalars}"
         if self.items is None:
             return scalar
         every = f"{self._all}(map(type, {value}))"
         if self.items == {int}:  # one or two are looked at without a loop
-            every = f"(type({value}[0]) is type({value}[-1]) is int if 0 < len({value}) < 3 else {every})"
+            every = (
+                f"(type({value}[0]) is type({value}[-1]) is int if 0 < len({value}) < 3 else "
+                f"{every})"
+            )
         return f"{scalar} and not (type({value}) in _LISTS and {every})"
 
     def takes(self, value: Any) -> bool:
         """Whether ``value`` passes at once."""
         kind = type(value)
-        return kind in self.types or (self.items is not None and kind in _SEQUENCES and self.items.issuperset(map(type, value)))
+        return kind in self.types or (
+            self.items is not None
+            and kind in _SEQUENCES
+            and self.items.issuperset(map(type, value))
+        )
 
     def refuses(self, value: Any, strict: bool) -> bool:
-        """Whether ``value``, which does not pass at once, can never do; unless ``strict``, only flags and fractions for whole numbers."""
+        """Whether ``value``, which does not pass at once, can never do; unless ``strict``, only
+        flags and fractions for whole numbers."""
         if not strict:
             known = self.types | (self.items or frozenset())
             values = value if isinstance(value, (tuple, list)) else (value,)
-            return int in known and float not in known and any(isinstance(x, (bool, float)) for x in values[:1])
+            return (
+                int in known
+                and float not in known
+                and any(isinstance(x, (bool, float)) for x in values[:1])
+            )
         if self.items is not None and isinstance(value, (tuple, list)):
-            return any(type(x) not in self.items and not _counts(x) for x in value if type(x) is not bool)
+            return any(
+                type(x) not in self.items and not _counts(x) for x in value if type(x) is not bool
+            )
         if self.types <= {bool, str, type(None)} and self.items is None:
             return True
         known = self.types | (self.items or frozenset())
         return int in known and float not in known and not _counts(value)
 
     def decide(self, value: Any, default: bool | float | str) -> None:
-        """Asks ``value`` for what Python code asks where such a value is due: its truth, its items, or how many these are."""
+        """Asks ``value`` for what Python code asks where such a value is due: its truth, its items,
+        or how many these are."""
         if str in self.types:
             bool(value == default)
         elif bool in self.types and int not in self.types:
@@ -91,20 +122,33 @@ class Static:
             iter(value)
 
     def plain(self, value: Any) -> Any:
-        """``value`` as a Python int, or a tuple of them, where it is something else that Python counts with."""
+        """``value`` as a Python int, or a tuple of them, where it is something else that Python
+        counts with."""
         if self.items is not None and isinstance(value, (tuple, list)):
             return tuple([self.plain(x) for x in value])
         kind = type(value)
         known = self.types | (self.items or frozenset())
-        if int not in known or float in known or kind in (int, bool) or not hasattr(kind, "__index__"):
+        if (
+            int not in known
+            or float in known
+            or kind in (int, bool)
+            or not hasattr(kind, "__index__")
+        ):
             return value
         if not _counts(value):
             return value
-        return int(value.item()) if hasattr(kind, "item") else value if is_ours(kind) else value.__index__()
+        return (
+            int(value.item())
+            if hasattr(kind, "item")
+            else value
+            if is_ours(kind)
+            else value.__index__()
+        )
 
 
 def _counts(value: Any) -> bool:
-    """Whether a number is whole by its type: flags are not, but tensors of one are. Arrays and tensors have one element."""
+    """Whether a number is whole by its type: flags are not, but tensors of one are. Arrays and
+    tensors have one element."""
     kind, dtype_ = type(value), getattr(value, "dtype", None)
     if dtype_ is None:
         return (kind is not bool and hasattr(kind, "__index__")) or kind in SYMBOLIC
@@ -120,6 +164,8 @@ def static_of(annotation: str) -> Static | None:
     parts = [p.replace("int? ...", "int | None, ...") for p in parts]
     atoms = [p for p in parts if p in _ATOMS]
     items = [a for p in parts if p in _ITEMS for a in _ITEMS[p].split(" | ")]
-    if len(atoms) + sum(p in _ITEMS for p in parts) != len(parts) or not (set(atoms) | set(items)) - {"None"}:
+    if len(atoms) + sum(p in _ITEMS for p in parts) != len(parts) or not (
+        set(atoms) | set(items)
+    ) - {"None"}:
         return None
     return Static(atoms, items)

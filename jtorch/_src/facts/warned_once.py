@@ -1,4 +1,5 @@
-"""Warnings that torch gives once in the life of a program, unless ``set_warn_always`` asks for each. Floor 0."""
+"""Warnings that torch gives once in the life of a program, unless ``set_warn_always`` asks for
+each. Floor 0."""
 
 from __future__ import annotations
 
@@ -10,17 +11,22 @@ state: dict[str, bool] = {"always": False}
 _given: set[str] = set()
 
 
-#: What is looked through for the program: this package under either name, and what calls a kernel that is traced.
+#: What is looked through for the program: this package under either name, and what calls a kernel
+#: that is traced.
 _OURS = frozenset(("jtorch", "torch", "jax", "jaxlib", "contextlib", "functools"))
 
 
 def outside() -> int:
-    """The ``stacklevel`` with which the caller's warning names the line of the program that called into this package."""
+    """The ``stacklevel`` with which the caller's warning names the line of the program that called
+    into this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS
+    ):
         frame = frame.f_back
         file = frame.f_code.co_filename
-        if not ("importlib" in file and "_bootstrap" in file):  # such as first calls, which the warnings module does not count
+        # such as first calls, which the warnings module does not count
+        if not ("importlib" in file and "_bootstrap" in file):
             level += 1
     return level
 
@@ -36,5 +42,6 @@ def warn_once(text: str) -> None:
 def warn_of_scalar() -> None:
     """What converting a tensor that requires grad to a Python number says, but for ``item()``."""
     warn_once(
-        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first."
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first."
     )

@@ -1,4 +1,5 @@
-"""PyTorch's archives: zip files of uncompressed records, written so that storages can be mapped into memory."""
+"""PyTorch's archives: zip files of uncompressed records, written so that storages can be mapped
+into memory."""
 
 from __future__ import annotations
 
@@ -13,25 +14,30 @@ import numpy as np
 ALIGNMENT = 64
 #: What fits into the field of padding.
 MOST_ALIGNED = 1 << 15
-#: How many bytes the records that are read may have, for each byte of the file and beside them. Those of an honest file have no more than
-#: it has, or a few times as many where somebody deflated it; but entries may name one record again and again, or zeros without end.
+#: How many bytes the records that are read may have, for each byte of the file and beside them.
+#: Those of an honest file have no more than it has, or a few times as many where somebody deflated
+#: it; but entries may name one record again and again, or zeros without end.
 _TIMES, _BESIDE = 5, 32 << 20
 _CORRUPT = (
-    "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
-    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
-    "modified after saving."
+    "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, "
+    "there is a high likelihood that your checkpoint file is corrupted. This can happen if the "
+    "checkpoint was not saved properly, was transferred incorrectly, or the file was modified "
+    "after saving."
 )
 
 
 class Writer:
-    """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can be mapped into memory."""
+    """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can
+    be mapped into memory."""
 
     def __init__(self, file: Any, name: str, alignment: int = ALIGNMENT) -> None:
         self._alignment = alignment
         # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
         self._target = file
         seekable = getattr(file, "seekable", None)
-        self._buffer = file if seekable is not None and seekable() and hasattr(file, "tell") else io.BytesIO()
+        self._buffer = (
+            file if seekable is not None and seekable() and hasattr(file, "tell") else io.BytesIO()
+        )
         self._start = self._buffer.tell()
         self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_STORED, allowZip64=True)
         self._name = name
@@ -42,9 +48,16 @@ class Writer:
         info = zipfile.ZipInfo(f"{self._name}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
         info.compress_type = zipfile.ZIP_STORED
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-        # Offset of the data without the padding: the header, the name, and the zip64 field that large records get.
+        # Offset of the data without the padding: the header, the name, and the zip64 field that
+        # large records get.
         large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
-        offset = self._buffer.tell() - self._start + 30 + len(info.filename.encode()) + (20 if large else 0)
+        offset = (
+            self._buffer.tell()
+            - self._start
+            + 30
+            + len(info.filename.encode())
+            + (20 if large else 0)
+        )
         padding = -(offset + 4) % self._alignment
         info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
         info.file_size = len(view)
@@ -77,7 +90,8 @@ def read_bytes(file: Any, count: int) -> bytes | bytearray:
 
 
 class _Source:
-    """A file-like object that knows ``read``, ``seek`` and ``tell`` alone, as the reader of archives wants it."""
+    """A file-like object that knows ``read``, ``seek`` and ``tell`` alone, as the reader of
+    archives wants it."""
 
     def __init__(self, file: Any) -> None:
         self._file, self.seek, self.tell = file, file.seek, file.tell
@@ -86,7 +100,11 @@ class _Source:
         return True
 
     def read(self, count: int = -1) -> bytes:
-        return self._file.read() if count is None or count < 0 else bytes(read_bytes(self._file, count))
+        return (
+            self._file.read()
+            if count is None or count < 0
+            else bytes(read_bytes(self._file, count))
+        )
 
 
 class Archive:
@@ -100,7 +118,9 @@ class Archive:
             self._size = file.seek(0, 2)
             self._left = _TIMES * self._size + _BESIDE
         except Exception as e:  # what zipfile raises depends on where the damage is
-            raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
+            raise RuntimeError(
+                _CORRUPT.format("reading zip archive: failed finding central directory")
+            ) from e
         self._folder = names[0].split("/")[0] if names else ""
         self._names = set(names)
 
@@ -128,7 +148,8 @@ class Archive:
             info = self._zip.getinfo(f"{self._folder}/{name}")
         except KeyError:
             raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
-        if info.compress_type == zipfile.ZIP_STORED and info.file_size > self._size:  # the directory was tampered with
+        # the directory was tampered with
+        if info.compress_type == zipfile.ZIP_STORED and info.file_size > self._size:
             raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed"))
         self._spend(name, info.file_size)
         data = np.empty(info.file_size, np.uint8)
@@ -153,7 +174,10 @@ class Archive:
         """
         self._left -= size
         if self._left < 0:
-            words = f"reading file {name}: the records have more than {_TIMES} times the bytes of the file (and {_BESIDE >> 20} MiB)"
+            words = (
+                f"reading file {name}: the records have more than {_TIMES} times the bytes of the "
+                f"file (and {_BESIDE >> 20} MiB)"
+            )
             raise RuntimeError(_CORRUPT.format(words))
 
     def offset(self, name: str) -> tuple[int, int]:
@@ -166,8 +190,14 @@ class Archive:
         self.file.seek(info.header_offset + 26)
         lengths = self.file.read(4)
         self.file.seek(at)
-        start = info.header_offset + 30 + sum(struct.unpack("<HH", lengths)) if len(lengths) == 4 else self._size
+        start = (
+            info.header_offset + 30 + sum(struct.unpack("<HH", lengths))
+            if len(lengths) == 4
+            else self._size
+        )
         if info.compress_type != zipfile.ZIP_STORED or start + info.file_size > self._size:
-            raise RuntimeError(_CORRUPT.format(f"reading file {name}: it cannot be mapped into memory"))
+            raise RuntimeError(
+                _CORRUPT.format(f"reading file {name}: it cannot be mapped into memory")
+            )
         self._spend(name, info.file_size)
         return start, info.file_size

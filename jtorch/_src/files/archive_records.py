@@ -1,4 +1,5 @@
-"""Archives record by record: ``torch.PyTorchFileReader`` and ``PyTorchFileWriter``, and how ``torch.serialization`` opens them."""
+"""Archives record by record: ``torch.PyTorchFileReader`` and ``PyTorchFileWriter``, and how
+``torch.serialization`` opens them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ class PyTorchFileReader:
     """
 
     def __init__(self, name_or_buffer: object) -> None:
-        self._own = open(name_or_buffer, "rb") if isinstance(name_or_buffer, (str, os.PathLike)) else None  # noqa: SIM115 (closed with it)
+        # closed with it
+        self._own = (
+            open(name_or_buffer, "rb") if isinstance(name_or_buffer, (str, os.PathLike)) else None  # noqa: SIM115
+        )
         try:
             self._archive = Archive(name_or_buffer if self._own is None else self._own)
         except BaseException:
@@ -67,7 +71,8 @@ class PyTorchFileReader:
         return self._archive.offset(name)[1]
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
-        """A tensor of size 0 whose storage has the bytes of a record, ``numel`` elements of ``dtype``; bytes for a class of storages.
+        """A tensor of size 0 whose storage has the bytes of a record, ``numel`` elements of
+        ``dtype``; bytes for a class of storages.
 
         Raises:
             RuntimeError: if there is no such record, or it has another size.
@@ -76,8 +81,9 @@ class PyTorchFileReader:
         data = self._archive.array(name)
         if data.nbytes != numel * kind.itemsize:
             raise RuntimeError(
-                f"record size ({data.nbytes} bytes) does not match expected size ({numel * kind.itemsize} bytes = {numel} elements * "
-                f"{kind.itemsize} bytes/element) for dtype {kind.scalar_name}"
+                f"record size ({data.nbytes} bytes) does not match expected size "
+                f"({numel * kind.itemsize} bytes = {numel} elements * {kind.itemsize} "
+                f"bytes/element) for dtype {kind.scalar_name}"
             )
         return from_host(data.view(kind.np), devices.device("cpu"))[:0].detach()
 
@@ -94,7 +100,9 @@ class PyTorchFileWriter:
         path = os.fspath(name_or_buffer) if isinstance(name_or_buffer, (str, os.PathLike)) else None
         self._name = "archive" if path is None else os.path.splitext(os.path.basename(path))[0]
         self._own = None if path is None else open(path, "wb")  # noqa: SIM115 (closed at the end)
-        self._writer: Writer | None = Writer(name_or_buffer if self._own is None else self._own, self._name)
+        self._writer: Writer | None = Writer(
+            name_or_buffer if self._own is None else self._own, self._name
+        )
         self._records: list[str] = []
 
     def archive_name(self) -> str:
@@ -113,13 +121,17 @@ class PyTorchFileWriter:
             ValueError: if there are fewer bytes.
         """
         if self._writer is None:
-            raise RuntimeError("PytorchStreamWriter failed writing a record: the archive is complete")
+            raise RuntimeError(
+                "PytorchStreamWriter failed writing a record: the archive is complete"
+            )
         if isinstance(data, str):
             data = data.encode()
         elif hasattr(data, "untyped"):
             data = bytes(data.untyped().tolist())
         if len(data) < size:
-            raise ValueError(f"write_record(): expected {size} bytes for {name!r}, but there are {len(data)}")
+            raise ValueError(
+                f"write_record(): expected {size} bytes for {name!r}, but there are {len(data)}"
+            )
         self._writer.record(name, memoryview(data)[:size])
         self._records.append(name)
 

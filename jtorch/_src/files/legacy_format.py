@@ -1,4 +1,5 @@
-"""The file format before archives: pickles one after the other, then the storages that they name."""
+"""The file format before archives: pickles one after the other, then the storages that they
+name."""
 
 from __future__ import annotations
 
@@ -25,9 +26,15 @@ PROTOCOL_VERSION = 1001
 def save(obj: object, file: Any, pickle_module: Any, protocol: int, storages: Storages) -> None:
     """Writes the pickles, then the storages."""
     sizes = {"short": 2, "int": 4, "long": 4}
-    info = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    info = {
+        "protocol_version": PROTOCOL_VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": sizes,
+    }
     body = io.BytesIO()
-    write_pickle(obj, pickle_module, protocol, lambda stored: (*storages.persistent_id(stored), None), body)
+    write_pickle(
+        obj, pickle_module, protocol, lambda stored: (*storages.persistent_id(stored), None), body
+    )
     for part in (MAGIC_NUMBER, PROTOCOL_VERSION, info):
         pickle_module.dump(part, file, protocol=protocol)
     file.write(body.getvalue())
@@ -63,7 +70,8 @@ class _Stub:
 
 
 def _view_of(pid: tuple[object, ...]) -> tuple[Any, int, int] | None:
-    """Which part of a storage is meant, as its key, first element and number of elements; None for the whole.
+    """Which part of a storage is meant, as its key, first element and number of elements; None for
+    the whole.
 
     Raises:
         pickle.UnpicklingError: if the file says something else there.
@@ -71,13 +79,22 @@ def _view_of(pid: tuple[object, ...]) -> tuple[Any, int, int] | None:
     view = pid[5] if len(pid) > 5 else None
     if view is None:
         return None
-    if not (isinstance(view, tuple) and len(view) == 3 and all(type(n) is int and n >= 0 for n in view[1:])):
-        raise pickle.UnpicklingError(f"A part of a storage must be a key and two numbers, not {brief(view)}")
+    if not (
+        isinstance(view, tuple)
+        and len(view) == 3
+        and all(type(n) is int and n >= 0 for n in view[1:])
+    ):
+        raise pickle.UnpicklingError(
+            f"A part of a storage must be a key and two numbers, not {brief(view)}"
+        )
     return text(view[0]), view[1], view[2]
 
 
-def _storages_in(file: Any, reader: object, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
-    """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
+def _storages_in(
+    file: Any, reader: object, options: dict[str, Any]
+) -> dict[str, tuple[Any, str, int]]:
+    """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing
+    is run."""
     found: dict[str, tuple[Any, str, int]] = {}
 
     known = pickle._Unpickler.dispatch
@@ -87,24 +104,29 @@ def _storages_in(file: Any, reader: object, options: dict[str, Any]) -> dict[str
     # Not the one in C, which makes room for as many objects as a number in the file says.
     class Scanner(pickle._Unpickler):
         def find_class(self, module: str, name: str) -> object:
-            if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
+            if module in ("torch", "torch.storage") and (
+                name in DTYPE_OF or name == "UntypedStorage"
+            ):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
             return _Stub
 
-        def load_setitem(self) -> None:  # nothing is looked up in what is made here, so nothing is hashed either
+        # nothing is looked up in what is made here, so nothing is hashed either
+        def load_setitem(self) -> None:
             del self.stack[-2:]
 
         def load_setitems(self) -> None:
             self.pop_mark()
 
-        def load_newobj(self) -> None:  # of a class that the pickle makes or looks up in another, too
+        # of a class that the pickle makes or looks up in another, too
+        def load_newobj(self) -> None:
             self.stack[-2:] = [_Stub()]
 
         def load_newobj_ex(self) -> None:
             self.stack[-3:] = [_Stub()]
 
         others: ClassVar[dict[bytes, Any]] = {
-            pickle.SETITEM: load_setitem, pickle.SETITEMS: load_setitems, pickle.NEWOBJ: load_newobj, pickle.NEWOBJ_EX: load_newobj_ex,
+            pickle.SETITEM: load_setitem, pickle.SETITEMS: load_setitems,
+            pickle.NEWOBJ: load_newobj, pickle.NEWOBJ_EX: load_newobj_ex,
         }  # fmt: skip
         dispatch: ClassVar[dict[int, Any]] = {code: known[code] for code in known} | {
             code[0]: load for code, load in others.items() if code[0] in known
@@ -127,7 +149,9 @@ def _storages_in(file: Any, reader: object, options: dict[str, Any]) -> dict[str
     return found
 
 
-def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, str]) -> Any:
+def load(
+    file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, str]
+) -> Any:
     """Reads the next object; ``restore`` puts a storage where it belongs."""
     storages: dict[str, Any] = {}
     parts: dict[Any, Any] = {}
@@ -135,13 +159,18 @@ def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: di
     def persistent_load(pid: Any) -> object:
         key = storage_id(pid, 5)[1]
         if key not in storages:
-            raise RuntimeError(f"There is no storage {key!r} in the file. The file might be corrupted.")
+            raise RuntimeError(
+                f"There is no storage {key!r} in the file. The file might be corrupted."
+            )
         whole, view = storages[key], _view_of(pid)
         if view is None:
             return whole
         name, first, count = view
         if first + count > named[key][2]:
-            raise RuntimeError(f"The storage {key!r} has no elements {first} to {first + count}. The file might be corrupted.")
+            raise RuntimeError(
+                f"The storage {key!r} has no elements {first} to {first + count}. The file might "
+                "be corrupted."
+            )
         if name not in parts:
             size = whole.element_size()
             memory = whole.untyped()[first * size : (first + count) * size]
@@ -161,7 +190,9 @@ def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: di
     left = file.seek(0, 2) - at
     file.seek(at)
     keys = read(file, **options).load()
-    if not isinstance(keys, list) or not all(isinstance(text(key), str) and text(key) in named for key in keys):
+    if not isinstance(keys, list) or not all(
+        isinstance(text(key), str) and text(key) in named for key in keys
+    ):
         raise RuntimeError("The list of storages is damaged. The file might be corrupted.")
     for key in map(text, keys):
         storage_type, location, numel = named[key]

@@ -1,4 +1,5 @@
-"""How objects lie in the pickles of saved files: jtorch's under PyTorch's names, storages by their number; and how they are read again."""
+"""How objects lie in the pickles of saved files: jtorch's under PyTorch's names, storages by their
+number; and how they are read again."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from ..tensor.typed_storage import TypedStorage
 from ..tensor.untyped_storage import UntypedStorage
 from .raw_storage import DTYPE_OF, TYPED, Piece, brief, geometry
 
-# ---- writing -----------------------------------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 
 class _Name:
@@ -40,8 +41,23 @@ _NAMES = {
         ("torch", [*DTYPE_OF, "device", "Size"]),
         ("torch.storage", ["UntypedStorage"]),
         ("torch._tensor", ["_rebuild_from_type_v2"]),
-        ("torch._utils", ["_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state"]),
-        ("torch._utils", ["_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_wrapper_subclass"]),
+        (
+            "torch._utils",
+            [
+                "_rebuild_tensor_v2",
+                "_rebuild_tensor_v3",
+                "_rebuild_parameter",
+                "_rebuild_parameter_with_state",
+            ],
+        ),
+        (
+            "torch._utils",
+            [
+                "_rebuild_meta_tensor_no_storage",
+                "_rebuild_sparse_tensor",
+                "_rebuild_wrapper_subclass",
+            ],
+        ),
         ("torch.serialization", ["_get_layout"]),
     )
     for name in names
@@ -79,11 +95,22 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[object, ...
         )  # fmt: skip
     offset, size, stride = geometry(tensor)
     if tensor.device.type == "meta":
-        return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
+        return _NAMES["_rebuild_meta_tensor_no_storage"], (
+            tensor.dtype,
+            size,
+            stride,
+            requires_grad,
+        )
     typed = tensor.dtype in TYPED
     common = (_Stored(Piece(tensor), typed), offset, size, stride, requires_grad, OrderedDict())
-    name, args = ("_rebuild_tensor_v2", common) if typed else ("_rebuild_tensor_v3", (*common, tensor.dtype))
-    metadata = {word: True for word, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if is_set}
+    name, args = (
+        ("_rebuild_tensor_v2", common) if typed else ("_rebuild_tensor_v3", (*common, tensor.dtype))
+    )
+    metadata = {
+        word: True
+        for word, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg()))
+        if is_set
+    }
     return _NAMES[name], (*args, metadata) if metadata else args
 
 
@@ -91,7 +118,9 @@ def _reduce(obj: Any) -> object:
     """How objects of jtorch are written, so that PyTorch reads them as its own."""
     kind = type(obj)
     if isinstance(obj, torch.Tensor):
-        if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(kind, torch.nn.Parameter):
+        if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(
+            kind, torch.nn.Parameter
+        ):
             return NotImplemented  # a wrapper that says itself what it is made of
         state = state_of(obj)
         if kind in LAYOUTS:  # another layout, which is no class in PyTorch
@@ -99,9 +128,15 @@ def _reduce(obj: Any) -> object:
             state.pop("_is_param", None)  # the class says so
         if kind is torch.nn.Parameter:
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
-            return _NAMES[name], (_Data(obj), obj.requires_grad, OrderedDict(), *([state] if state else []))
+            return _NAMES[name], (
+                _Data(obj),
+                obj.requires_grad,
+                OrderedDict(),
+                *([state] if state else []),
+            )
         if not obj.is_leaf:
-            obj.requires_grad  # noqa: B018 (brings a view's history up to date before its data is read)
+            # brings a view's history up to date before its data is read
+            obj.requires_grad  # noqa: B018
         func, args = _tensor_args(obj, obj.requires_grad)
         if kind is torch.Tensor and not state:
             return func, args
@@ -137,7 +172,9 @@ def _make_pickler(base: type, persistent_id: Callable[..., object]) -> type:
                 return persistent_id(obj)
             if isinstance(obj, UntypedStorage | TypedStorage):
                 typed = isinstance(obj, TypedStorage) and obj.dtype in TYPED
-                return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))
+                return persistent_id(
+                    _Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed)
+                )
             return None
 
         def reducer_override(self, obj: object) -> object:
@@ -146,7 +183,9 @@ def _make_pickler(base: type, persistent_id: Callable[..., object]) -> type:
                 return reduced
             return super().reducer_override(obj)
 
-        def save_global(self, obj: _Name | type, name: str | None = None, **options: object) -> None:
+        def save_global(
+            self, obj: _Name | type, name: str | None = None, **options: object
+        ) -> None:
             if type(obj) is _Name:
                 module, found = obj.module, obj.name
             elif type(obj) is torch.dtype:
@@ -177,12 +216,14 @@ def _make_pickler(base: type, persistent_id: Callable[..., object]) -> type:
     return Pickler
 
 
-#: What begins the texts that stand for globals until ``_with_globals`` has written them as such: no text of a program does.
+#: What begins the texts that stand for globals until ``_with_globals`` has written them as such: no
+#: text of a program does.
 _MARK = f"global {os.urandom(16).hex()} "
 
 
 def _make_compiled_pickler(base: type, persistent_id: Callable[..., object]) -> type:
-    """As ``_make_pickler``, of the pickler that is written in C: it writes globals by itself, so they are marked as persistent objects."""
+    """As ``_make_pickler``, of the pickler that is written in C: it writes globals by itself, so
+    they are marked as persistent objects."""
     marks: dict[tuple[str, str], str] = {}
 
     class Pickler(_make_pickler(base, persistent_id)):
@@ -191,18 +232,26 @@ def _make_compiled_pickler(base: type, persistent_id: Callable[..., object]) -> 
                 place = obj.module, obj.name
             elif type(obj) is torch.dtype:
                 place = "torch", str(obj).removeprefix("torch.")
-            elif isinstance(obj, type | FunctionType | BuiltinFunctionType) and _is_own(obj) and "<" not in obj.__qualname__:
+            elif (
+                isinstance(obj, type | FunctionType | BuiltinFunctionType)
+                and _is_own(obj)
+                and "<" not in obj.__qualname__
+            ):
                 place = obj.__module__.removeprefix("j"), obj.__qualname__
             else:
                 return super().persistent_id(obj)
-            return marks.setdefault(place, f"{_MARK}{place[0]}\n{place[1]}\n")  # one text for each, which the pickler then refers to
+            # one text for each, which the pickler then refers to
+            return marks.setdefault(place, f"{_MARK}{place[0]}\n{place[1]}\n")
 
     return Pickler
 
 
 def _with_globals(written: bytes, out: Any) -> None:
-    """Writes a pickle with globals where ``_make_compiled_pickler`` marked them. It has no frames, since it has another length."""
-    steps: list[tuple[str, Any, Any]] = [(op.name, value, at) for op, value, at in pickletools.genops(written)]
+    """Writes a pickle with globals where ``_make_compiled_pickler`` marked them. It has no frames,
+    since it has another length."""
+    steps: list[tuple[str, Any, Any]] = [
+        (op.name, value, at) for op, value, at in pickletools.genops(written)
+    ]
     ends = [at for _, _, at in steps[1:]] + [len(written)]
     marked: set[Any] = set()  # where the memo holds globals
     kept, on_top = 0, False
@@ -218,13 +267,27 @@ def _with_globals(written: bytes, out: Any) -> None:
         else:
             on_top = is_global or (name.endswith("GET") and value in marked)
         if name != "FRAME":
-            out.write(pickle.GLOBAL + value.removeprefix(_MARK).encode() if is_global else written[at:end])
+            out.write(
+                pickle.GLOBAL + value.removeprefix(_MARK).encode() if is_global else written[at:end]
+            )
 
 
-def write_pickle(obj: object, pickle_module: Any, protocol: int, persistent_id: Callable[..., object], out: object) -> None:
-    """Writes an object; ``persistent_id`` says how the pickle refers to a storage (see ``Storages``)."""
-    # The pickler written in Python: only there can globals get another name than that of the module they lie in.
-    base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)
+def write_pickle(
+    obj: object,
+    pickle_module: Any,
+    protocol: int,
+    persistent_id: Callable[..., object],
+    out: object,
+) -> None:
+    """Writes an object; ``persistent_id`` says how the pickle refers to a storage (see
+    ``Storages``)."""
+    # The pickler written in Python: only there can globals get another name than that of the module
+    # they lie in.
+    base = (
+        pickle._Pickler
+        if pickle_module is pickle
+        else getattr(pickle_module, "_Pickler", pickle_module.Pickler)
+    )
     if issubclass(base, pickle._Pickler):
         _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
         return
@@ -246,12 +309,16 @@ class Storages:
         Raises:
             RuntimeError: if it was named before, as of another dtype.
         """
-        key = piece.key if piece.nbytes else (piece.key, piece.dtype)  # without elements there is nothing to share
+        # without elements there is nothing to share
+        key = piece.key if piece.nbytes else (piece.key, piece.dtype)
         known = self.pieces.get(key)
         if known is None:
             known = self.pieces[key] = (str(len(self.pieces)), piece)
         elif known[1].dtype is not piece.dtype:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
         return known[0]
 
     def persistent_id(self, stored: _Stored) -> tuple[Any, ...]:
@@ -262,7 +329,7 @@ class Storages:
         return ("storage", _NAMES[name], self.key(piece), self.tag(piece), numel)
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def _elsewhere(module: str, name: str) -> Any:
@@ -274,12 +341,14 @@ def _elsewhere(module: str, name: str) -> Any:
         return getattr(torch.nn.functional, name)
     if module == "torch.return_types":
         made = getattr(torch.return_types, name)
-        return lambda items, names: made(items)  # noqa: ARG005 (names are of results beyond the sequence)
+        # names are of results beyond the sequence
+        return lambda items, names: made(items)  # noqa: ARG005
     return None
 
 
 def make_unpickler(reader: Any, persistent_load: Callable[..., object]) -> type:
-    """The class that reads a pickle as ``reader`` does, where ``persistent_load`` gives the storages."""
+    """The class that reads a pickle as ``reader`` does, where ``persistent_load`` gives the
+    storages."""
     trusting = reader is not _weights_only_unpickler
 
     class Unpickler(reader.Unpickler):
@@ -310,13 +379,19 @@ def text(value: Any) -> Any:
 
 
 def storage_id(pid: object, length: int) -> tuple[Any, str, str, int]:
-    """What a pickle says of a storage: its class, its key in the file, where it was, and its number of elements.
+    """What a pickle says of a storage: its class, its key in the file, where it was, and its number
+    of elements.
 
     Raises:
         RuntimeError: if it is anything else.
     """
     if isinstance(pid, tuple) and len(pid) >= length and text(pid[0]) == "storage":
         found = (pid[1], text(pid[2]), text(pid[3]), pid[4])
-        if isinstance(found[0], StorageType) and all(isinstance(n, str) for n in found[1:3]) and type(found[3]) is int and found[3] >= 0:
+        if (
+            isinstance(found[0], StorageType)
+            and all(isinstance(n, str) for n in found[1:3])
+            and type(found[3]) is int
+            and found[3] >= 0
+        ):
             return found
     raise RuntimeError(f"Unknown saved id: {brief(pid)}. The file might be corrupted.")

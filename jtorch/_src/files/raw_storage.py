@@ -1,4 +1,5 @@
-"""Tensors as raw storages and back: what files hold. The only part of saving and loading that knows how tensors keep their data."""
+"""Tensors as raw storages and back: what files hold. The only part of saving and loading that knows
+how tensors keep their data."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from jtorch._src.tensor.typed_storage import TypedStorage
 from jtorch._src.tensor.untyped_storage import UntypedStorage, storage_of
 from jtorch.core import alias_of, from_host, from_value
 
-#: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with the dtype beside it.
+#: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with
+#: the dtype beside it.
 TYPED = {
     torch.float64: "DoubleStorage",
     torch.float32: "FloatStorage",
@@ -32,17 +34,25 @@ TYPED = {
 DTYPE_OF = {name: dtype for dtype, name in TYPED.items()}
 #: Sizes, strides and offsets are below this.
 _LIMIT = 1 << 63
-#: How many elements a tensor may have for each one of its storage, and beside them: where they are found by positions in memory, and where
-#: one is shown again and again. A file of a few bytes could describe a tensor of any size otherwise.
+#: How many elements a tensor may have for each one of its storage, and beside them: where they are
+#: found by positions in memory, and where one is shown again and again. A file of a few bytes could
+#: describe a tensor of any size otherwise.
 _OVERLAPS, _BESIDE = 10, 1 << 22
 _SHOWN, _SHOWN_BESIDE = 1000, 1 << 26
 
 
 def brief(value: object) -> str:
-    """What an error says of something in a file: containers may be endless to print, and texts long."""
-    if isinstance(value, (tuple, list)) and len(value) <= 20 and all(type(v) in (int, float, str, type(None)) for v in value):
+    """What an error says of something in a file: containers may be endless to print, and texts
+    long."""
+    if (
+        isinstance(value, (tuple, list))
+        and len(value) <= 20
+        and all(type(v) in (int, float, str, type(None)) for v in value)
+    ):
         value = repr(value)
-    elif isinstance(value, torch.Tensor) or (isinstance(value, (tuple, list, dict, set, frozenset)) and value):
+    elif isinstance(value, torch.Tensor) or (
+        isinstance(value, (tuple, list, dict, set, frozenset)) and value
+    ):
         return f"a {type(value).__name__}"
     found = str(value)
     return found if len(found) <= 500 else f"{found[:500]}..."
@@ -57,13 +67,25 @@ class Piece:
         nbytes: the size of the whole storage.
     """
 
-    def __init__(self, owner: torch.Tensor | UntypedStorage, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self, owner: torch.Tensor | UntypedStorage, dtype: torch.dtype | None = None
+    ) -> None:
         alias = (owner._al and alias_of(owner)) if isinstance(owner, torch.Tensor) else owner
-        self.storage: Any = owner if alias is None else alias._storage if isinstance(alias, UntypedStorage) else alias.storage
+        self.storage: Any = (
+            owner
+            if alias is None
+            else alias._storage
+            if isinstance(alias, UntypedStorage)
+            else alias.storage
+        )
         self.key = id(self.storage)  # the reference kept here makes the id unique
         self.dtype: torch.dtype = owner.dtype if dtype is None else dtype
         device = owner.device
-        self.location = device.type if device.index is None or device.type == "cpu" else f"{device.type}:{device.index}"
+        self.location = (
+            device.type
+            if device.index is None or device.type == "cpu"
+            else f"{device.type}:{device.index}"
+        )
         self.nbytes: int = owner.nbytes if alias is None else self._aval().nbytes
 
     def _aval(self) -> Any:
@@ -96,7 +118,8 @@ def geometry(tensor: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...
 
 
 class LoadedStorage(TypedStorage):
-    """Bytes read from a file, on which tensors are made. The tensors of one storage share memory, as they did when saved."""
+    """Bytes read from a file, on which tensors are made. The tensors of one storage share memory,
+    as they did when saved."""
 
     def __init__(self, data: np.ndarray, dtype: torch.dtype | None, location: str) -> None:
         self.data = data
@@ -136,9 +159,13 @@ class LoadedStorage(TypedStorage):
 
     def cuda(self, device: Any = None) -> LoadedStorage:
         """This storage, to be on an accelerator."""
-        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        return self.to(
+            "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        )
 
-    def tensor(self, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
+    def tensor(
+        self, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]
+    ) -> torch.Tensor:
         """The tensor with this geometry.
 
         Raises:
@@ -146,9 +173,15 @@ class LoadedStorage(TypedStorage):
         """
         size, stride = tuple(size), tuple(stride)
         if not isinstance(dtype, torch.dtype):
-            raise TypeError(f"the dtype of a saved tensor must be a torch.dtype, not {type(dtype).__name__}")
-        if len(size) != len(stride) or not all(type(n) is int and 0 <= n < _LIMIT for n in (offset, *size, *stride)):
-            told = f"sizes {brief(size)}, strides {brief(stride)} and storage offset {brief(offset)}"
+            raise TypeError(
+                f"the dtype of a saved tensor must be a torch.dtype, not {type(dtype).__name__}"
+            )
+        if len(size) != len(stride) or not all(
+            type(n) is int and 0 <= n < _LIMIT for n in (offset, *size, *stride)
+        ):
+            told = (
+                f"sizes {brief(size)}, strides {brief(stride)} and storage offset {brief(offset)}"
+            )
             raise RuntimeError(f"setStorage: {told} are not those of a tensor")
         if self.location == "meta":
             return torch.empty_strided(size, stride, dtype=dtype, device="meta")
@@ -159,15 +192,21 @@ class LoadedStorage(TypedStorage):
             raise RuntimeError(f"setStorage: a tensor of sizes {list(size)} has too many elements")
         if reach > elements:
             raise RuntimeError(
-                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} requiring "
-                f"a storage size of {reach * dtype.itemsize} are out of bounds for storage of size {self.data.nbytes}"
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+                f"and itemsize {dtype.itemsize} requiring a storage size of "
+                f"{reach * dtype.itemsize} are out of bounds for storage of size {self.data.nbytes}"
             )
-        # Dimensions of one element that is shown again and again need no positions in memory, all others one for each element.
+        # Dimensions of one element that is shown again and again need no positions in memory, all
+        # others one for each element.
         once = tuple(1 if s == 0 else n for n, s in zip(size, stride)) if count else size
-        if math.prod(once) > _OVERLAPS * elements + _BESIDE or count > _SHOWN * elements + _SHOWN_BESIDE:
+        if (
+            math.prod(once) > _OVERLAPS * elements + _BESIDE
+            or count > _SHOWN * elements + _SHOWN_BESIDE
+        ):
             raise not_offered(
                 f"torch.load() of a tensor of {count} elements on a storage of {elements}",
-                "where elements lie on each other, as in views by expand() or unfold(), each takes memory of its own; save a clone()",
+                "where elements lie on each other, as in views by expand() or unfold(), each takes "
+                "memory of its own; save a clone()",
             )
         if self._whole is None:
             if offset == 0 and count == elements and stride == _contiguous(size):
@@ -183,7 +222,9 @@ class LoadedStorage(TypedStorage):
 
     def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
         count = math.prod(size)
-        return from_host(self.data[: count * dtype.itemsize].view(dtype.np).reshape(size), self.device)
+        return from_host(
+            self.data[: count * dtype.itemsize].view(dtype.np).reshape(size), self.device
+        )
 
 
 def _contiguous(size: Sequence[int]) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
-"""``save`` and ``load`` as the package offers them: two functions that load the machinery (``serialization``) when they are first called.
+"""``save`` and ``load`` as the package offers them: two functions that load the machinery
+(``serialization``) when they are first called.
 
-They stand in the package's namespace from the start, since programs look for them there to wrap them.
+They stand in the package's namespace from the start, since programs look for them there to wrap
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ def save(
 ) -> None:
     """Writes an object to a path or a file-like object, in PyTorch's format.
 
-    Tensors that share a storage share it in the file, which holds whole storages. jtorch's classes are written under PyTorch's names.
+    Tensors that share a storage share it in the file, which holds whole storages. jtorch's classes
+    are written under PyTorch's names.
 
     Args:
         obj: what is written.
@@ -40,9 +43,17 @@ def save(
         RuntimeError: if the folder does not exist.
 
     Differs from torch:
-        A file at a path is replaced at once when the new one is complete; a failure leaves the old one.
+        A file at a path is replaced at once when the new one is complete; a failure leaves the old
+        one.
     """
-    hooks.serialization.get()._write(obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record)
+    hooks.serialization.get()._write(
+        obj,
+        f,
+        pickle_module,
+        pickle_protocol,
+        _use_new_zipfile_serialization,
+        _disable_byteorder_record,
+    )
 
 
 def load(
@@ -58,9 +69,11 @@ def load(
 
     Args:
         f: a path, or a file-like object that can seek.
-        map_location: where storages go: a device, a dict from old to new places, or ``fn(storage, location)``.
+        map_location: where storages go: a device, a dict from old to new places, or
+            ``fn(storage, location)``.
         pickle_module: what reads the pickle, with ``weights_only=False``.
-        weights_only: refuse everything but tensors, containers, numbers and what ``add_safe_globals`` allowed. The default is True.
+        weights_only: refuse everything but tensors, containers, numbers and what
+            ``add_safe_globals`` allowed. The default is True.
         mmap: read storages from the file when they are first used; ``f`` must be a path.
         pickle_load_args: options of ``pickle_module.load``, with ``weights_only=False``.
 
@@ -68,7 +81,9 @@ def load(
         UnpicklingError: for what ``weights_only`` refuses.
         RuntimeError: if the file is damaged.
     """
-    return hooks.serialization.get()._read(f, map_location, pickle_module, weights_only, mmap, pickle_load_args)
+    return hooks.serialization.get()._read(
+        f, map_location, pickle_module, weights_only, mmap, pickle_load_args
+    )
 
 
 save.__module__ = load.__module__ = f"{__name__.partition('.')[0]}.serialization"

@@ -1,4 +1,5 @@
-"""``python -m jtorch cache``: shows what is kept between processes, and removes it with ``--clear``. Floor 5."""
+"""``python -m jtorch cache``: shows what is kept between processes, and removes it with
+``--clear``. Floor 5."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ def _shown(root: Path) -> list[str]:
     for part, (what, _) in _cache_folders.PARTS.items():
         files = _kept_files.listed(root / part)
         size = sum(n for _, n, _ in files)
-        line = f"  {part:9} {what:40} {len(files):6} files {_size(size):>10} of at most {_size(_cache_folders.most(part)):>10}"
+        line = (
+            f"  {part:9} {what:40} {len(files):6} files {_size(size):>10} of at most "
+            f"{_size(_cache_folders.most(part)):>10}"
+        )
         if files:
             line += time.strftime(", oldest use %Y-%m-%d %H:%M", time.localtime(min(files)[0]))
         found.append(line)
@@ -60,8 +64,16 @@ def run(arguments: list[str]) -> int:
         print("\n".join(_shown(root)))
         return 0
     removed = [_kept_files.clear(root / part) for part in _cache_folders.PARTS]
-    print(f"Removed {sum(n for n, _ in removed)} files, {_size(sum(n for _, n in removed))}, from {root}.")
-    left = [path for part in _cache_folders.PARTS for _, _, path in _kept_files.listed(root / part) if _kept_files.ours(path)]
+    print(
+        f"Removed {sum(n for n, _ in removed)} files, {_size(sum(n for _, n in removed))}, from "
+        f"{root}."
+    )
+    left = [
+        path
+        for part in _cache_folders.PARTS
+        for _, _, path in _kept_files.listed(root / part)
+        if _kept_files.ours(path)
+    ]
     if left:
         print(f"{len(left)} files cannot be removed, such as {left[0]}", file=sys.stderr)
     return int(bool(left))

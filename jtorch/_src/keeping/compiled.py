@@ -16,8 +16,9 @@ _HEADER = b"jtorch jax 1\n"
 class _Files:
     """JAX's cache of files, for a folder of this package's own.
 
-    JAX's own writes files in place and never replaces one: what a full disk or a killed process left of a file would be found, and warned
-    of, for ever. It looks neither at who wrote a file nor at how many there are.
+    JAX's own writes files in place and never replaces one: what a full disk or a killed process
+    left of a file would be found, and warned of, for ever. It looks neither at who wrote a file nor
+    at how many there are.
     """
 
     def __init__(self, store: _kept_files.Store) -> None:
@@ -37,7 +38,8 @@ class _Files:
 
 
 def _replace_files(store: _kept_files.Store) -> bool:
-    """Has JAX keep its files by ``_Files`` where they lie in a folder of ours, and as ever in others that the user may name later."""
+    """Has JAX keep its files by ``_Files`` where they lie in a folder of ours, and as ever in
+    others that the user may name later."""
     try:
         from jax._src import compilation_cache
 
@@ -53,13 +55,16 @@ def _replace_files(store: _kept_files.Store) -> bool:
 
 
 def enable() -> None:
-    """Turns JAX's persistent cache on, unless the user configured it or set ``JTORCH_CACHE=0``, or others could write in its folder."""
+    """Turns JAX's persistent cache on, unless the user configured it or set ``JTORCH_CACHE=0``, or
+    others could write in its folder."""
     store = _cache_folders.store("jax", _HEADER)
     if store is None or jax.config.jax_compilation_cache_dir is not None:
         return
     if not _kept_files.make_folder(store.folder):  # a read-only home, for example: run without
         return
-    if not _replace_files(store):  # another JAX: its own way of writing files, which it can keep few of if it has what it needs for that
+    # another JAX: its own way of writing files, which it can keep few of if it has what it needs
+    # for that
+    if not _replace_files(store):
         if importlib.util.find_spec("filelock") is None:
             return
         jax.config.update("jax_compilation_cache_max_size", store.most)

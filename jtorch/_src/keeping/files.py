@@ -1,11 +1,13 @@
-"""Files that are kept for the next process: read and written only where nobody else can have put them. Floor 0.
+"""Files that are kept for the next process: read and written only where nobody else can have put
+them. Floor 0.
 
-What is kept is code (code objects, machine code), so whoever can write it can do what the user can. No file can prove that it is harmless;
-what can be checked is who wrote it. So a folder counts only if it, and every folder on the way to it, belongs to the user or to root and
-cannot be written by others, and a file only if that holds of it too and it is no link.
+What is kept is code (code objects, machine code), so whoever can write it can do what the user can.
+No file can prove that it is harmless; what can be checked is who wrote it. So a folder counts only
+if it, and every folder on the way to it, belongs to the user or to root and cannot be written by
+others, and a file only if that holds of it too and it is no link.
 
-A folder may hold so many bytes; those that were not used for longest go first. What is removed is looked at before: a folder that the user
-named may hold other files.
+A folder may hold so many bytes; those that were not used for longest go first. What is removed is
+looked at before: a folder that the user named may hold other files.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ from pathlib import Path
 
 #: Every file begins with it: nothing else is ever removed.
 MARK = b"jtorch "
-#: Temporary files are named so. One that is older than this many seconds was left by a process that was killed.
+#: Temporary files are named so. One that is older than this many seconds was left by a process that
+#: was killed.
 TEMPORARY, OLD = ".jtorch-new-", 3600.0
-#: Grows by a byte for each block written to a folder since it was last looked through; a file takes whole blocks of the disk.
+#: Grows by a byte for each block written to a folder since it was last looked through; a file takes
+#: whole blocks of the disk.
 JOURNAL, BLOCK = ".jtorch-written", 4096
-#: A file that is read is marked as used if it was last marked before so many seconds: they go by that when room is made.
+#: A file that is read is marked as used if it was last marked before so many seconds: they go by
+#: that when room is made.
 MARKED = 600.0
 _LINKS = 40
 _judged: dict[str, bool] = {}
@@ -37,7 +42,8 @@ def _belongs_to_others(found: os.stat_result, *more: int) -> bool:
 
 
 def _is_group_of_one(gid: int) -> bool:
-    """Whether a group is the private one that many systems give each user, and has nobody else in it."""
+    """Whether a group is the private one that many systems give each user, and has nobody else in
+    it."""
     try:
         import grp
         import pwd
@@ -45,7 +51,9 @@ def _is_group_of_one(gid: int) -> bool:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except (ImportError, KeyError):
         return False
-    return gid == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return (
+        gid == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    )
 
 
 def _writable_by_others(found: os.stat_result) -> bool:
@@ -56,27 +64,31 @@ def _writable_by_others(found: os.stat_result) -> bool:
 def _fault_at(place: str, last: bool) -> str | None:
     """What is wrong with one folder on the way."""
     found = os.lstat(place)
-    # Where user ids are mapped (containers), the system's folders belong to whoever the root folder belongs to.
+    # Where user ids are mapped (containers), the system's folders belong to whoever the root folder
+    # belongs to.
     if _belongs_to_others(found, *(() if last else (os.lstat("/").st_uid,))):
         return f"{place} belongs to another user (id {found.st_uid})"
     if stat.S_ISLNK(found.st_mode):
         return None
     if not stat.S_ISDIR(found.st_mode):
         return f"{place} is not a folder"
-    # In a sticky folder, such as that for temporary files, nobody can replace what belongs to another.
+    # In a sticky folder, such as that for temporary files, nobody can replace what belongs to
+    # another.
     if _writable_by_others(found) and (last or not found.st_mode & stat.S_ISVTX):
         return f"{place} can be written by other users"
     return None
 
 
 def _fault(path: str) -> str | None:
-    """Why others could put files in a folder; None if they cannot. What is missing is judged when it has been made.
+    """Why others could put files in a folder; None if they cannot. What is missing is judged when
+    it has been made.
 
     Raises:
         OSError: if it cannot be looked at.
     """
     home = os.path.expanduser("~").rstrip("/")
-    within = os.path.isabs(home) and path.startswith(home + "/")  # what lies above it is the administrator's business
+    # what lies above it is the administrator's business
+    within = os.path.isabs(home) and path.startswith(home + "/")
     place, rest = (home, path[len(home) :].split("/")) if within else ("/", path.split("/"))
     rest = [name for name in rest if name]
     links = 0
@@ -101,7 +113,8 @@ def _fault(path: str) -> str | None:
 
 
 def trusted(folder: Path) -> bool:
-    """Whether only the user can have written what lies in a folder. If others can, a warning says so, once in a process."""
+    """Whether only the user can have written what lies in a folder. If others can, a warning says
+    so, once in a process."""
     path = os.path.abspath(folder)
     known = _judged.get(path)
     if known is not None:
@@ -114,8 +127,9 @@ def trusted(folder: Path) -> bool:
     if fault is not None and not _state["warned"]:
         _state["warned"] = True
         warnings.warn(
-            f"jtorch keeps no compiled code between processes, as others could replace it: {fault}. Take away their right to write there "
-            "(chmod go-w), set JTORCH_CACHE_DIR to a folder of your own, or JTORCH_CACHE=0 to do without.",
+            "jtorch keeps no compiled code between processes, as others could replace it: "
+            f"{fault}. Take away their right to write there (chmod go-w), set JTORCH_CACHE_DIR to "
+            "a folder of your own, or JTORCH_CACHE=0 to do without.",
             stacklevel=2,
         )
     if exists or fault is not None:
@@ -124,12 +138,14 @@ def trusted(folder: Path) -> bool:
 
 
 def refused() -> bool:
-    """Whether a warning has said that nothing is kept: other processes that this one starts need not say it again."""
+    """Whether a warning has said that nothing is kept: other processes that this one starts need
+    not say it again."""
     return _state["warned"]
 
 
 def make_folder(folder: Path) -> bool:
-    """Makes a folder, and those on the way to it, for the user alone; False where that cannot be, or it is not trusted."""
+    """Makes a folder, and those on the way to it, for the user alone; False where that cannot be,
+    or it is not trusted."""
     if not trusted(folder):
         return False
     missing = []
@@ -148,16 +164,25 @@ def make_folder(folder: Path) -> bool:
 
 def _open(path: Path | str, flags: int) -> int:
     """A file that is opened without following a link or waiting for anybody."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), 0o600)
+    return os.open(
+        path,
+        flags
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_BINARY", 0),
+        0o600,
+    )
 
 
 def _checksum(path: Path, payload: bytes) -> bytes:
-    """Tells whether a file is whole, and the one of that name: what another one holds may be of another kind."""
+    """Tells whether a file is whole, and the one of that name: what another one holds may be of
+    another kind."""
     return hashlib.blake2b(path.name.encode() + b"\n" + payload, digest_size=16).digest()
 
 
 def read(path: Path, header: bytes) -> bytes | None:
-    """What ``write`` wrote; None if there is none, not all of it, or others could have written it."""
+    """What ``write`` wrote; None if there is none, not all of it, or others could have written
+    it."""
     if not trusted(path.parent):
         return None
     try:
@@ -184,7 +209,8 @@ def read(path: Path, header: bytes) -> bytes | None:
 
 
 def write(path: Path, header: bytes, payload: bytes) -> bool:
-    """Replaces a file at once; False where it cannot be written, and nothing is left behind then."""
+    """Replaces a file at once; False where it cannot be written, and nothing is left behind
+    then."""
     if not make_folder(path.parent):
         return False
     try:
@@ -219,7 +245,8 @@ def ours(path: str) -> bool:
 
 
 def listed(folder: Path) -> list[tuple[float, int, str]]:
-    """When each file of a folder was last used, its bytes on the disk, and its path: the temporary ones too, links and folders not."""
+    """When each file of a folder was last used, its bytes on the disk, and its path: the temporary
+    ones too, links and folders not."""
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -246,7 +273,8 @@ def _remove(path: str) -> bool:
 
 
 def make_room(folder: Path, most: int) -> None:
-    """Removes the files not used for longest, if they take more than ``most`` bytes, and what killed processes left."""
+    """Removes the files not used for longest, if they take more than ``most`` bytes, and what
+    killed processes left."""
     now = time.time()
     files = []
     for used, size, path in listed(folder):
@@ -271,9 +299,11 @@ def clear(folder: Path) -> tuple[int, int]:
 
 
 class Store:
-    """A folder of files of one kind, which holds at most ``most`` bytes, and a sixteenth of that in what was written since it was seen to.
+    """A folder of files of one kind, which holds at most ``most`` bytes, and a sixteenth of that in
+    what was written since it was seen to.
 
-    How much all processes wrote since then is the size of a file to which each of them appends: whoever finds a sixteenth there makes room.
+    How much all processes wrote since then is the size of a file to which each of them appends:
+    whoever finds a sixteenth there makes room.
     """
 
     def __init__(self, folder: Path, header: bytes, most: int) -> None:
@@ -284,7 +314,8 @@ class Store:
         return read(self.folder / name, self.header)
 
     def write(self, name: str, payload: bytes) -> bool:
-        """Keeps something under a name; False where that cannot be, or it alone would be too much."""
+        """Keeps something under a name; False where that cannot be, or it alone would be too
+        much."""
         size = len(self.header) + 16 + len(payload)
         if size > self.most or not write(self.folder / name, self.header, payload):
             return False
@@ -293,7 +324,8 @@ class Store:
         return True
 
     def _written(self, blocks: int) -> int:
-        """Blocks that were written since room was last made, these included; begins anew where there are too many."""
+        """Blocks that were written since room was last made, these included; begins anew where
+        there are too many."""
         try:
             handle = _open(self.folder / JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         except OSError:

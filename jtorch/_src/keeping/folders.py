@@ -1,4 +1,5 @@
-"""Which folders keep what between processes, and how many bytes each may hold (``docs/caches.md``). Floor 0."""
+"""Which folders keep what between processes, and how many bytes each may hold (``docs/caches.md``).
+Floor 0."""
 
 from __future__ import annotations
 
@@ -23,21 +24,25 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @functools.cache
 def limit() -> int:
-    """Bytes that all folders may hold together: ``JTORCH_CACHE_LIMIT``, a number that K, M, G or T (1024 times each other) may follow."""
+    """Bytes that all folders may hold together: ``JTORCH_CACHE_LIMIT``, a number that K, M, G or T
+    (1024 times each other) may follow."""
     given = os.environ.get("JTORCH_CACHE_LIMIT", "")
     if not given:
         return LIMIT
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:I?B)?", given.strip().upper())
     if found is None:
         warnings.warn(
-            f"JTORCH_CACHE_LIMIT ({given!r}) is not a number of bytes such as 500M or 2G: {LIMIT >> 30}G are taken.", stacklevel=2
+            f"JTORCH_CACHE_LIMIT ({given!r}) is not a number of bytes such as 500M or 2G: "
+            f"{LIMIT >> 30}G are taken.",
+            stacklevel=2,
         )
         return LIMIT
     return int(float(found[1]) * _SIZES[found[2]])
 
 
 def root() -> Path | None:
-    """Where they lie: ``JTORCH_CACHE_DIR``, or ``jtorch`` in the user's cache; None if nothing is to be kept, or there is no home."""
+    """Where they lie: ``JTORCH_CACHE_DIR``, or ``jtorch`` in the user's cache; None if nothing is
+    to be kept, or there is no home."""
     if os.environ.get("JTORCH_CACHE", "1") == "0" or limit() == 0:
         return None
     own = os.environ.get("JTORCH_CACHE_DIR")
@@ -49,7 +54,8 @@ def root() -> Path | None:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # as XDG's rules have it
         home = os.path.expanduser("~") if os.environ.get("HOME", "~") else ""
-        if not os.path.isabs(home) or not os.path.isdir(home):  # none is made for a user who has none
+        # none is made for a user who has none
+        if not os.path.isabs(home) or not os.path.isdir(home):
             return None
         base = os.path.join(home, ".cache")
     return Path(base) / "jtorch"

@@ -1,4 +1,5 @@
-"""Files that are replaced when they are complete: a process killed while it writes one leaves the old one. Floor 0."""
+"""Files that are replaced when they are complete: a process killed while it writes one leaves the
+old one. Floor 0."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def _removed_if_it_fails(temporary: str) -> Iterator[None]:
 
 
 def _nameless(folder: str) -> int | None:
-    """A file in a folder that has no name yet, so that nothing is left of it if the process is killed; None where there are none."""
+    """A file in a folder that has no name yet, so that nothing is left of it if the process is
+    killed; None where there are none."""
     kind = getattr(os, "O_TMPFILE", None)
     if kind is None or not os.path.isdir("/proc/self/fd"):
         return None
@@ -43,7 +45,8 @@ def _nameless(folder: str) -> int | None:
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[Any]:
-    """A file to write to, which replaces the one at ``path`` (links followed, the folder there) when the block ends well."""
+    """A file to write to, which replaces the one at ``path`` (links followed, the folder there)
+    when the block ends well."""
     folder, name = os.path.split(path)
     prefix, suffix = f".{name}.", ".tmp"
     handle = _nameless(folder)
@@ -61,8 +64,11 @@ def replacing(path: str) -> Iterator[Any]:
         os.fchmod(handle, _mode_for(path))
         temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}{suffix}")
         with _removed_if_it_fails(temporary):
-            try:  # with a folder's handle, of no use here, Python calls what follows the link in /proc
-                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
+            # with a folder's handle, of no use here, Python calls what follows the link in /proc
+            try:
+                os.link(
+                    f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True
+                )
             except OSError:  # a file system that makes such files and cannot name them
                 file.seek(0)
                 with open(temporary, "xb") as copy:

@@ -1,1 +1,2 @@
-"""Other packages that reach below PyTorch's functions, and what PyTorch's wheel brings beside ``torch``."""
+"""Other packages that reach below PyTorch's functions, and what PyTorch's wheel brings beside
+``torch``."""

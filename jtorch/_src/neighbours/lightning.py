@@ -1,4 +1,5 @@
-"""Lightning starts the other processes of a script by its path: here they begin as the first one does, with ``python -m jtorch``."""
+"""Lightning starts the other processes of a script by its path: here they begin as the first one
+does, with ``python -m jtorch``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What ``safetensors.torch`` does by addresses of memory, done with arrays: applied to it when it is imported under PyTorch's name."""
+"""What ``safetensors.torch`` does by addresses of memory, done with arrays: applied to it when it
+is imported under PyTorch's name."""
 
 from __future__ import annotations
 

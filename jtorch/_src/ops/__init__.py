@@ -1,1 +1,2 @@
-"""Op declarations: torch's signature, docstring and kernel in one ``def`` each. Knows neither Tensor nor the override protocols."""
+"""Op declarations: torch's signature, docstring and kernel in one ``def`` each. Knows neither
+Tensor nor the override protocols."""

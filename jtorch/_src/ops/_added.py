@@ -1,4 +1,5 @@
-"""Numbers added at places along one dimension, a block of rows at a time, so that their places stay in the processor's caches."""
+"""Numbers added at places along one dimension, a block of rows at a time, so that their places stay
+in the processor's caches."""
 
 from __future__ import annotations
 
@@ -20,17 +21,28 @@ _BLOCK = 1 << 17
 
 def can_be_added(x: Array, positions: Array) -> bool:
     """Whether ``added_along`` is the faster way."""
-    return type(positions.size) is int and positions.size >= MANY and type(x.size) is int and x.dtype in REALS
+    return (
+        type(positions.size) is int
+        and positions.size >= MANY
+        and type(x.size) is int
+        and x.dtype in REALS
+    )
 
 
 def grid(dim: int, positions: Array) -> tuple[Array, ...]:
-    """The NumPy index of the elements that ``positions`` means along ``dim``: each one's own place in the other dimensions.
+    """The NumPy index of the elements that ``positions`` means along ``dim``: each one's own place
+    in the other dimensions.
 
-    Places in other dimensions have size 1 in all but their own, so that what is computed of them is small.
+    Places in other dimensions have size 1 in all but their own, so that what is computed of them is
+    small.
     """
     n, dtype = positions.ndim, positions.dtype
-    columns = [tuple([size if e == d else 1 for e in range(n)]) for d, size in enumerate(positions.shape)]
-    return tuple(positions if d == dim else lax.broadcasted_iota(dtype, columns[d], d) for d in range(n))
+    columns = [
+        tuple([size if e == d else 1 for e in range(n)]) for d, size in enumerate(positions.shape)
+    ]
+    return tuple(
+        positions if d == dim else lax.broadcasted_iota(dtype, columns[d], d) for d in range(n)
+    )
 
 
 def _by_scipy(axis: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -44,7 +56,9 @@ def _by_scipy(axis: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.nd
         others = np.zeros((1,) * x.ndim, dtype)
         for d, n in enumerate(positions.shape):
             if d != axis:
-                others = others + (np.arange(n, dtype=dtype) * strides[d]).reshape([-1 if e == d else 1 for e in range(x.ndim)])
+                others = others + (np.arange(n, dtype=dtype) * strides[d]).reshape(
+                    [-1 if e == d else 1 for e in range(x.ndim)]
+                )
         rows = max(1, min(count, _BLOCK * count // positions.size))
         memory = np.empty((rows, *positions.shape[1:]), dtype)
         into = out.reshape(-1)
@@ -52,12 +66,17 @@ def _by_scipy(axis: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.nd
             block = positions[first : first + rows]
             places = memory[: len(block)]
             np.copyto(places, block, casting="unsafe")
-            if not np.maximum.reduce(places.view(unsigned), None) <= last:  # an error is on its way, but memory must not suffer
+            # an error is on its way, but memory must not suffer
+            if not np.maximum.reduce(places.view(unsigned), None) <= last:
                 np.clip(places, 0, last, places)
             if strides[axis] != 1:
                 places *= strides[axis]
             places += others[first : first + rows] if axis else others
-            add(into, places.reshape(-1), np.ascontiguousarray(numbers[first : first + rows]).reshape(-1))
+            add(
+                into,
+                places.reshape(-1),
+                np.ascontiguousarray(numbers[first : first + rows]).reshape(-1),
+            )
         return out
 
     return added
@@ -67,11 +86,22 @@ def _cost(e: Equation) -> float:
     return 20 * CALL + 2e-9 * e.ins[1].size + 0.5e-9 * e.out.size
 
 
-@hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost, dtypes=REALS, kept=True, keeps=True)
+@hosted(
+    _by_scipy,
+    elementwise=False,
+    alike=False,
+    mixed=True,
+    cost=_cost,
+    dtypes=REALS,
+    kept=True,
+    keeps=True,
+)
 def added_along(x: Array, positions: Array, numbers: Array, *, axis: int) -> Array:
-    """``x`` with ``numbers`` added at ``positions`` along ``axis``, which are known to lie in range.
+    """``x`` with ``numbers`` added at ``positions`` along ``axis``, which are known to lie in
+    range.
 
-    Shapes: all have one rank; positions and numbers have one shape, which is not larger than that of ``x`` but along ``axis``.
+    Shapes: all have one rank; positions and numbers have one shape, which is not larger than that
+    of ``x`` but along ``axis``.
     """
     index = grid(axis, positions)
     if x.size > np.iinfo(np.int32).max:
@@ -80,4 +110,9 @@ def added_along(x: Array, positions: Array, numbers: Array, *, axis: int) -> Arr
     at = index[0].astype(np.int32)
     for size, i in zip(x.shape[1:], index[1:], strict=True):
         at = at * np.int32(size) + i.astype(np.int32)
-    return x.reshape(-1).at[at].add(numbers, mode="promise_in_bounds", wrap_negative_indices=False).reshape(x.shape)
+    return (
+        x.reshape(-1)
+        .at[at]
+        .add(numbers, mode="promise_in_bounds", wrap_negative_indices=False)
+        .reshape(x.shape)
+    )

@@ -1,6 +1,8 @@
-"""Tangent and inverse trigonometric functions of float32 on CPU, where XLA takes one element at a time: accurate to two units, vectorised.
+"""Tangent and inverse trigonometric functions of float32 on CPU, where XLA takes one element at a
+time: accurate to two units, vectorised.
 
-The polynomials were fitted for the least relative error; each is ``f(a) = a + a**3 * p(a**2)`` on the interval it is used on.
+The polynomials were fitted for the least relative error; each is ``f(a) = a + a**3 * p(a**2)`` on
+the interval it is used on.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ from ._hosted import hosted
 #: Of the arc tangent, up to tan(pi / 8).
 _ATAN = (0.08060279507207099, -0.13879839952648332, 0.19977925030501636, -0.3333295522118995)
 #: Of the arc sine, up to 1 / 2.
-_ASIN = (0.04221850699953535, 0.024147632558604394, 0.04547709373480937, 0.07495241792651386, 0.16666753928324896)
+_ASIN = (
+    0.04221850699953535,
+    0.024147632558604394,
+    0.04547709373480937,
+    0.07495241792651386,
+    0.16666753928324896,
+)
 _EIGHTH = math.tan(math.pi / 8)
 
 
@@ -82,8 +90,11 @@ def _tan(x: Array) -> Array:
     return jnp.where(x == 0, x, lax.sin(x) / lax.cos(x))
 
 
-def _function(vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Callable[..., Any]) -> Callable[..., Array]:
-    """The function that ``vectorised`` computes for float32 on CPU, and JAX's of the ufunc's name otherwise; the ufunc does on the host."""
+def _function(
+    vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Callable[..., Any]
+) -> Callable[..., Array]:
+    """The function that ``vectorised`` computes for float32 on CPU, and JAX's of the ufunc's name
+    otherwise; the ufunc does on the host."""
     others: Callable[..., Array] = getattr(jnp, elsewhere.__name__)
 
     def by_platform(*operands: Array) -> Array:

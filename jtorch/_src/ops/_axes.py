@@ -1,4 +1,5 @@
-"""What reductions, scans and sorts share: dtypes of results, dimensions, and selection along a dimension by position."""
+"""What reductions, scans and sorts share: dtypes of results, dimensions, and selection along a
+dimension by position."""
 
 from __future__ import annotations
 
@@ -23,19 +24,22 @@ def category(dtype: object) -> int:
 
 
 def to_dtype(x: Array, dtype: Any) -> Array:
-    """``x`` converted as torch does: complex to real drops the imaginary part, anything to bool compares with zero."""
+    """``x`` converted as torch does: complex to real drops the imaginary part, anything to bool
+    compares with zero."""
     return cast(x, np.dtype(dtype))
 
 
 def accumulated(x: Array, dtype: object) -> Array:
-    """``x`` in ``dtype`` or, without one, integers and bool in int64: what ``sum``, ``prod`` and the scans accumulate."""
+    """``x`` in ``dtype`` or, without one, integers and bool in int64: what ``sum``, ``prod`` and
+    the scans accumulate."""
     if dtype is not None:
         return to_dtype(x, dtype)
     return to_dtype(x, np.int64) if category(x.dtype) < dtypes.FLOATING else x
 
 
 def restored(x: Array, dims: Sequence[int], keepdim: bool) -> Array:
-    """A reduced array with its reduced ``dims`` as size 1 again, ready to broadcast over the input."""
+    """A reduced array with its reduced ``dims`` as size 1 again, ready to broadcast over the
+    input."""
     return x if keepdim else lax.expand_dims(x, tuple(d for d in dims))
 
 
@@ -58,7 +62,8 @@ def one_dim(x: Array, dim: int, name: str, *, nonzero: bool = True) -> tuple[Arr
 
 
 def squeezed(x: Array, axis: int, ndim: int, keepdim: bool) -> Array:
-    """``x``, whose ``axis`` has size 1, in the shape torch gives the reduction of an input of ``ndim`` dimensions."""
+    """``x``, whose ``axis`` has size 1, in the shape torch gives the reduction of an input of
+    ``ndim`` dimensions."""
     return x if keepdim and ndim else lax.squeeze(x, (axis,))
 
 
@@ -75,17 +80,21 @@ def take_along(x: Array, index: Array, axis: int) -> Array:
 
 
 def put_along(g: Array, index: Array, axis: int, size: int) -> Array:
-    """The transpose of ``take_along``: ``g`` added up at ``index`` in zeros of ``size`` along ``axis``."""
+    """The transpose of ``take_along``: ``g`` added up at ``index`` in zeros of ``size`` along
+    ``axis``."""
     shape = (*g.shape[:axis], size, *g.shape[axis + 1 :])
     if g.shape[axis] == 1:  # comparing vectorises, scattering does not
         where = lax.broadcasted_iota(index.dtype, shape, axis) == index
         return jnp.where(where, g, jnp.zeros((), g.dtype))
-    grid = tuple(index if d == axis else lax.broadcasted_iota(index.dtype, g.shape, d) for d in range(g.ndim))
+    grid = tuple(
+        index if d == axis else lax.broadcasted_iota(index.dtype, g.shape, d) for d in range(g.ndim)
+    )
     return elements_added(jnp.zeros(shape, g.dtype), grid, g)
 
 
 def select_fwd(kernel: Any) -> Any:
-    """The ``fwd`` of a kernel that returns (values, indices) of one dimension: it keeps the indices."""
+    """The ``fwd`` of a kernel that returns (values, indices) of one dimension: it keeps the
+    indices."""
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
         values, indices = kernel(*args, **kwargs)
@@ -95,8 +104,16 @@ def select_fwd(kernel: Any) -> Any:
 
 
 def select_grad(g: Array, index: Array, input: Array, dim: int, keepdim: bool) -> tuple[Array]:
-    """The gradient of values chosen along one dimension: each goes to the element it was taken from."""
+    """The gradient of values chosen along one dimension: each goes to the element it was taken
+    from."""
     if input.ndim == 0:
         return (lax.reshape(g, ()),)
     axis = canonical_dim(dim, input.ndim)
-    return (put_along(restored(g, (axis,), keepdim), restored(index, (axis,), keepdim), axis, input.shape[axis]),)
+    return (
+        put_along(
+            restored(g, (axis,), keepdim),
+            restored(index, (axis,), keepdim),
+            axis,
+            input.shape[axis],
+        ),
+    )

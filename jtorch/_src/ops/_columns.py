@@ -1,7 +1,9 @@
-"""Reductions in columns: what XLA's loops for processors do not vectorise is reduced down the columns of a table first.
+"""Reductions in columns: what XLA's loops for processors do not vectorise is reduced down the
+columns of a table first.
 
-XLA vectorises sums and extrema of floats along contiguous memory, but neither products nor integers: those it takes one element at a time,
-10 to 20 times slower. Down a column, every operation is a vector operation. XLA would merge the two reductions again, hence the barrier.
+XLA vectorises sums and extrema of floats along contiguous memory, but neither products nor
+integers: those it takes one element at a time, 10 to 20 times slower. Down a column, every
+operation is a vector operation. XLA would merge the two reductions again, hence the barrier.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ SMALLEST = 16384
 WIDTH, ROW_WIDTH = 128, 32
 
 
-def in_columns(reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], keepdim: bool, rows: bool = False) -> Array:
-    """``reduce(x, axis=dims, keepdims=keepdim)``; ``rows`` says that this helps for the last dimension alone, too.
+def in_columns(
+    reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], keepdim: bool, rows: bool = False
+) -> Array:
+    """``reduce(x, axis=dims, keepdims=keepdim)``; ``rows`` says that this helps for the last
+    dimension alone, too.
 
     Shapes: (*) -> (*) without ``dims``, which stay with size 1 if ``keepdim``.
     """
@@ -33,7 +38,9 @@ def in_columns(reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], ke
     def whole(x: Array) -> Array:
         flat = x.reshape(-1)
         full = flat.size // WIDTH * WIDTH
-        parts = lax.optimization_barrier(reduce(flat[:full].reshape(-1, WIDTH), axis=0, keepdims=False))
+        parts = lax.optimization_barrier(
+            reduce(flat[:full].reshape(-1, WIDTH), axis=0, keepdims=False)
+        )
         if full < flat.size:
             parts = jnp.concatenate([parts, flat[full:].astype(parts.dtype)])
         return reduce(parts, axis=0, keepdims=False).reshape((1,) * x.ndim if keepdim else ())
@@ -45,10 +52,16 @@ def in_columns(reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], ke
 
     if not numbers(x.size):
         return at_once(x)
-    if fewer(x.size, SMALLEST) or np.dtype(x.dtype).kind == "c" or x.dtype.itemsize == 2:  # halves: partial results would be rounded
+    # halves: partial results would be rounded
+    if fewer(x.size, SMALLEST) or np.dtype(x.dtype).kind == "c" or x.dtype.itemsize == 2:
         return at_once(x)
     if len(dims) == x.ndim:
         return lax.platform_dependent(x, cpu=whole, default=at_once)
-    if rows and dims == (x.ndim - 1,) and fewer(x.shape[-1] % ROW_WIDTH, 1) and not fewer(x.shape[-1], 8 * ROW_WIDTH):
+    if (
+        rows
+        and dims == (x.ndim - 1,)
+        and fewer(x.shape[-1] % ROW_WIDTH, 1)
+        and not fewer(x.shape[-1], 8 * ROW_WIDTH)
+    ):
         return lax.platform_dependent(x, cpu=last, default=at_once)
     return at_once(x)

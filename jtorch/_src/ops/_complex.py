@@ -1,6 +1,8 @@
-"""Functions of complex numbers whose special values are those of C: signs of zeros, infinities and NaN, part by part.
+"""Functions of complex numbers whose special values are those of C: signs of zeros, infinities and
+NaN, part by part.
 
-XLA computes both parts by formulas that multiply zero by infinity there, and forgets on which side of a branch cut a zero lies.
+XLA computes both parts by formulas that multiply zero by infinity there, and forgets on which side
+of a branch cut a zero lies.
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ from ._declare import Array
 from ._hosted import hosted
 
 
-def _with_derivative_of(plain: Callable[[Array], Array]) -> Callable[[Callable[[Array], Array]], Callable[[Array], Array]]:
-    """Gives a function the derivative of ``plain``: a choice between parts has that of one side only, as at imaginary parts of 0."""
+def _with_derivative_of(
+    plain: Callable[[Array], Array],
+) -> Callable[[Callable[[Array], Array]], Callable[[Array], Array]]:
+    """Gives a function the derivative of ``plain``: a choice between parts has that of one side
+    only, as at imaginary parts of 0."""
 
     def decorate(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
         made = jax.custom_jvp(function)
-        made.defjvp(lambda primals, tangents: (made(*primals), jax.jvp(plain, primals, tangents)[1]))
+        made.defjvp(
+            lambda primals, tangents: (made(*primals), jax.jvp(plain, primals, tangents)[1])
+        )
         return made
 
     return decorate
@@ -42,7 +49,9 @@ def exp(z: Array) -> Array:
     a, b = _parts(z)
     size = jnp.exp(a)
     endless = jnp.isinf(a) & ~jnp.isfinite(b)
-    real = jnp.where(endless, jnp.where(a > 0, a, _zero(a)), jnp.where(b == 0, size, size * jnp.cos(b)))
+    real = jnp.where(
+        endless, jnp.where(a > 0, a, _zero(a)), jnp.where(b == 0, size, size * jnp.cos(b))
+    )
     imag = jnp.where(endless & (a < 0), _zero(a), jnp.where(b == 0, b, size * jnp.sin(b)))
     return lax.complex(real, imag)
 
@@ -55,7 +64,8 @@ def exp2(z: Array) -> Array:
 
 @_with_derivative_of(jnp.expm1)
 def expm1(z: Array) -> Array:
-    """``exp(z) - 1``, exact near 0; infinite or NaN beside a zero is NaN in the imaginary part, as in torch."""
+    """``exp(z) - 1``, exact near 0; infinite or NaN beside a zero is NaN in the imaginary part, as
+    in torch."""
     a, b = _parts(z)
     half = jnp.sin(b / 2)
     return lax.complex(jnp.expm1(a) * jnp.cos(b) - 2 * half * half, jnp.exp(a) * jnp.sin(b))
@@ -67,7 +77,9 @@ def log1p(z: Array) -> Array:
     a, b = _parts(z)
     near = jnp.log1p(a * (a + 2) + b * b) / 2
     real = jnp.where(magnitude(z) < 0.5, jnp.where(z == 0, a, near), jnp.log(hypotenuse(a + 1, b)))
-    return lax.complex(jnp.where(jnp.isnan(z), np.asarray(np.nan, a.dtype), real), jnp.arctan2(b, a + 1))
+    return lax.complex(
+        jnp.where(jnp.isnan(z), np.asarray(np.nan, a.dtype), real), jnp.arctan2(b, a + 1)
+    )
 
 
 @_with_derivative_of(jnp.sinh)
@@ -75,7 +87,9 @@ def sinh(z: Array) -> Array:
     """The hyperbolic sine."""
     a, b = _parts(z)
     turn = jnp.cos(b)
-    real = jnp.where((a == 0) | (jnp.isinf(a) & ~jnp.isfinite(b)), jnp.where(turn < 0, -a, a), jnp.sinh(a) * turn)
+    real = jnp.where(
+        (a == 0) | (jnp.isinf(a) & ~jnp.isfinite(b)), jnp.where(turn < 0, -a, a), jnp.sinh(a) * turn
+    )
     real = jnp.where(b == 0, jnp.sinh(a), real)
     return lax.complex(real, jnp.where(b == 0, b, jnp.cosh(a) * jnp.sin(b)))
 
@@ -87,7 +101,10 @@ def cosh(z: Array) -> Array:
     real = jnp.where(jnp.isinf(a) & ~jnp.isfinite(b), jnp.abs(a), jnp.cosh(a) * jnp.cos(b))
     real = jnp.where(b == 0, jnp.cosh(a), real)
     imag = jnp.where((a == 0) & ~jnp.isfinite(b), _zero(a), jnp.sinh(a) * jnp.sin(b))
-    return lax.complex(real, jnp.where(b == 0, jnp.copysign(_zero(a), a) * jnp.copysign(np.ones((), b.dtype), b), imag))
+    return lax.complex(
+        real,
+        jnp.where(b == 0, jnp.copysign(_zero(a), a) * jnp.copysign(np.ones((), b.dtype), b), imag),
+    )
 
 
 @_with_derivative_of(jnp.tanh)
@@ -134,7 +151,8 @@ def _number(value: float, x: Array) -> np.ndarray:
 
 @_with_derivative_of(jnp.arcsinh)
 def asinh(z: Array) -> Array:
-    """The inverse hyperbolic sine; signs of zeros tell on which side of the cuts along the imaginary axis a number lies."""
+    """The inverse hyperbolic sine; signs of zeros tell on which side of the cuts along the
+    imaginary axis a number lies."""
     a, b = _parts(z)
     real, imag = _parts(jnp.arcsinh(z))
     real = jnp.where(jnp.isnan(a) & jnp.isfinite(b), a, jnp.copysign(real, a))
@@ -143,17 +161,21 @@ def asinh(z: Array) -> Array:
 
 @_with_derivative_of(jnp.arccosh)
 def acosh(z: Array) -> Array:
-    """The inverse hyperbolic cosine; the sign of a zero tells on which side of the cut below 1 a number lies."""
+    """The inverse hyperbolic cosine; the sign of a zero tells on which side of the cut below 1 a
+    number lies."""
     a, b = _parts(z)
     real, imag = _parts(jnp.arccosh(z))
     unknown = jnp.isnan(b)
     real = jnp.where(unknown & jnp.isfinite(a), b, real)
-    return lax.complex(real, jnp.where(unknown & (a == 0), _number(np.pi / 2, a), jnp.copysign(imag, b)))
+    return lax.complex(
+        real, jnp.where(unknown & (a == 0), _number(np.pi / 2, a), jnp.copysign(imag, b))
+    )
 
 
 @_with_derivative_of(jnp.arctanh)
 def atanh(z: Array) -> Array:
-    """The inverse hyperbolic tangent; signs of zeros tell on which side of the cuts beyond -1 and 1 a number lies."""
+    """The inverse hyperbolic tangent; signs of zeros tell on which side of the cuts beyond -1 and 1
+    a number lies."""
     a, b = _parts(z)
     real, imag = _parts(jnp.arctanh(z))
     # Next to 1, where the square of a small distance is 0.
@@ -161,8 +183,14 @@ def atanh(z: Array) -> Array:
     real = jnp.copysign(jnp.where((jnp.abs(a) == 1) & (b != 0) & jnp.isfinite(b), near, real), a)
     imag = jnp.copysign(imag, b)
     nowhere = np.asarray(np.nan, a.dtype)
-    real = jnp.where(jnp.isnan(b), jnp.where(jnp.isinf(a), jnp.copysign(_zero(a), a), jnp.where(a == 0, a, nowhere)), real)
-    real = jnp.where(jnp.isnan(a), jnp.where(jnp.isinf(b), jnp.copysign(_zero(a), a), nowhere), real)
+    real = jnp.where(
+        jnp.isnan(b),
+        jnp.where(jnp.isinf(a), jnp.copysign(_zero(a), a), jnp.where(a == 0, a, nowhere)),
+        real,
+    )
+    real = jnp.where(
+        jnp.isnan(a), jnp.where(jnp.isinf(b), jnp.copysign(_zero(a), a), nowhere), real
+    )
     imag = jnp.where(jnp.isnan(b) | (jnp.isnan(a) & ~jnp.isinf(b)), nowhere, imag)
     return lax.complex(real, imag)
 
@@ -175,13 +203,16 @@ def asin(z: Array) -> Array:
 
 @_with_derivative_of(jnp.arccos)
 def acos(z: Array) -> Array:
-    """The inverse cosine; in double precision torch subtracts the imaginary part from zero, so that one of zero is positive."""
+    """The inverse cosine; in double precision torch subtracts the imaginary part from zero, so that
+    one of zero is positive."""
     a, b = _parts(z)
     real, imag = _parts(jnp.arccos(z))
     unknown = jnp.isnan(b) & jnp.isfinite(a)
     real = jnp.where(unknown, jnp.where(a == 0, _number(np.pi / 2, a), b), real)
     imag = jnp.copysign(imag, b)
-    return lax.complex(real, jnp.where(unknown, b, -imag if z.dtype == np.complex64 else _zero(b) - imag))
+    return lax.complex(
+        real, jnp.where(unknown, b, -imag if z.dtype == np.complex64 else _zero(b) - imag)
+    )
 
 
 @_with_derivative_of(jnp.arctan)
@@ -197,7 +228,11 @@ def sqrt(z: Array) -> Array:
     real, imag = _parts(jnp.sqrt(z))
     unknown = jnp.isinf(a) & jnp.isnan(b)
     real = jnp.where(jnp.isinf(b) | (unknown & (a > 0)), np.asarray(np.inf, a.dtype), jnp.abs(real))
-    imag = jnp.where(jnp.isinf(b), b, jnp.where(unknown & (a < 0), np.asarray(np.inf, a.dtype), jnp.copysign(imag, b)))
+    imag = jnp.where(
+        jnp.isinf(b),
+        b,
+        jnp.where(unknown & (a < 0), np.asarray(np.inf, a.dtype), jnp.copysign(imag, b)),
+    )
     return lax.complex(real, imag)
 
 
@@ -205,7 +240,8 @@ def sqrt(z: Array) -> Array:
 def hypotenuse(input: Array, other: Array) -> Array:
     """``sqrt(input**2 + other**2)``, rounded once, or nearly so in double precision."""
     x, y = (v.astype(np.float64) for v in (input, other))
-    if input.dtype == np.float64:  # only there do the squares leave the range: a power of two brings them back, and costs no digit
+    # only there do the squares leave the range: a power of two brings them back, and costs no digit
+    if input.dtype == np.float64:
         large = jnp.maximum(jnp.abs(x), jnp.abs(y))
         scale = jnp.where(large > 2.0**500, 2.0**-600, jnp.where(large < 2.0**-500, 2.0**600, 1.0))
         found = jnp.sqrt((x * scale) ** 2 + (y * scale) ** 2) / scale
@@ -242,19 +278,23 @@ def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Arra
 
 
 def logarithm(plain: Callable[[Array], Array], z: Array) -> Array:
-    """A logarithm, ``plain`` for other numbers: its real part is infinite if a part of ``z`` is, whatever the other."""
+    """A logarithm, ``plain`` for other numbers: its real part is infinite if a part of ``z`` is,
+    whatever the other."""
 
     @_with_derivative_of(plain)
     def function(z: Array) -> Array:
         a, b = _parts(z)
         real, imag = _parts(plain(z))
-        return lax.complex(jnp.where(jnp.isinf(a) | jnp.isinf(b), np.asarray(np.inf, a.dtype), real), imag)
+        return lax.complex(
+            jnp.where(jnp.isinf(a) | jnp.isinf(b), np.asarray(np.inf, a.dtype), real), imag
+        )
 
     return function(z)
 
 
 def _recovered(x: Array, y: Array, found: Array) -> Array:
-    """A product in which infinite factors stand, and that came out as NaN: the infinity that C's rules make of it."""
+    """A product in which infinite factors stand, and that came out as NaN: the infinity that C's
+    rules make of it."""
     (a, b), (c, d) = _parts(x), _parts(y)
 
     def boxed(v: Array) -> Array:
@@ -264,7 +304,11 @@ def _recovered(x: Array, y: Array, found: Array) -> Array:
         return jnp.where(where & jnp.isnan(v), jnp.copysign(_zero(v), v), v)
 
     first, second = jnp.isinf(a) | jnp.isinf(b), jnp.isinf(c) | jnp.isinf(d)
-    overflow = ~first & ~second & (jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c))
+    overflow = (
+        ~first
+        & ~second
+        & (jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c))
+    )
     a, b = (without_nan(jnp.where(first, boxed(v), v), second | overflow) for v in (a, b))
     c, d = (without_nan(jnp.where(second, boxed(v), v), first | overflow) for v in (c, d))
     endless = np.asarray(np.inf, a.dtype)

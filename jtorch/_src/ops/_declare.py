@@ -1,4 +1,5 @@
-"""What a declaration says about an op: its record, the decorators that make it, gradient rules and value checks.
+"""What a declaration says about an op: its record, the decorators that make it, gradient rules and
+value checks.
 
 ``docs/internals.md`` describes the annotations and options for authors of ops.
 """
@@ -25,14 +26,17 @@ from ._nodes import Rule
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
 Number: TypeAlias = Any
-#: A tensor, or a Python number that is static if there is a formula of its own for it (``x ** 2``), else an input of the program.
+#: A tensor, or a Python number that is static if there is a formula of its own for it (``x ** 2``),
+#: else an input of the program.
 Power: TypeAlias = Any
 Dtype: TypeAlias = Any
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Kinds of parameters; see ``docs/internals.md``.
-TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, NUMBER, TENSOR_LIST, DTYPE, STATIC, TENSOR_OR_STATIC = range(8)
+TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, NUMBER, TENSOR_LIST, DTYPE, STATIC, TENSOR_OR_STATIC = (
+    range(8)
+)
 
 _KINDS = {
     "Array": TENSOR,
@@ -68,15 +72,23 @@ class Param:
 
     @property
     def holds_tensors(self) -> bool:
-        return self.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_LIST, TENSOR_OR_STATIC)
+        return self.kind in (
+            TENSOR,
+            OPTIONAL_TENSOR,
+            TENSOR_OR_NUMBER,
+            TENSOR_LIST,
+            TENSOR_OR_STATIC,
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Written:
-    """How the graph shows what an in-place form wrote: the node's name, where it is not the function's.
+    """How the graph shows what an in-place form wrote: the node's name, where it is not the
+    function's.
 
-    PyTorch takes derivatives of such forms from the result. ``tells``, of some of the parameters, says whether that can be done for them;
-    else a derivative is refused with a RuntimeError of these ``words``.
+    PyTorch takes derivatives of such forms from the result. ``tells``, of some of the parameters,
+    says whether that can be done for them; else a derivative is refused with a RuntimeError of
+    these ``words``.
     """
 
     node: str
@@ -90,7 +102,8 @@ class Written:
 
 @dataclasses.dataclass(eq=False)
 class Op(Facts):
-    """Everything that is known of one op; variants, overrides, stubs and tests are derived from it."""
+    """Everything that is known of one op; variants, overrides, stubs and tests are derived from
+    it."""
 
     name: str
     body: Callable[..., Any]
@@ -169,16 +182,25 @@ def _params_of(body: Callable[..., object]) -> tuple[Param, ...]:
     for p in inspect.signature(body).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise TypeError(f"{body.__name__}: a kernel takes no *{p.name}; use varargs='{p.name}'")
-        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", str(p.annotation))
+        annotation = (
+            p.annotation
+            if isinstance(p.annotation, str)
+            else getattr(p.annotation, "__name__", str(p.annotation))
+        )
         kind = _KINDS.get(annotation, STATIC)
         params.append(Param(p.name, kind, p.default, p.kind is p.KEYWORD_ONLY, annotation))
     return tuple(params)
 
 
 def op(
-    *, name: str | None = None, method: bool | str | None = None, operators: str | tuple[str, ...] = (), **options: Any
+    *,
+    name: str | None = None,
+    method: bool | str | None = None,
+    operators: str | tuple[str, ...] = (),
+    **options: Any,
 ) -> Callable[[F], F]:
-    """Declares the decorated kernel as an op and returns it unchanged. ``docs/internals.md`` lists the options."""
+    """Declares the decorated kernel as an op and returns it unchanged. ``docs/internals.md`` lists
+    the options."""
 
     def declare(body: F) -> F:
         params = _params_of(body)
@@ -186,7 +208,11 @@ def op(
         is_method = method
         if is_method is None:
             first = params[0].name if params else ""
-            is_method = namespace in ("torch", "special", "Tensor") and first in ("input", "self") and params[0].holds_tensors
+            is_method = (
+                namespace in ("torch", "special", "Tensor")
+                and first in ("input", "self")
+                and params[0].holds_tensors
+            )
         record = Op(
             name=name or body.__name__,
             body=body,
@@ -197,7 +223,10 @@ def op(
             **options,
         )
         if record.path in OPS:
-            raise ValueError(f"op {record.path} is declared twice: in {OPS[record.path].module} and {record.module}")
+            raise ValueError(
+                f"op {record.path} is declared twice: in {OPS[record.path].module} and "
+                f"{record.module}"
+            )
         OPS[record.path] = record
         _BY_BODY[body] = record
         return body
@@ -210,7 +239,9 @@ def _family(family: str, **preset: Any) -> Callable[..., Callable[[F], F]]:
         return op(**{"family": family, **preset, **options})
 
     decorator.__name__ = family
-    decorator.__doc__ = f"Declares an op of the {family} family: ``op`` with {preset} unless said otherwise."
+    decorator.__doc__ = (
+        f"Declares an op of the {family} family: ``op`` with {preset} unless said otherwise."
+    )
     return decorator
 
 
@@ -219,7 +250,9 @@ UNLESS_ROUNDED = "float unless rounding_mode"
 
 unary = _family("unary", elementwise=True, promote="float", broadcast=True, out=True)
 binary = _family("binary", elementwise=True, promote="common", broadcast=True, out=True)
-comparison = _family("comparison", elementwise=True, promote="common", broadcast=True, out=True, differentiable=False)
+comparison = _family(
+    "comparison", elementwise=True, promote="common", broadcast=True, out=True, differentiable=False
+)
 pointwise = _family("pointwise", elementwise=True, promote="common", broadcast=True, out=True)
 reduction = _family("reduction", out=True)
 shape = _family("shape", saves=())
@@ -239,10 +272,12 @@ def defvjp(
     shown: tuple[int | None, ...] = (),
     absent: bool = False,
 ) -> None:
-    """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of ``rule`` and ``fwd``.
+    """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of
+    ``rule`` and ``fwd``.
 
-    ``shown`` tells of the residuals of ``fwd`` which are results that the caller sees, by their numbers: in-place changes of these are
-    refused. With ``absent`` the rule gets None for results that no gradient comes from, which then add nothing; else it gets zeros.
+    ``shown`` tells of the residuals of ``fwd`` which are results that the caller sees, by their
+    numbers: in-place changes of these are refused. With ``absent`` the rule gets None for results
+    that no gradient comes from, which then add nothing; else it gets zeros.
     """
     record = find(body)
     record.rule, record.fwd, record.shown, record.absent = rule, fwd, shown, absent
@@ -251,9 +286,11 @@ def defvjp(
 
 
 def without_derivative(body: Callable[..., object], error: Exception) -> None:
-    """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a backward pass comes to it.
+    """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a
+    backward pass comes to it.
 
-    Of a RuntimeError the node is PyTorch's ``NotImplemented``, which its operators without a formula have; others have a name of their own.
+    Of a RuntimeError the node is PyTorch's ``NotImplemented``, which its operators without a
+    formula have; others have a name of their own.
     """
 
     def rule(*_: object, **__: object) -> Any:
@@ -270,8 +307,8 @@ def without_derivative(body: Callable[..., object], error: Exception) -> None:
 class Guard:
     """A check on values inside a kernel: raised by the call if ``bad`` turns out true.
 
-    ``span`` says where the elements of ``array``, an operand or a number as the kernel got it, may lie: ``(low, high, hole, skip)``;
-    ``exact`` that the check fails if one lies elsewhere.
+    ``span`` says where the elements of ``array``, an operand or a number as the kernel got it, may
+    lie: ``(low, high, hole, skip)``; ``exact`` that the check fails if one lies elsewhere.
     """
 
     bad: Any
@@ -295,9 +332,10 @@ _collectors = _Collectors()
 def guard(bad: Array, exc_type: type[Exception], message: str, value: Array | None = None) -> None:
     """States in a kernel that ``bad`` (a bool array, any shape) must be false everywhere.
 
-    ``{}`` in ``message`` is replaced by ``value`` (an integer array of the same shape, at the first bad place). Outside the engine, for
-    instance when a kernel is called directly or under ``jax.jit``, nothing is checked. The call runs at once, with what it depends on:
-    where the check is about the elements of one operand, ``guard_range`` costs less.
+    ``{}`` in ``message`` is replaced by ``value`` (an integer array of the same shape, at the first
+    bad place). Outside the engine, for instance when a kernel is called directly or under
+    ``jax.jit``, nothing is checked. The call runs at once, with what it depends on: where the check
+    is about the elements of one operand, ``guard_range`` costs less.
     """
     stack = _collectors.stack
     if stack and stack[-1] is not None:
@@ -305,20 +343,26 @@ def guard(bad: Array, exc_type: type[Exception], message: str, value: Array | No
 
 
 def guard_gradient(bad: object, exc_type: type[Exception], message: str) -> None:
-    """As ``guard``, in a rule of ``defvjp``: what the gradients of results must fulfil for the operand's to have a meaning."""
+    """As ``guard``, in a rule of ``defvjp``: what the gradients of results must fulfil for the
+    operand's to have a meaning."""
     if _collectors.derivatives:
         _collectors.derivatives[-1].append(Guard(bad, exc_type, message, None))
 
 
 def _compared(how: Callable[..., object], x: Array, limit: float) -> Any:
-    """How an array compares with a number. Positions are compared in JAX's primitives: they are traced for each new size."""
+    """How an array compares with a number. Positions are compared in JAX's primitives: they are
+    traced for each new size."""
     if type(limit) is int and x.dtype in _POSITIONS and abs(limit) <= np.iinfo(x.dtype).max:
         return how(x, x.dtype.type(limit))
     return _COMPARED[how](x, limit)
 
 
 _POSITIONS = np.dtype(np.int32), np.dtype(np.int64)
-_COMPARED: dict[Any, Callable[[Any, Any], Any]] = {lax.lt: operator.lt, lax.gt: operator.gt, lax.eq: operator.eq}
+_COMPARED: dict[Any, Callable[[Any, Any], Any]] = {
+    lax.lt: operator.lt,
+    lax.gt: operator.gt,
+    lax.eq: operator.eq,
+}
 
 
 def guard_range(
@@ -334,10 +378,11 @@ def guard_range(
     nan: bool = False,
     loose: bool = False,
 ) -> None:
-    """States in a kernel that ``low <= x <= high`` everywhere, and ``x != hole``; elements equal to ``skip`` may lie anywhere.
+    """States in a kernel that ``low <= x <= high`` everywhere, and ``x != hole``; elements equal to
+    ``skip`` may lie anywhere.
 
-    What is known of the operand answers that without running anything: its numbers where it is concrete, and where it is pending the
-    interval that the kernels before it imply.
+    What is known of the operand answers that without running anything: its numbers where it is
+    concrete, and where it is pending the interval that the kernels before it imply.
 
     Args:
         x: an array of real numbers.
@@ -373,7 +418,17 @@ def guard_range(
         bad = bad & (x != skip)
     least, most = -math.inf if low is None else low, math.inf if high is None else high
     span = least, most, hole, skip
-    stack[-1].append(Guard(bad, exc_type, message, x if integral else None, x if of is None else of, span, not (nan or loose)))
+    stack[-1].append(
+        Guard(
+            bad,
+            exc_type,
+            message,
+            x if integral else None,
+            x if of is None else of,
+            span,
+            not (nan or loose),
+        )
+    )
 
 
 @contextlib.contextmanager
@@ -388,7 +443,8 @@ def collecting(guards: list[Guard] | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def collecting_of_rule(guards: list[Guard]) -> Iterator[None]:
-    """Collects what a rule states inside by ``guard_gradient``; the guards of kernels are discarded."""
+    """Collects what a rule states inside by ``guard_gradient``; the guards of kernels are
+    discarded."""
     _collectors.derivatives.append(guards)
     try:
         with collecting(None):

@@ -1,4 +1,5 @@
-"""From a call and the rule of its op to the call that computes derivatives, and what that needs of operands and results."""
+"""From a call and the rule of its op to the call that computes derivatives, and what that needs of
+operands and results."""
 
 from __future__ import annotations
 
@@ -20,11 +21,14 @@ from ._kernel import GivenOperands, Info, T, cast, put_into, statics_of, strongl
 from ._mapped import axes_of, varying
 
 
-def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
+def kept_for(
+    call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]
+) -> tuple[bool, ...]:
     """For each operand, whether the gradients of the needed operands really depend on its value.
 
-    ``x * 2`` needs no operand, ``x * y`` only ``y`` if only ``x`` requires grad: what is not needed is not kept alive, and may be changed
-    in place, as in torch. Found by tracing the derivative once and removing dead code.
+    ``x * 2`` needs no operand, ``x * y`` only ``y`` if only ``x`` requires grad: what is not needed
+    is not kept alive, and may be changed in place, as in torch. Found by tracing the derivative
+    once and removing dead code.
     """
     info: Info = call.extra
     found = info.masks.get((avals, needs))
@@ -41,8 +45,11 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
     return found
 
 
-def known_for(info: Info, avals: tuple[Aval, ...], results: Sequence[Value]) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
-    """The avals of a call's operands and results, as other calls of it have them: long histories consist of little else."""
+def known_for(
+    info: Info, avals: tuple[Aval, ...], results: Sequence[Value]
+) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
+    """The avals of a call's operands and results, as other calls of it have them: long histories
+    consist of little else."""
     outs = tuple([v.aval for v in results])
     found = info.known.get(avals)
     if found is None:
@@ -51,10 +58,14 @@ def known_for(info: Info, avals: tuple[Aval, ...], results: Sequence[Value]) -> 
     return found if found[1] == outs else (avals, outs)
 
 
-def _kept(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
+def _kept(
+    call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]
+) -> tuple[bool, ...]:
     """As ``kept_for``, where a call is met for the first time."""
     info: Info = call.extra
-    derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in outs]), kept=info.saved)
+    derivative = vjp_of(
+        call, avals, outs, needs, tuple([a.differentiable for a in outs]), kept=info.saved
+    )
     saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
     saved += outs[: saved_results(info, len(outs))]
     operands = (*saved, *[a for a in outs if a.differentiable])
@@ -81,10 +92,12 @@ def vjp_of(
     recompute: bool = False,
     kept: tuple[bool, ...] | None = None,
 ) -> Call:
-    """The call of the derivative: ``(saved operands, saved results, given cotangents, numbers) -> gradients of the needed operands``.
+    """The call of the derivative: ``(saved operands, saved results, given cotangents, numbers) ->
+    gradients of the needed operands``.
 
-    Operands whose values are not ``kept`` are replaced by zeros of their aval. With ``recompute`` residuals are computed again from the
-    operands instead of being taken as saved results, so that the derivative can be differentiated.
+    Operands whose values are not ``kept`` are replaced by zeros of their aval. With ``recompute``
+    residuals are computed again from the operands instead of being taken as saved results, so that
+    the derivative can be differentiated.
     """
     info: Info = call.extra
     if kept is None:
@@ -100,10 +113,14 @@ def vjp_of(
 
     def fn(*flat: Any) -> Any:
         at = n_saved + n_results
-        if axes := axes_of(flat):  # else JAX would add up over them the gradients of what is the same on all devices
+        # else JAX would add up over them the gradients of what is the same on all devices
+        if axes := axes_of(flat):
             flat = (*[varying(x, axes) for x in flat[: at + n_given]], *flat[at + n_given :])
         saved = iter(flat[:n_saved])
-        arrays = [next(saved) if keep else varying(jnp.zeros(a.shape, a.dtype), axes) for keep, a in zip(kept, avals, strict=True)]
+        arrays = [
+            next(saved) if keep else varying(jnp.zeros(a.shape, a.dtype), axes)
+            for keep, a in zip(kept, avals, strict=True)
+        ]
         results = flat[n_saved:at]
         cts = iter(flat[at : at + n_given])
         numbers = flat[at + n_given :]
@@ -118,14 +135,20 @@ def vjp_of(
             else:
                 grads = _by_jax(info, arrays, numbers, cotangents, needs)
         found = tuple([strongly_typed(g) for g in grads])
-        return Guarded(found, flags_of(guards), tuple([(g.exc_type, g.message, None) for g in guards])) if guards else found
+        return (
+            Guarded(found, flags_of(guards), tuple([(g.exc_type, g.message, None) for g in guards]))
+            if guards
+            else found
+        )
 
     fn.__name__ = fn.__qualname__ = f"{op.name}_backward"
     derived = Info(derived_op(op), ())
     derived.saved = derived.checked = (True,) * (n_saved + n_results + n_given)
     derived.single = False
     derived.kernel = fn
-    name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
+    name = call.identity and identity(
+        "vjp", call.identity, avals, outs, needs, given, recompute, kept
+    )
     found = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
     found.apart = op.apart
     how = needs, given, recompute, kept
@@ -135,30 +158,53 @@ def vjp_of(
         results = () if not n_results else its[len(visible) :] if info.hidden else its
         return (*saved, *results, *[a for a, have in zip(its, given, strict=False) if have])
 
-    found.kin = _families.derived_kin(call, avals, outs, how, lambda same, mine, its: vjp_of(same, mine, its, *how), operands)
+    found.kin = _families.derived_kin(
+        call, avals, outs, how, lambda same, mine, its: vjp_of(same, mine, its, *how), operands
+    )
     if op.elementwise:
 
-        def general(_: Call, given_avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = any_size.stand_in) -> any_size.General | None:
+        def general(
+            _: Call,
+            given_avals: tuple[Aval, ...],
+            stand: Callable[[Aval], Aval] = any_size.stand_in,
+        ) -> any_size.General | None:
             sizes = any_size.sizes_of((*avals, *outs, *given_avals))
             if sizes is None:
                 return None
             small, small_outs = (tuple([stand(a) for a in group]) for group in (avals, outs))
-            same = found if small == avals and small_outs == outs else vjp_of(call, small, small_outs, needs, given, recompute, kept)
+            same = (
+                found
+                if small == avals and small_outs == outs
+                else vjp_of(call, small, small_outs, needs, given, recompute, kept)
+            )
             return any_size.General(same, tuple([stand(a) for a in given_avals]), sizes)
 
         found.general = general
-    if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
-        found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), statics_of(info.layout))
+    if (
+        (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None
+        and all(given)
+        and not n_saved
+        and not n_results
+    ):
+        found.jitted = _pieces.InPieces(
+            found.jitted, _needed(piecewise, avals, needs), statics_of(info.layout)
+        )
     put_into(info.vjps, (avals, needs, given, recompute, kept), found)
     return found
 
 
-def _needed(piecewise: _pieces.Piecewise, avals: tuple[Aval, ...], needs: tuple[bool, ...]) -> _pieces.Piecewise:
+def _needed(
+    piecewise: _pieces.Piecewise, avals: tuple[Aval, ...], needs: tuple[bool, ...]
+) -> _pieces.Piecewise:
     """The derivative of the needed operands."""
 
     def run(arrays: Sequence[object], *statics: object) -> Any:
         found = piecewise(arrays, avals, *statics)
-        return None if found is None else tuple([g for g, need in zip(found, needs, strict=True) if need])
+        return (
+            None
+            if found is None
+            else tuple([g for g, need in zip(found, needs, strict=True) if need])
+        )
 
     return run
 
@@ -177,7 +223,9 @@ _derived_ops: dict[Op, Op] = {}
 def derived_op(op: Op) -> Op:
     found = _derived_ops.get(op)
     if found is None:
-        found = _derived_ops[op] = Op(name=f"{op.name}_backward", body=op.body, params=(), namespace="_C", family="derived")
+        found = _derived_ops[op] = Op(
+            name=f"{op.name}_backward", body=op.body, params=(), namespace="_C", family="derived"
+        )
     return found
 
 
@@ -192,7 +240,10 @@ def by_rule(
 ) -> list[jax.Array]:
     op = info.op
     operands = GivenOperands(op, info.layout, arrays, numbers)
-    filled = [jnp.zeros(a.shape, a.dtype) if c is None and not op.absent else c for c, a in zip(cts, outs, strict=True)]
+    filled = [
+        jnp.zeros(a.shape, a.dtype) if c is None and not op.absent else c
+        for c, a in zip(cts, outs, strict=True)
+    ]
     if operands.narrow is not None:
         filled = [c if c is None else cast(c, np.dtype(np.float32)) for c in filled]
     g = filled[0] if info.single else tuple(filled)
@@ -213,12 +264,15 @@ def by_rule(
     for entry, slot, need in zip(entries, operands.slots, needs, strict=True):
         if need:
             grad = flat[entry]
-            found.append(jnp.zeros(slot[0], slot[1]) if grad is None else unbroadcast(grad, slot[0], slot[1]))
+            found.append(
+                jnp.zeros(slot[0], slot[1]) if grad is None else unbroadcast(grad, slot[0], slot[1])
+            )
     return found
 
 
 def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
-    """For each flat operand, its place among the gradients that a rule returns (one for each tensor parameter, given or not)."""
+    """For each flat operand, its place among the gradients that a rule returns (one for each tensor
+    parameter, given or not)."""
     places = []
     at = 0
     for p, entry in zip(op.params, layout, strict=True):
@@ -239,18 +293,29 @@ def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
 
 
 def unbroadcast(grad: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to ``dtype``."""
+    """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to
+    ``dtype``."""
     if grad.shape != shape:
         lead = grad.ndim - len(shape)
-        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and grad.shape[i + lead] != 1)
+        axes = tuple(range(lead)) + tuple(
+            i + lead for i, n in enumerate(shape) if n == 1 and grad.shape[i + lead] != 1
+        )
         if axes:
             grad = jnp.sum(grad, axis=axes)
-        grad = jnp.broadcast_to(grad.reshape(shape), shape) if grad.size == math.prod(shape) else jnp.broadcast_to(grad, shape)
+        grad = (
+            jnp.broadcast_to(grad.reshape(shape), shape)
+            if grad.size == math.prod(shape)
+            else jnp.broadcast_to(grad, shape)
+        )
     return cast(grad, np.dtype(dtype))
 
 
 def _by_jax(
-    info: Info, arrays: list[jax.Array], numbers: tuple[jax.Array, ...], cts: list[jax.Array | None], needs: Sequence[bool]
+    info: Info,
+    arrays: list[jax.Array],
+    numbers: tuple[jax.Array, ...],
+    cts: list[jax.Array | None],
+    needs: Sequence[bool],
 ) -> list[jax.Array]:
     wanted = [i for i, need in enumerate(needs) if need]
     kernel = info.kernel

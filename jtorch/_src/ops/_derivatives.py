@@ -1,7 +1,8 @@
-"""Derivatives as operators, stated with the functions: what those see of a backward pass who see operators (modes, wrappers, exports).
+"""Derivatives as operators, stated with the functions: what those see of a backward pass who see
+operators (modes, wrappers, exports).
 
-The gradients that ``defvjp`` gives are computed on arrays. Here operators are called, in PyTorch's order. None is loaded before one is
-called: until then ``A.mul.Tensor`` is a name.
+The gradients that ``defvjp`` gives are computed on arrays. Here operators are called, in PyTorch's
+order. None is loaded before one is called: until then ``A.mul.Tensor`` is a name.
 """
 
 from __future__ import annotations
@@ -72,15 +73,21 @@ class Stated:
     formulas: dict[str, Callable[..., object]]
 
 
-#: All derivatives as they were stated; ``aten/derivatives.py`` reads them when the first one is asked for.
+#: All derivatives as they were stated; ``aten/derivatives.py`` reads them when the first one is
+#: asked for.
 STATED: list[Stated] = []
 
 
-def derivative(*operators: Any, results: tuple[int, ...] | None = None, **formulas: Callable[..., Any]) -> None:
-    """States the derivative of operators, of a packet its default overload: for each operand a function of what its parameters name.
+def derivative(
+    *operators: Any, results: tuple[int, ...] | None = None, **formulas: Callable[..., Any]
+) -> None:
+    """States the derivative of operators, of a packet its default overload: for each operand a
+    function of what its parameters name.
 
-    Parameters of a function: ``g`` (the gradient of the first result), ``grads`` (of all), ``node``, operands and other arguments by their
-    names, ``result`` or ``result1`` (results), ``self_`` and ``result_`` (what is known without the data: shape, dtype, ...), ``wants``
-    (which of several operands need a gradient). A function that serves several operands is given under their names joined with ``__``.
+    Parameters of a function: ``g`` (the gradient of the first result), ``grads`` (of all),
+    ``node``, operands and other arguments by their names, ``result`` or ``result1`` (results),
+    ``self_`` and ``result_`` (what is known without the data: shape, dtype, ...), ``wants`` (which
+    of several operands need a gradient). A function that serves several operands is given under
+    their names joined with ``__``.
     """
     STATED.append(Stated(tuple([operator.path for operator in operators]), results, formulas))

@@ -1,4 +1,5 @@
-"""Which calls of operations are the same but for sizes: those of operands, and those given as static numbers."""
+"""Which calls of operations are the same but for sizes: those of operands, and those given as
+static numbers."""
 
 from __future__ import annotations
 
@@ -16,20 +17,38 @@ _SIZE = "a size"
 families: dict[Any, Family] = {}
 
 
-def kin_of(op: Op, layout: tuple[Any, ...], forward: bool, made: Callable[[tuple[Any, ...]], Call]) -> Kin:
+def kin_of(
+    op: Op, layout: tuple[Any, ...], forward: bool, made: Callable[[tuple[Any, ...]], Call]
+) -> Kin:
     """The family of a call of ``op``; ``made`` gives the call for a layout with other sizes."""
     numbers: list[int] = []
-    opened = tuple([type(entry)(_opened(entry.value, numbers)) if hasattr(entry, "value") else entry for entry in layout])
+    opened = tuple(
+        [
+            type(entry)(_opened(entry.value, numbers)) if hasattr(entry, "value") else entry
+            for entry in layout
+        ]
+    )
     key = op, opened, forward
     found = families.get(key)
     if found is None:
         own = OPS.get(op.path) is op and op.module.partition(".")[0] in ("jtorch", "torch")
-        texts = tuple([("fixed", entry.value) if hasattr(entry, "value") else entry for entry in opened])
+        texts = tuple(
+            [("fixed", entry.value) if hasattr(entry, "value") else entry for entry in opened]
+        )
         name = identity(op.path, forward, texts) if own else None
 
         def of(items: tuple[Any, ...]) -> Call:
             sizes = iter(items)
-            return made(tuple([type(entry)(_closed(entry.value, sizes)) if hasattr(entry, "value") else entry for entry in opened]))
+            return made(
+                tuple(
+                    [
+                        type(entry)(_closed(entry.value, sizes))
+                        if hasattr(entry, "value")
+                        else entry
+                        for entry in opened
+                    ]
+                )
+            )
 
         found = families.setdefault(key, Family(name, of))
     return Kin(found, tuple(numbers))
@@ -43,7 +62,8 @@ def derived_kin(
     made: Callable[[Call, Any, Any], Call],
     operands: Callable[[Sequence[Aval], Sequence[Aval]], tuple[Aval, ...]],
 ) -> Kin | None:
-    """The family of what is derived from a call for operands and results of certain avals, in the way that ``how`` tells apart.
+    """The family of what is derived from a call for operands and results of certain avals, in the
+    way that ``how`` tells apart.
 
     ``operands`` gives its own operands' avals, by those.
     """
@@ -57,9 +77,15 @@ def derived_kin(
     if found is None:
 
         def of(items: tuple[Any, ...]) -> Call:
-            return made(family.made(items[:given]) if given else call, items[given : given + n], items[given + n :])
+            return made(
+                family.made(items[:given]) if given else call,
+                items[given : given + n],
+                items[given + n :],
+            )
 
-        found = family.derived.setdefault(key, Family(family.identity and identity("derived", family.identity, *key), of))
+        found = family.derived.setdefault(
+            key, Family(family.identity and identity("derived", family.identity, *key), of)
+        )
     return Kin(found, (*kin.items, *avals, *outs), (call, avals), operands)
 
 

@@ -19,16 +19,23 @@ _C_NAMES = {
 
 def too_large(dtype: np.dtype) -> str:
     """The message for a number that ``dtype`` cannot hold; torch names C++ types here."""
-    return f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
+    return (
+        f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
+    )
 
 
 @functools.cache
 def _limits(dtype: np.dtype) -> tuple[float, float, float]:
-    """The smallest whole number, the smallest fraction and the largest number that may be converted to a dtype."""
+    """The smallest whole number, the smallest fraction and the largest number that may be converted
+    to a dtype."""
     if dtype.kind in "iu":
         info = jnp.iinfo(dtype)
         # torch lets negative whole numbers wrap around in unsigned types.
-        return (-int(info.max) if dtype.kind == "u" else int(info.min)), int(info.min), int(info.max)
+        return (
+            (-int(info.max) if dtype.kind == "u" else int(info.min)),
+            int(info.min),
+            int(info.max),
+        )
     if dtype.kind in "bc":
         return -math.inf, -math.inf, math.inf
     largest = float(jnp.finfo(dtype).max)
@@ -36,7 +43,8 @@ def _limits(dtype: np.dtype) -> tuple[float, float, float]:
 
 
 def check_fits(value: float, dtype: np.dtype) -> None:
-    """Refuses a Python number that ``dtype`` cannot hold; infinities and NaN fit into floating-point types.
+    """Refuses a Python number that ``dtype`` cannot hold; infinities and NaN fit into
+    floating-point types.
 
     Raises:
         RuntimeError: in torch's words.
@@ -49,7 +57,8 @@ def check_fits(value: float, dtype: np.dtype) -> None:
 
 
 def single_of(dtype: np.dtype) -> np.dtype:
-    """The dtype that numbers have in formulas of ``dtype`` which halves compute in single precision."""
+    """The dtype that numbers have in formulas of ``dtype`` which halves compute in single
+    precision."""
     return np.dtype(np.float32) if dtype.kind not in "biuc" and dtype.itemsize == 2 else dtype
 
 
@@ -57,11 +66,15 @@ def fill_value(value: Array | Number, input: Array, name: str) -> Array:
     """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
 
     Raises:
-        RuntimeError: for a tensor with dimensions; by guards, a complex value for a real input, or a number that is too large.
+        RuntimeError: for a tensor with dimensions; by guards, a complex value for a real input, or
+            a number that is too large.
     """
     value = jnp.asarray(value)
     if value.ndim:
-        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
     return number_as(value, input.dtype)
 
 
@@ -87,11 +100,24 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
         if value.dtype.kind == "f" or dtype.itemsize < value.dtype.itemsize:
             guard_range(value, low, info.max, RuntimeError, message)
         return (value.astype(np.int64) if low < 0 and dtype.kind == "u" else value).astype(dtype)
-    inexact = value.dtype.kind != "V" and jnp.issubdtype(value.dtype, jnp.floating) and value.dtype.itemsize > dtype.itemsize
+    inexact = (
+        value.dtype.kind != "V"
+        and jnp.issubdtype(value.dtype, jnp.floating)
+        and value.dtype.itemsize > dtype.itemsize
+    )
     if value.dtype.kind in "iu" and dtype == np.float16:
         value, inexact = value.astype(np.float64), True
     if inexact:
         most = float(jnp.finfo(dtype).max)
-        # Infinities and NaN are there in every dtype of floats: only what is known to be finite answers this.
-        guard_range(jnp.where(jnp.isfinite(value), value, 0), -most, most, RuntimeError, message, of=value, loose=True)
+        # Infinities and NaN are there in every dtype of floats: only what is known to be finite
+        # answers this.
+        guard_range(
+            jnp.where(jnp.isfinite(value), value, 0),
+            -most,
+            most,
+            RuntimeError,
+            message,
+            of=value,
+            loose=True,
+        )
     return value.astype(dtype)

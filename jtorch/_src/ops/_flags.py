@@ -1,4 +1,5 @@
-"""The flags of a kernel's checks: one equation for all of them, as nearly always there is nothing to tell."""
+"""The flags of a kernel's checks: one equation for all of them, as nearly always there is nothing
+to tell."""
 
 from __future__ import annotations
 
@@ -23,15 +24,30 @@ _flags_p = Primitive("jtorch.flags")
 
 
 def flags_of(guards: list[Guard]) -> Array:
-    """``int64[n, 2]``: of each check whether it failed, and the value at the first place where it did."""
+    """``int64[n, 2]``: of each check whether it failed, and the value at the first place where it
+    did."""
     bads = [jnp.asarray(g.bad, bool) for g in guards]
-    valued = tuple([g.value is not None and bool(jnp.size(g.value)) and bool(b.size) for g, b in zip(guards, bads, strict=True)])
-    return _flags_p.bind(*bads, *[jnp.asarray(g.value) for g, has in zip(guards, valued, strict=True) if has], valued=valued)
+    valued = tuple(
+        [
+            g.value is not None and bool(jnp.size(g.value)) and bool(b.size)
+            for g, b in zip(guards, bads, strict=True)
+        ]
+    )
+    return _flags_p.bind(
+        *bads,
+        *[jnp.asarray(g.value) for g, has in zip(guards, valued, strict=True) if has],
+        valued=valued,
+    )
 
 
 def _formula(*operands: Array, valued: tuple[bool, ...]) -> Array:
     values = iter(operands[len(valued) :])
-    return jnp.stack([_flag(bad, next(values) if has else None) for bad, has in zip(operands, valued, strict=False)])
+    return jnp.stack(
+        [
+            _flag(bad, next(values) if has else None)
+            for bad, has in zip(operands, valued, strict=False)
+        ]
+    )
 
 
 def _flag(bad: Array, value: Array | None) -> Array:
@@ -48,21 +64,36 @@ def _flag(bad: Array, value: Array | None) -> Array:
 
 
 def _first(bad: Array, n: int) -> Array:
-    """The first place where ``bad`` holds, else ``n``: one pass that vectorises, as "any" and "argmax" do not.
+    """The first place where ``bad`` holds, else ``n``: one pass that vectorises, as "any" and
+    "argmax" do not.
 
     Large arrays are taken in columns, whose rows are counted in 16 bits: half the time.
     """
     dtype = np.int32 if fewer(n, 2**31) else np.int64
-    width = next((w for w in (256, 1024) if fewer(n, 2**31) and fewer(n % w, 1) and not fewer(n // w, 16) and fewer(n // w, 2**15)), 0)
+    width = next(
+        (
+            w
+            for w in (256, 1024)
+            if fewer(n, 2**31)
+            and fewer(n % w, 1)
+            and not fewer(n // w, 16)
+            and fewer(n // w, 2**15)
+        ),
+        0,
+    )
     if not width:
-        return jnp.min(jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype))))
+        return jnp.min(
+            jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype)))
+        )
     count = n // width
     rows = lax.broadcasted_iota(np.int16, (count, width), 0)
     row = jnp.min(jnp.where(bad.reshape(count, width), rows, np.int16(count)), axis=0).astype(dtype)
     return jnp.min(jnp.where(row < count, row * dtype(width) + lax.iota(dtype, width), dtype(n)))
 
 
-def _batched(operands: Iterable[object], dims: tuple[int, ...], **params: Any) -> tuple[Array | int, ...]:
+def _batched(
+    operands: Iterable[object], dims: tuple[int, ...], **params: Any
+) -> tuple[Array | int, ...]:
     return jax.vmap(lambda *xs: _formula(*xs, **params), in_axes=tuple(dims))(*operands), 0
 
 
@@ -74,7 +105,9 @@ def _jvp(primals: Iterable[object], tangents: object, **params: object) -> Any:
 
 FORMULAS[_flags_p.name] = _formula
 _flags_p.def_impl(_formula)
-_flags_p.def_abstract_eval(lambda *_, valued: jax.core.ShapedArray((len(valued), 2), np.dtype(np.int64)))
+_flags_p.def_abstract_eval(
+    lambda *_, valued: jax.core.ShapedArray((len(valued), 2), np.dtype(np.int64))
+)
 mlir.register_lowering(_flags_p, mlir.lower_fun(_formula, multiple_results=False))
 batching.primitive_batchers[_flags_p] = _batched
 ad.primitive_jvps[_flags_p] = _jvp
@@ -89,7 +122,10 @@ def _by_numpy(e: Equation) -> Compute:
     valued = e.params["valued"]
     n = len(valued)
     # Where the value of each check stands among the operands.
-    places = [n - 1 + k if has else -1 for has, k in zip(valued, itertools.accumulate(valued), strict=True)]
+    places = [
+        n - 1 + k if has else -1
+        for has, k in zip(valued, itertools.accumulate(valued), strict=True)
+    ]
     nothing = np.zeros((n, 2), np.int64)
     nothing.flags.writeable = False
 

@@ -1,7 +1,8 @@
 """Forward derivatives of calls: from tangents of the operands to tangents of the results.
 
-An op with a hand-written gradient is differentiated by transposing that rule, which is linear in the gradient: so forward and backward
-agree where a function has no derivative, such as ``abs`` at zero. The others are differentiated by ``jax.jvp`` of the kernel.
+An op with a hand-written gradient is differentiated by transposing that rule, which is linear in
+the gradient: so forward and backward agree where a function has no derivative, such as ``abs`` at
+zero. The others are differentiated by ``jax.jvp`` of the kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ caches.append(_jvps)
 
 
 def jvp_of(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
-    """The call ``(operands, tangents of those that are mine, numbers) -> tangents of the differentiable results``."""
+    """The call ``(operands, tangents of those that are mine, numbers) -> tangents of the
+    differentiable results``."""
     found = _jvps.get((call, mine, outs))
     if found is None:
         found = _jvps[call, mine, outs] = _make(call, mine, outs)
@@ -47,7 +49,9 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
                 found = _transposed(info, mine, outs, primals, tangents, numbers, saved)
             if found is None:
                 found = _pushed(call, mine, primals, tangents, numbers)
-        return tuple([strongly_typed(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
+        return tuple(
+            [strongly_typed(t) for t, a in zip(found, outs, strict=True) if a.differentiable]
+        )
 
     fn.of_tangents = call, mine  # type: ignore[attr-defined]  # for who writes it with operators
     fn.__name__ = fn.__qualname__ = f"{call.name}_jvp"
@@ -61,28 +65,47 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
 
 
 def by_itself(call: Call, operands: int) -> Call:
-    """A call for all examples of a ``vmap`` whose derivative is that of what it runs: the facts that it has are those of one example."""
+    """A call for all examples of a ``vmap`` whose derivative is that of what it runs: the facts
+    that it has are those of one example."""
     info: Info = call.extra
     derived = Info(derived_op(info.op), ())
     derived.saved = derived.checked = (True,) * operands
-    derived.single, derived.differentiable, derived.name = info.single and not info.hidden, info.differentiable, info.name
+    derived.single, derived.differentiable, derived.name = (
+        info.single and not info.hidden,
+        info.differentiable,
+        info.name,
+    )
     derived.kernel = call.fn
     return Call(call.name, call.fn, call.kinds, derived, call.identity)
 
 
 def stated(call: Call) -> Callable[..., Any] | None:
-    """The kernel of a call as JAX is to differentiate it: by the op's hand-written gradient. None for kernels that JAX derives itself.
+    """The kernel of a call as JAX is to differentiate it: by the op's hand-written gradient. None
+    for kernels that JAX derives itself.
 
-    Kernels choose values where rules choose derivatives, so that JAX's own derivative of a kernel may be NaN, or 0, where there is one.
+    Kernels choose values where rules choose derivatives, so that JAX's own derivative of a kernel
+    may be NaN, or 0, where there is one.
     """
     info = call.extra
-    if type(info) is not Info or info.op.rule is None or info.op.refusal is not None or call.fn is not info.kernel or info.hidden:
+    if (
+        type(info) is not Info
+        or info.op.rule is None
+        or info.op.refusal is not None
+        or call.fn is not info.kernel
+        or info.hidden
+    ):
         return None
     function = jax.custom_jvp(call.fn)
 
     def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = len(primals) - len(call.kinds)
-        mine = tuple([type(t) is not custom_derivatives.SymbolicZero and jnp.issubdtype(t.dtype, jnp.inexact) for t in tangents[:n]])
+        mine = tuple(
+            [
+                type(t) is not custom_derivatives.SymbolicZero
+                and jnp.issubdtype(t.dtype, jnp.inexact)
+                for t in tangents[:n]
+            ]
+        )
         given = [t for t, m in zip(tangents, mine, strict=False) if m]
         out, results, saved = _with_residuals(call, primals, linked)
         outs = tuple([aval_of(r.shape, r.dtype, default_device()) for r in results])
@@ -92,17 +115,25 @@ def stated(call: Call) -> Callable[..., Any] | None:
                 found = _transposed(info, mine, outs, primals[:n], given, primals[n:], saved)
                 if found is None:
                     found = _pushed(call, mine, primals[:n], given, primals[n:])
-        pushed = [t if a.differentiable and found else None for t, a in zip(found or results, outs, strict=True)]
+        pushed = [
+            t if a.differentiable and found else None
+            for t, a in zip(found or results, outs, strict=True)
+        ]
         flags = iter(pushed)
-        return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else strongly_typed(t), out)
+        return out, jax.tree.map(
+            lambda r: _zero(r) if (t := next(flags, None)) is None else strongly_typed(t), out
+        )
 
     @jax.custom_jvp
     def linked(primals: Sequence[object], out: object) -> Any:
-        """The results, which derivatives of derivatives find to come from the operands by the rule, too."""
+        """The results, which derivatives of derivatives find to come from the operands by the rule,
+        too."""
         return out
 
     function.defjvp(derivative, symbolic_zeros=True)
-    linked.defjvp(lambda primals, tangents: derivative(primals[0], tangents[0]), symbolic_zeros=True)
+    linked.defjvp(
+        lambda primals, tangents: derivative(primals[0], tangents[0]), symbolic_zeros=True
+    )
     return function
 
 
@@ -116,7 +147,8 @@ def _zero(result: object) -> custom_derivatives.SymbolicZero:
 def _with_residuals(
     call: Call, flat: Sequence[Any], linked: Callable[..., Any] | None = None
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """What the kernel gives, the results among it, and what the gradient rule is given of the way there.
+    """What the kernel gives, the results among it, and what the gradient rule is given of the way
+    there.
 
     ``linked`` ties what comes out to the operands.
     """
@@ -128,7 +160,10 @@ def _with_residuals(
         every = info.tracked.fn(*flat)
         flags, every = (every, every.outs) if isinstance(every, Guarded) else (None, every)
         count = len(every) - info.tracked.extra.hidden
-        out, residuals = every[0] if info.tracked.extra.single else tuple(every[:count]), tuple(every[count:])
+        out, residuals = (
+            every[0] if info.tracked.extra.single else tuple(every[:count]),
+            tuple(every[count:]),
+        )
         if flags is not None:
             out = Guarded(out, flags.flags, flags.checks)
     if linked is not None:
@@ -137,7 +172,9 @@ def _with_residuals(
     return out, results, results if info.tracked is None and info.saves_result else residuals
 
 
-def _results(call: Call, primals: Sequence[object], numbers: Sequence[object]) -> tuple[jax.Array, ...]:
+def _results(
+    call: Call, primals: Sequence[object], numbers: Sequence[object]
+) -> tuple[jax.Array, ...]:
     return _results_of(call.fn(*primals, *numbers))
 
 
@@ -148,7 +185,11 @@ def _results_of(out: tuple[jax.Array, ...] | jax.Array | Guarded) -> tuple[Any, 
 
 
 def _pushed(
-    call: Call, mine: Sequence[bool], primals: Sequence[object], tangents: Sequence[object], numbers: Sequence[object]
+    call: Call,
+    mine: Sequence[bool],
+    primals: Sequence[object],
+    tangents: Sequence[object],
+    numbers: Sequence[object],
 ) -> Sequence[Any]:
     """By ``jax.jvp`` of the kernel."""
     places = [i for i, m in enumerate(mine) if m]
@@ -176,13 +217,18 @@ def _transposed(
         info = info.tracked.extra
     given = [a.differentiable for a in outs]
     axes = axes_of([*primals, *tangents])
-    if axes:  # what is the same on all devices, too: rules that ask JAX for a derivative get that of one of them
+    # what is the same on all devices, too: rules that ask JAX for a derivative get that of one of
+    # them
+    if axes:
         primals, saved = [varying(x, axes) for x in primals], [varying(x, axes) for x in saved]
 
     def pull(*cotangents: Any) -> list[jax.Array]:
         there = iter(cotangents)
         full = [conjugate(next(there)) if g else None for g in given]
-        return [varying(conjugate(g), axes) for g in by_rule(info, list(primals), numbers, saved, full, outs, mine)]
+        return [
+            varying(conjugate(g), axes)
+            for g in by_rule(info, list(primals), numbers, saved, full, outs, mine)
+        ]
 
     there = [a for a in outs if a.differentiable]
     pushed = [varying(t, axes) for t in tangents]
@@ -190,7 +236,9 @@ def _transposed(
         examples = [varying(jnp.zeros(a.shape, a.dtype), axes) if axes else a.sds for a in there]
         found = iter(jax.linear_transpose(pull, *examples)(pushed))
     except _NOT_LINEAR:
-        try:  # a rule that compares gradients, say with zero, is not linear to JAX: take its derivative somewhere
+        # a rule that compares gradients, say with zero, is not linear to JAX: take its derivative
+        # somewhere
+        try:
             found = iter(jax.vjp(pull, *[varying(_somewhere(a), axes) for a in there])[1](pushed))
         except _NOT_LINEAR:
             return None

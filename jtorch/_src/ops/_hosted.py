@@ -1,4 +1,5 @@
-"""Functions with a formulation for each tier: JAX's for XLA, and NumPy's or SciPy's for the host, where long polynomials are slow."""
+"""Functions with a formulation for each tier: JAX's for XLA, and NumPy's or SciPy's for the host,
+where long polynomials are slow."""
 
 from __future__ import annotations
 
@@ -58,28 +59,36 @@ def hosted(
     linear: Callable[..., Array] | None = None,
     bounds: Callable[..., Interval | None] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Decorator of a formula on JAX arrays of one dtype and shape (but ``mixed``, ``alike``): on the host what ``make`` gives computes it.
+    """Decorator of a formula on JAX arrays of one dtype and shape (but ``mixed``, ``alike``): on
+    the host what ``make`` gives computes it.
 
-    In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other dtypes than ``dtypes``, operands
-    that differ, and what lies on a mesh of devices, whose type tells more than a shape, are left to the formula.
+    In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other
+    dtypes than ``dtypes``, operands that differ, and what lies on a mesh of devices, whose type
+    tells more than a shape, are left to the formula.
 
     Args:
-        make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
-            The formula's keyword arguments, which must be numbers, are given to it.
-        ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
+        make: called when the first kernel with it is staged, so that SciPy is not loaded before.
+            NumPy is silent while what it gives runs. The formula's keyword arguments, which must be
+            numbers, are given to it.
+        ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see
+            ``rules.by_elements``).
         many: what computes many float32 in place of what ``make`` gives.
         elementwise: that it computes element by element.
         alike: that the operands must have one shape.
         mixed: that the operands behind the first may have other dtypes than it.
-        cost: the seconds that an equation takes, about, where ``ns`` for each element of the result does not tell.
+        cost: the seconds that an equation takes, about, where ``ns`` for each element of the result
+            does not tell.
         keeps: that it keeps shape and dtype, as what is elementwise does.
-        shape: gives the result's shape from the operands' avals and the keyword arguments: what tracing the formula would show, which
-            takes many times as long.
+        shape: gives the result's shape from the operands' avals and the keyword arguments: what
+            tracing the formula would show, which takes many times as long.
         gives: the dtype of such a result; that of the first operand if it is None.
-        linear: the same in another formulation, whose derivative is the better one, for what is linear.
-        bounds: between which numbers results lie (see ``engine/intervals.py``); the limits of their dtype if it is None.
+        linear: the same in another formulation, whose derivative is the better one, for what is
+            linear.
+        bounds: between which numbers results lie (see ``engine/intervals.py``); the limits of their
+            dtype if it is None.
         most: larger operands are left to the formula.
-        kept: that XLA's code for the formula takes longer than what ``make`` gives, however large the operands are.
+        kept: that XLA's code for the formula takes longer than what ``make`` gives, however large
+            the operands are.
     """
 
     def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
@@ -87,22 +96,32 @@ def hosted(
         FORMULAS[primitive.name] = formula
         if bounds is not None:
             intervals.RULES[primitive.name] = bounds
-        primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
+        primitive.def_impl(
+            lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands)
+        )
 
         def described(*avals: Any, **params: object) -> Any:
             if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             if shape is not None:
-                return jax.core.ShapedArray(shape(*avals, **params), avals[0].dtype if gives is None else gives)
-            found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
+                return jax.core.ShapedArray(
+                    shape(*avals, **params), avals[0].dtype if gives is None else gives
+                )
+            found = jax.eval_shape(
+                functools.partial(formula, **params),
+                *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals],
+            )
             return jax.core.ShapedArray(found.shape, found.dtype)
 
         def batched(operands: tuple[Array, ...], dims: tuple[int, ...], **params: object) -> object:
             if not elementwise:
-                return jax.vmap(functools.partial(formula, **params), in_axes=tuple(dims))(*operands), 0
+                return jax.vmap(functools.partial(formula, **params), in_axes=tuple(dims))(
+                    *operands
+                ), 0
             size = next(x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
             moved = [
-                jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)
+                jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0)
+                for x, d in zip(operands, dims, strict=True)
             ]
             return primitive.bind(*moved, **params), 0
 
@@ -120,17 +139,29 @@ def hosted(
         batching.primitive_batchers[primitive] = batched
         ad.primitive_jvps[primitive] = jvp
 
-        @rule(primitive.name, cost=cost or by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
+        @rule(
+            primitive.name,
+            cost=cost or by_elements(ns, None, calls),
+            broadcasts=elementwise,
+            kept=kept,
+        )
         def _(e: Equation) -> Compute:
-            return make(**e.params) if many is None or e.out.size < MANY or e.out.dtype != np.float32 else many
+            return (
+                make(**e.params)
+                if many is None or e.out.size < MANY or e.out.dtype != np.float32
+                else many
+            )
 
         def function(*operands: Array, **params: object) -> Array:
             first = operands[0]
             if first.dtype not in dtypes or any(
-                (x.dtype != first.dtype and not mixed) or (alike and x.shape != first.shape) for x in operands
+                (x.dtype != first.dtype and not mixed) or (alike and x.shape != first.shape)
+                for x in operands
             ):
                 return formula(*operands, **params)
-            if any(not x.size or (most is not None and not fewer(x.size, most + 1)) for x in operands):
+            if any(
+                not x.size or (most is not None and not fewer(x.size, most + 1)) for x in operands
+            ):
                 return formula(*operands, **params)
             if on_mesh(operands):
                 return formula(*operands, **params)

@@ -1,4 +1,5 @@
-"""From a declaration to calls the engine can run: operands assembled and promoted inside the traced kernel."""
+"""From a declaration to calls the engine can run: operands assembled and promoted inside the traced
+kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +17,17 @@ from ..engine.programs import identity
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from . import _families, _pieces
-from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
+from ._declare import (
+    DTYPE,
+    NUMBER,
+    OPS,
+    STATIC,
+    TENSOR_LIST,
+    TENSOR_OR_STATIC,
+    UNLESS_ROUNDED,
+    Op,
+    collecting,
+)
 from ._flags import flags_of
 from ._numeric import zeros_and_ones
 
@@ -27,7 +38,12 @@ FLOAT, INT, BOOL, COMPLEX = "f", "i", "b", "c"  # Python numbers that are inputs
 NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
 _HALVES = (dtypes.float16.np, dtypes.bfloat16.np)
 _NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
-_KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128)}
+_KINDS = {
+    FLOAT: np.dtype(np.float64),
+    INT: np.dtype(np.int64),
+    BOOL: np.dtype(np.bool_),
+    COMPLEX: np.dtype(np.complex128),
+}
 
 
 #: Stands for ``-0.0`` in keys, where it would be the same as zero.
@@ -35,25 +51,32 @@ MINUS_ZERO = "-0.0"
 
 
 def apart(number: float) -> Any:
-    """A number as it stands in a key, which is told from those that equal it: ``-0.0`` from ``0.0``, and ``2 + 0j`` from ``2.0``."""
+    """A number as it stands in a key, which is told from those that equal it: ``-0.0`` from
+    ``0.0``, and ``2 + 0j`` from ``2.0``."""
     if type(number) is complex:
         return Fixed(number)
     return number if number or str(number) != MINUS_ZERO else MINUS_ZERO
 
 
-def as_given(entry: tuple[float, ...] | float | str | None) -> tuple[float, ...] | float | str | None:
+def as_given(
+    entry: tuple[float, ...] | float | str | None,
+) -> tuple[float, ...] | float | str | None:
     """The number that stands in a key so."""
     return -0.0 if entry is MINUS_ZERO else entry.value if type(entry) is Fixed else entry
 
 
 class Fixed:
-    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``, nor ``0.0`` ``-0.0``)."""
+    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``, nor ``0.0``
+    ``-0.0``)."""
 
     __slots__ = ("value", "key")
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.key = (type(value), "nan" if value != value else apart(value) if type(value) is float else value)
+        self.key = (
+            type(value),
+            "nan" if value != value else apart(value) if type(value) is float else value,
+        )
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -70,14 +93,18 @@ class Info:
 
     Attributes:
         kernel: the call's function of flat arrays and numbers.
-        saved: for each operand, whether its value may be kept for the derivative; ``masks`` refines it (see ``kept_for``).
-        checked: for each operand, whether torch saves it, so that an in-place change must be refused.
+        saved: for each operand, whether its value may be kept for the derivative; ``masks`` refines
+            it (see ``kept_for``).
+        checked: for each operand, whether torch saves it, so that an in-place change must be
+            refused.
         saves_result: whether it needs the results.
-        saves_number: whether an operand that torch saves was given as a number: nothing is kept for it, but walking twice is refused.
+        saves_number: whether an operand that torch saves was given as a number: nothing is kept for
+            it, but walking twice is refused.
         shown: which of these residuals are results that the caller sees, by their numbers.
         hidden: how many results at the end are residuals that the caller never sees.
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
-        known: by operand avals, these themselves and those of the results: nodes of histories share them.
+        known: by operand avals, these themselves and those of the results: nodes of histories share
+            them.
     """
 
     __slots__ = (
@@ -140,9 +167,11 @@ def call_of(op: Op, layout: tuple[object, ...]) -> Call:
     if found is None:
         found = _make(op, layout, forward=False)
         info: Info = found.extra
-        if op.fwd is not None:  # run in place of the kernel where a gradient is needed; keeps residuals
+        # run in place of the kernel where a gradient is needed; keeps residuals
+        if op.fwd is not None:
             info.tracked = _make(op, layout, forward=True)
-        found = _calls.setdefault((op, layout), found)  # whole, and the first: another thread may have made it, too
+        # whole, and the first: another thread may have made it, too
+        found = _calls.setdefault((op, layout), found)
     return found
 
 
@@ -151,12 +180,17 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     names = _operand_names(op, layout)
     saves = op.saves
     needed = tuple(saves is None or n in saves for n in names)
-    info.checked = tuple(need and n not in op.unchecked for need, n in zip(needed, names, strict=True))
-    # Residuals are recomputed from the operands for a second derivative, so ops that have them keep all.
+    info.checked = tuple(
+        need and n not in op.unchecked for need, n in zip(needed, names, strict=True)
+    )
+    # Residuals are recomputed from the operands for a second derivative, so ops that have them keep
+    # all.
     info.saved = (True,) * len(names) if forward else needed
     info.saves_result = saves is not None and "result" in saves
     kinds = tuple(_number_kinds(op, layout))
-    info.saves_number = op.wraps and any(_is_number(p, e) and p.name in (saves or ()) for p, e in zip(op.params, layout, strict=True))
+    info.saves_number = op.wraps and any(
+        _is_number(p, e) and p.name in (saves or ()) for p, e in zip(op.params, layout, strict=True)
+    )
     n = len(names)
     body = op.fwd if forward else op.body
 
@@ -175,9 +209,17 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
             out = ((result,) if info.single else tuple(result)) + residuals
         else:
             info.single = not isinstance(out, (tuple, list))
-        out = strongly_typed(out) if not isinstance(out, (tuple, list)) else tuple([strongly_typed(o) for o in out])
+        out = (
+            strongly_typed(out)
+            if not isinstance(out, (tuple, list))
+            else tuple([strongly_typed(o) for o in out])
+        )
         if guards:
-            return Guarded(out, flags_of(guards), tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]))
+            return Guarded(
+                out,
+                flags_of(guards),
+                tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]),
+            )
         return out
 
     fn.__name__ = fn.__qualname__ = op.name
@@ -205,7 +247,11 @@ def _identity(op: Op, layout: tuple[object, ...], forward: bool) -> str | None:
     """What the call is in every process; None for ops that are not this package's."""
     if OPS.get(op.path) is not op or op.module.partition(".")[0] not in ("jtorch", "torch"):
         return None
-    return identity(op.path, forward, tuple([("fixed", entry.value) if isinstance(entry, Fixed) else entry for entry in layout]))
+    return identity(
+        op.path,
+        forward,
+        tuple([("fixed", entry.value) if isinstance(entry, Fixed) else entry for entry in layout]),
+    )
 
 
 def statics_of(layout: tuple[object, ...]) -> tuple[Any, ...]:
@@ -237,27 +283,36 @@ def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
 
 
 class GivenOperands:
-    """A kernel's arguments assembled from flat arrays and numbers, promoted and aligned as the op declares.
+    """A kernel's arguments assembled from flat arrays and numbers, promoted and aligned as the op
+    declares.
 
-    ``slots`` describes each tensor operand for the way back: (original shape, original dtype, promoted dtype). ``narrow`` is the dtype
-    of the result where the op computes in float32 for it.
+    ``slots`` describes each tensor operand for the way back: (original shape, original dtype,
+    promoted dtype). ``narrow`` is the dtype of the result where the op computes in float32 for it.
     """
 
     __slots__ = ("args", "kwargs", "narrow", "slots", "origins")
 
-    def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
+    def __init__(
+        self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]
+    ) -> None:
         if op.admits is not None:
             op.admits(dict(zip(_operand_names(op, layout), arrays, strict=True)))
         target = _target(op, layout, arrays)
         self.narrow: np.dtype | None = None
-        if op.wide and target in _HALVES and (numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target)):
-            # A number is not rounded to half precision before it is used; nor is a second operand of no dimensions and another dtype.
+        if (
+            op.wide
+            and target in _HALVES
+            and (numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target))
+        ):
+            # A number is not rounded to half precision before it is used; nor is a second operand
+            # of no dimensions and another dtype.
             self.narrow, target = target, np.dtype(np.float32)
         shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
         self.args: list[Any] = []
         self.kwargs: dict[str, Any] = {}
         self.slots: list[tuple[tuple[int, ...], Any]] = []
-        #: What the kernel gets of each operand and number, in the order in which the engine counts them, with the dtype it came in.
+        #: What the kernel gets of each operand and number, in the order in which the engine counts
+        #: them, with the dtype it came in.
         self.origins: list[tuple[Any, Any]] = []
         taken: list[tuple[Any, Any]] = []
         next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
@@ -280,7 +335,11 @@ class GivenOperands:
             elif entry is T:
                 value = take(p.name)
             elif p.kind == TENSOR_LIST:
-                value = None if entry is None else [take(p.name) if present else None for present in entry]
+                value = (
+                    None
+                    if entry is None
+                    else [take(p.name) if present else None for present in entry]
+                )
             elif entry is ABSENT:
                 if p.required or p.default is None:
                     value = None
@@ -291,7 +350,9 @@ class GivenOperands:
             elif isinstance(entry, Fixed):
                 value = entry.value
             else:
-                value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind, op.truncates)
+                value = _number(
+                    f"{op.name}.{p.name}", entry, next_number(), target, p.kind, op.truncates
+                )
                 taken.append((value, _KINDS[entry]))
             if p.keyword_only:
                 if not (entry is ABSENT and not p.required):
@@ -301,18 +362,29 @@ class GivenOperands:
         self.origins += taken
 
     def span(self, g: Any) -> tuple[Any, ...] | None:
-        """The span of a guard as the engine wants it: which operand or number it is about. None where that is not told by its elements."""
+        """The span of a guard as the engine wants it: which operand or number it is about. None
+        where that is not told by its elements."""
         for at, (a, given) in enumerate(self.origins):
             if a is g.array and g.span is not None:
                 low, high, hole, skip = g.span
                 exact = g.exact
-                if given != a.dtype and not np.can_cast(given, a.dtype):  # what does not fit was changed by converting it
-                    if hole is None and jnp.issubdtype(given, jnp.floating) and jnp.issubdtype(a.dtype, jnp.floating):
+                # what does not fit was changed by converting it
+                if given != a.dtype and not np.can_cast(given, a.dtype):
+                    if (
+                        hole is None
+                        and jnp.issubdtype(given, jnp.floating)
+                        and jnp.issubdtype(a.dtype, jnp.floating)
+                    ):
                         return at, low, high, hole, skip, False  # rounding keeps the order
                     if a.dtype.kind not in "iu" or given.kind not in "iub":
                         return None
                     info = np.iinfo(a.dtype)
-                    low, high, skip, exact = max(low, int(info.min)), min(high, int(info.max)), None, False
+                    low, high, skip, exact = (
+                        max(low, int(info.min)),
+                        min(high, int(info.max)),
+                        None,
+                        False,
+                    )
                 return at, low, high, hole, skip, exact
         return None
 
@@ -324,8 +396,9 @@ class GivenOperands:
 def whole(a: jax.Array, target: np.dtype) -> jax.Array:
     """Floating-point numbers as integers, as the processors convert that torch is mostly run on.
 
-    They know int32 and int64, and give the smallest number of these for all that is beyond their range and for NaN, where XLA stops at the
-    limits and gives 0. What is narrower takes the lowest bits of that; torch goes to uint8 by way of int64.
+    They know int32 and int64, and give the smallest number of these for all that is beyond their
+    range and for NaN, where XLA stops at the limits and gives 0. What is narrower takes the lowest
+    bits of that; torch goes to uint8 by way of int64.
     """
     native = np.dtype(np.int32 if target in (np.int8, np.int16, np.uint16, np.int32) else np.int64)
     if a.dtype.itemsize < 4:
@@ -342,36 +415,52 @@ def whole(a: jax.Array, target: np.dtype) -> jax.Array:
 
 
 def cast(a: jax.Array, target: np.dtype) -> jax.Array:
-    """Converts as torch does: complex to real drops the imaginary part, numbers to bool by comparison with zero."""
+    """Converts as torch does: complex to real drops the imaginary part, numbers to bool by
+    comparison with zero."""
     if a.dtype == target:
         return a
     if target == np.bool_:
         return a != jnp.zeros((), a.dtype)
-    if a.dtype == np.bool_ and target.kind not in "iu" and target.itemsize > 1:  # floating-point types of a byte need not have a zero
+    # floating-point types of a byte need not have a zero
+    if a.dtype == np.bool_ and target.kind not in "iu" and target.itemsize > 1:
         return zeros_and_ones(a, target)
-    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(
+        target, jnp.complexfloating
+    ):
         a = jnp.real(a)
     if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating):
         return whole(a, target)
     if target == dtypes.float8_e4m3fn.np:
         limit = np.asarray(448, a.dtype) if a.dtype.itemsize > 1 else None
-        a = a if limit is None or not jnp.issubdtype(a.dtype, jnp.floating) else jnp.clip(a, -limit, limit)
+        a = (
+            a
+            if limit is None or not jnp.issubdtype(a.dtype, jnp.floating)
+            else jnp.clip(a, -limit, limit)
+        )
     elif target == dtypes.float8_e8m0fnu.np:
         # There is no sign and no zero: torch takes the smallest number.
-        return jnp.where(a == 0, np.asarray(2.0**-127, target), lax.convert_element_type(jnp.abs(a), target))
+        return jnp.where(
+            a == 0, np.asarray(2.0**-127, target), lax.convert_element_type(jnp.abs(a), target)
+        )
     return lax.convert_element_type(a, target)
 
 
-def _number(name: str, kind: str, value: object, target: np.dtype | None, param_kind: int, truncates: bool) -> jax.Array:
+def _number(
+    name: str, kind: str, value: object, target: np.dtype | None, param_kind: int, truncates: bool
+) -> jax.Array:
     value = jnp.asarray(value)
     if target is None:
         return lax.convert_element_type(value, value.dtype)
     if param_kind == NUMBER and (not truncates or kind != FLOAT):
         full, name = name, name.rpartition(".")[2]
         if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
         if kind == COMPLEX and not jnp.issubdtype(target, jnp.complexfloating):
-            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+            raise RuntimeError(
+                f"For non-complex input tensors, argument {name} must not be a complex number."
+            )
         if kind == BOOL and target != np.bool_ and (name == "alpha" or full == "addr.beta"):
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     return cast(value, target)
@@ -399,19 +488,32 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
             continue
         if entry is T:
             a = next_array()
-            entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
-            if a.ndim and p.name in op.alike and any(e is not T and e is not ABSENT for e in _given(op, layout)):
-                raise TypeError(f"{op.name}() takes tensors or numbers as {' and '.join(op.alike)}, not one of each")
+            entries.append(
+                (dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar)
+            )
+            if (
+                a.ndim
+                and p.name in op.alike
+                and any(e is not T and e is not ABSENT for e in _given(op, layout))
+            ):
+                raise TypeError(
+                    f"{op.name}() takes tensors or numbers as {' and '.join(op.alike)}, not one of "
+                    "each"
+                )
         elif p.kind == TENSOR_LIST:
             for present in entry or ():
                 if present:
                     a = next_array()
-                    entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
+                    entries.append(
+                        (dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar)
+                    )
         elif isinstance(entry, Fixed):
             if entry.value is not None:
                 entries.append((dtypes.of_number(entry.value), dtypes.NUMBER))
         elif entry is not ABSENT:
-            kind_dtype = _NUMBER_DTYPES.get(entry) or (dtypes.get_default_dtype() if entry == FLOAT else dtypes.default_complex())
+            kind_dtype = _NUMBER_DTYPES.get(entry) or (
+                dtypes.get_default_dtype() if entry == FLOAT else dtypes.default_complex()
+            )
             entries.append((kind_dtype, dtypes.NUMBER))
     if op.check is not None:
         op.check([kind for kind, _ in entries])
@@ -431,18 +533,29 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
 
 def _options(op: Op, layout: tuple[object, ...]) -> dict[str, object]:
     """The arguments that are no arrays."""
-    return {p.name: entry.value for p, entry in zip(op.params, layout, strict=True) if isinstance(entry, Fixed)}
+    return {
+        p.name: entry.value
+        for p, entry in zip(op.params, layout, strict=True)
+        if isinstance(entry, Fixed)
+    }
 
 
 def _becomes_float(op: Op, layout: tuple[Any, ...]) -> bool:
     """Whether integers and bool are promoted to the default dtype."""
     if op.promote == UNLESS_ROUNDED:
-        return all(entry.value is None for p, entry in zip(op.params, layout, strict=True) if p.name == "rounding_mode")
+        return all(
+            entry.value is None
+            for p, entry in zip(op.params, layout, strict=True)
+            if p.name == "rounding_mode"
+        )
     return op.promote == "float"
 
 
-def put_into(cache: dict[Any, Any], key: tuple[object, ...], found: tuple[object, ...] | Call) -> None:
-    """Keeps something that belongs to shapes, of which a program may meet ever new ones: the older half goes when there are too many."""
+def put_into(
+    cache: dict[Any, Any], key: tuple[object, ...], found: tuple[object, ...] | Call
+) -> None:
+    """Keeps something that belongs to shapes, of which a program may meet ever new ones: the older
+    half goes when there are too many."""
     cache[key] = found
     if len(cache) > MANY:
         for old in list(cache)[: MANY // 2]:

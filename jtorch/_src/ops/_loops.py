@@ -1,5 +1,6 @@
-"""JAX's loops and branches. Loops stay loops where kernels are traced with ``jax.numpy`` as plain Python (``engine/tracing.py``): JAX would
-take their rounds one by one there. What they carry and give differs between devices where anything that they look at does (``_mapped.py``).
+"""JAX's loops and branches. Loops stay loops where kernels are traced with ``jax.numpy`` as plain
+Python (``engine/tracing.py``): JAX would take their rounds one by one there. What they carry and
+give differs between devices where anything that they look at does (``_mapped.py``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ._mapped import axes_of_types, in_mesh, varying, varying_alike
 
 
 def _settled(body: Any, init: object) -> Any:
-    """What a loop starts from, differing wherever a round makes it do so by what it looks at beside what is carried."""
+    """What a loop starts from, differing wherever a round makes it do so by what it looks at beside
+    what is carried."""
     while True:
         found = jax.eval_shape(body, init)
         grown = jax.tree.map(lambda x, r: varying(x, axes_of_types([r])), init, found)
@@ -34,7 +36,9 @@ def scan(f: Any, init: Any, xs: object = None, *args: Any, **kwargs: object) -> 
         return lax.scan(f, init, xs, *args, **kwargs)
 
 
-def fori_loop(lower: object, upper: object, body_fun: Callable[..., object], init_val: Any, **kwargs: Any) -> Any:
+def fori_loop(
+    lower: object, upper: object, body_fun: Callable[..., object], init_val: Any, **kwargs: Any
+) -> Any:
     """``jax.lax.fori_loop``."""
     with jax.disable_jit(False):
         init = varying_alike(init_val, (lower, upper))
@@ -56,13 +60,20 @@ def over_rows(*args: Any, **kwargs: Any) -> Any:
         return lax.map(*args, **kwargs)
 
 
-def cond(pred: object, true_fun: Callable[..., object], false_fun: Callable[..., object], *operands: object) -> Any:
+def cond(
+    pred: object,
+    true_fun: Callable[..., object],
+    false_fun: Callable[..., object],
+    *operands: object,
+) -> Any:
     """``jax.lax.cond``, whose results differ between devices wherever those of one branch do."""
     if not in_mesh():
         return lax.cond(pred, true_fun, false_fun, *operands)
     found = [jax.eval_shape(f, *operands) for f in (true_fun, false_fun)]
 
     def alike(f: Callable[..., object]) -> Any:
-        return lambda *given: jax.tree.map(lambda x, *rs: varying(x, axes_of_types(rs)), f(*given), *found)
+        return lambda *given: jax.tree.map(
+            lambda x, *rs: varying(x, axes_of_types(rs)), f(*given), *found
+        )
 
     return lax.cond(pred, alike(true_fun), alike(false_fun), *operands)

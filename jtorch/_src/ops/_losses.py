@@ -18,17 +18,27 @@ from ._numeric import is_integral, scalar_name
 REDUCTIONS = ("none", "mean", "sum", "elementwise_mean")
 
 
-def warn_of_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
+def warn_of_reduction(
+    reduction: str, size_average: bool | None = None, reduce: bool | None = None
+) -> None:
     """The warning of a call that asks for its reduction in an old way (the option ``warns``)."""
     if size_average is not None or reduce is not None:
         found = reduction_of(size_average, reduce, reduction)
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' "
+            "instead.",
+            stacklevel=outside(),
+        )
     elif reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=outside(),
+        )
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that the arguments ask for: the old ``size_average`` and ``reduce`` win over ``reduction``.
+    """The reduction that the arguments ask for: the old ``size_average`` and ``reduce`` win over
+    ``reduction``.
 
     Raises:
         ValueError: if it is unknown.
@@ -57,25 +67,32 @@ def reduced(loss: Array, reduction: str) -> Array:
         return loss
     if reduction == "mean" and is_integral(loss):
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {scalar_name(loss.dtype)}"
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {scalar_name(loss.dtype)}"
         )
-    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss, dtype=np.int64 if is_integral(loss) else None)
+    return (
+        jnp.mean(loss)
+        if reduction == "mean"
+        else jnp.sum(loss, dtype=np.int64 if is_integral(loss) else None)
+    )
 
 
 def spread(g: Array, reduction: str, count: int) -> Array:
-    """The gradient of every element, given the gradient of ``reduced``: a scalar for mean and sum."""
+    """The gradient of every element, given the gradient of ``reduced``: a scalar for mean and
+    sum."""
     return g / np.asarray(count, g.dtype) if reduction == "mean" else g
 
 
 def hinge(x: Array) -> Array:
     """``max(x, 0)`` with gradient 1 at 0, as torch's ``clamp_min``."""
-    below = lax.stop_gradient(jnp.where(x < 0, np.zeros((), x.dtype), x))  # NaN stays, without a gradient
+    # NaN stays, without a gradient
+    below = lax.stop_gradient(jnp.where(x < 0, np.zeros((), x.dtype), x))
     return jnp.where(x >= 0, x, below)
 
 
 def positive(x: Array) -> Array:
-    """``x`` where it is above 0, else 0, for NaN too; gradient 0 at 0: what torch's kernels for margins of classes compute."""
+    """``x`` where it is above 0, else 0, for NaN too; gradient 0 at 0: what torch's kernels for
+    margins of classes compute."""
     return jnp.where(x > 0, x, np.zeros((), x.dtype))
 
 
@@ -97,7 +114,9 @@ def aligned(*arrays: Array | None) -> list[Array | None]:
 
 def not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
     """The error of a result whose dtype does not fit the input's."""
-    return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
+    return RuntimeError(
+        f"result type {found} can't be cast to the desired output type {kind.scalar_name}"
+    )
 
 
 def size_text(x: Array) -> str:

@@ -1,4 +1,5 @@
-"""Arrays on meshes: inside ``jax.shard_map`` their types say over which axes they differ, with explicit axes how they are cut."""
+"""Arrays on meshes: inside ``jax.shard_map`` their types say over which axes they differ, with
+explicit axes how they are cut."""
 
 from __future__ import annotations
 
@@ -19,8 +20,11 @@ def axes_of_types(types: Sequence[Any]) -> frozenset[str]:
 
 
 def on_mesh(values: Sequence[object]) -> bool:
-    """Whether a transformation of JAX tells of some of the values how they lie on a mesh, as it must know of all that comes from them."""
-    return any(isinstance(x, jax.core.Tracer) and not jax.typeof(x).sharding.mesh.empty for x in values)
+    """Whether a transformation of JAX tells of some of the values how they lie on a mesh, as it
+    must know of all that comes from them."""
+    return any(
+        isinstance(x, jax.core.Tracer) and not jax.typeof(x).sharding.mesh.empty for x in values
+    )
 
 
 def in_mesh() -> bool:
@@ -35,6 +39,7 @@ def varying(x: jax.Array, axes: frozenset[str]) -> jax.Array:
 
 
 def varying_alike(tree: tuple[jax.Array, ...], others: object) -> tuple[jax.Array, ...]:
-    """What a loop carries, as arrays that differ wherever they or ``others`` do: so do those that come out of a round."""
+    """What a loop carries, as arrays that differ wherever they or ``others`` do: so do those that
+    come out of a round."""
     axes = axes_of(jax.tree.leaves((tree, others)))
     return jax.tree.map(lambda x: varying(x, axes), tree) if axes else tree

@@ -1,7 +1,9 @@
-"""What a declaration says of the name of its node in a graph where that depends on how it was called, and the rules that several ops share.
+"""What a declaration says of the name of its node in a graph where that depends on how it was
+called, and the rules that several ops share.
 
-Most names are the operation's in capitals. Where torch has several derivatives for one function they are numbered; functions that torch
-composes of others carry the name of the last of them, although they are one node here.
+Most names are the operation's in capitals. Where torch has several derivatives for one function
+they are numbered; functions that torch composes of others carry the name of the last of them,
+although they are one node here.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from typing import Any
 
 
 class Made:
-    """The call that a node records: what was given for its parameters, the avals of its operands, and which of these require grad."""
+    """The call that a node records: what was given for its parameters, the avals of its operands,
+    and which of these require grad."""
 
     def __init__(self, node: Any) -> None:
         info = node.call.extra
-        self.layout: dict[str, Any] = {p.name: entry for p, entry in zip(info.op.params, info.layout, strict=False)}
+        self.layout: dict[str, Any] = {
+            p.name: entry for p, entry in zip(info.op.params, info.layout, strict=False)
+        }
         self.avals = node.avals
         self.needs = [e is not None for e in node.edges]
 
@@ -53,7 +58,8 @@ def by_operand(name: str, argument: str, tensor: int, number: int) -> Rule:
 
 
 def by_weight(plain: str | Rule, mean: str = "DivBackward0") -> Rule:
-    """The name of a loss: where there is a weight for each element, that of the weighted reduction."""
+    """The name of a loss: where there is a weight for each element, that of the weighted
+    reduction."""
     ends = {"mean": mean, "sum": "SumBackward0", "none": "MulBackward0"}
 
     def name(made: Made) -> str:
@@ -67,4 +73,7 @@ def by_weight(plain: str | Rule, mean: str = "DivBackward0") -> Rule:
 def by_reduction(none: str | Rule) -> Rule:
     """The name of a loss: that of its reduction."""
     ends = {"mean": "MeanBackward0", "sum": "SumBackward0", "batchmean": "DivBackward0"}
-    return lambda made: ends.get(str(made.given("reduction") or "mean")) or (none if isinstance(none, str) else none(made))
+    return lambda made: (
+        ends.get(str(made.given("reduction") or "mean"))
+        or (none if isinstance(none, str) else none(made))
+    )

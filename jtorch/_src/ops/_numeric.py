@@ -1,4 +1,5 @@
-"""What pointwise kernels share: checks on element types in torch's words, and the width half-precision formulas are computed in."""
+"""What pointwise kernels share: checks on element types in torch's words, and the width
+half-precision formulas are computed in."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def _letter(x: Array) -> str:
 
 
 def require(kernel: str, x: Array, kinds: str = "f") -> None:
-    """Refuses element types outside ``kinds``: letters of **b**ool, **i**nteger, **f**loat, **c**omplex.
+    """Refuses element types outside ``kinds``: letters of **b**ool, **i**nteger, **f**loat,
+    **c**omplex.
 
     Raises:
         NotImplementedError: in torch's words, naming torch's kernel.
@@ -69,7 +71,8 @@ def require_full(kernel: str, x: Array) -> None:
 
 
 def wide(x: Array) -> Array:
-    """Half-precision elements as float32: formulas of several steps round once, at the end, as torch's do."""
+    """Half-precision elements as float32: formulas of several steps round once, at the end, as
+    torch's do."""
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
@@ -84,8 +87,9 @@ def number(value: Any, x: Array) -> Array:
 def quotient(a: Array, b: Any) -> Array:
     """``a / b`` of floating-point operands, correctly rounded.
 
-    XLA turns the division by a constant or a broadcast value into a product with its reciprocal, whose last bit is often wrong. Here it
-    cannot see that the divisor is one: where ``a`` is not a number the quotient is none either, whatever it is divided by.
+    XLA turns the division by a constant or a broadcast value into a product with its reciprocal,
+    whose last bit is often wrong. Here it cannot see that the divisor is one: where ``a`` is not a
+    number the quotient is none either, whatever it is divided by.
     """
     if is_complex(a):
         x, y = jnp.broadcast_arrays(a, jnp.asarray(b, a.dtype))
@@ -101,28 +105,37 @@ def quotient(a: Array, b: Any) -> Array:
 def inverse_sqrt(x: Array) -> Array:
     """One over the square root, rounded as the two steps are.
 
-    On a processor, XLA turns that into the machine's estimate and Newton steps, one element at a time: nine times slower, and off by a
-    unit in the last place for a third of all numbers. Here it cannot see that what it divides by is a root.
+    On a processor, XLA turns that into the machine's estimate and Newton steps, one element at a
+    time: nine times slower, and off by a unit in the last place for a third of all numbers. Here it
+    cannot see that what it divides by is a root.
     """
     return 1 / jnp.where(x == x, jnp.sqrt(x), x) if is_float(x) else lax.rsqrt(x)
 
 
 def cast(x: Array, dtype: Any) -> Array:
     """``x`` as ``dtype``, a higher one in torch's lattice."""
-    return x if x.dtype == dtype else zeros_and_ones(x, dtype) if x.dtype == np.bool_ else x.astype(dtype)
+    return (
+        x
+        if x.dtype == dtype
+        else zeros_and_ones(x, dtype)
+        if x.dtype == np.bool_
+        else x.astype(dtype)
+    )
 
 
 def zeros_and_ones(x: Array, dtype: Any) -> Array:
     """Bool elements as numbers.
 
-    XLA turns the product of a cast bool with something into a choice between that and 0, which is wrong where that is not finite: 0 times
-    infinity is none. It does not do so with a choice between numbers.
+    XLA turns the product of a cast bool with something into a choice between that and 0, which is
+    wrong where that is not finite: 0 times infinity is none. It does not do so with a choice
+    between numbers.
     """
     return jnp.where(x, np.ones((), dtype), np.zeros((), dtype))
 
 
 def rounded(x: Array, dtype: Any) -> Array:
-    """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back and forth may be optimised away."""
+    """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back
+    and forth may be optimised away."""
     if x.dtype == dtype:
         return x
     info = jnp.finfo(dtype)

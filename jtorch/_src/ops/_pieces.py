@@ -1,8 +1,9 @@
 """Kernels with very many operands or results, run in pieces where they run by themselves.
 
-XLA compiles every result of a program, and every operand that it joins, as code of its own: the derivative of joining 500 tensors would
-take half a minute to compile once. By itself such a kernel is therefore run as many calls of one small program with the position as an
-input. Inside a larger program it is what it always was.
+XLA compiles every result of a program, and every operand that it joins, as code of its own: the
+derivative of joining 500 tensors would take half a minute to compile once. By itself such a kernel
+is therefore run as many calls of one small program with the position as an input. Inside a larger
+program it is what it always was.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from jax import lax
 #: Fewer operands or results than this are compiled together.
 MANY = 24
 
-#: Runs a kernel on arrays, or gives None where it has to be run whole: ``piecewise(arrays, *static arguments)``.
+#: Runs a kernel on arrays, or gives None where it has to be run whole:
+#: ``piecewise(arrays, *static arguments)``.
 Piecewise = Callable[..., Any]
 
 
@@ -28,7 +30,12 @@ class InPieces:
 
     def __init__(self, whole: Any, piecewise: Piecewise, statics: tuple[Any, ...]) -> None:
         self.whole, self.piecewise, self.statics = whole, piecewise, statics
-        self.eval_shape, self.trace, self.lower, self.clear_cache = whole.eval_shape, whole.trace, whole.lower, whole.clear_cache
+        self.eval_shape, self.trace, self.lower, self.clear_cache = (
+            whole.eval_shape,
+            whole.trace,
+            whole.lower,
+            whole.clear_cache,
+        )
 
     def __call__(self, *arrays: object) -> Any:
         """The kernel's results."""
@@ -37,7 +44,11 @@ class InPieces:
 
     def pieces(self, arrays: tuple[object, ...]) -> Any:
         """The results computed piece by piece; None where the kernel has to be run whole."""
-        return None if any(isinstance(a, jax.core.Tracer) for a in arrays) else self.piecewise(arrays, *self.statics)
+        return (
+            None
+            if any(isinstance(a, jax.core.Tracer) for a in arrays)
+            else self.piecewise(arrays, *self.statics)
+        )
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -59,21 +70,28 @@ def elements(arrays: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     """Every element of a dimension, which disappears."""
     (x,) = arrays
     dim %= x.ndim
-    return tuple([_element(x, i, dim) for i in range(x.shape[dim])]) if x.shape[dim] >= MANY else None
+    return (
+        tuple([_element(x, i, dim) for i in range(x.shape[dim])]) if x.shape[dim] >= MANY else None
+    )
 
 
 def parts(arrays: Sequence[Any], sizes: Sequence[int], dim: int) -> tuple[Any, ...] | None:
-    """Consecutive parts of a dimension. Parts of many different sizes would each need a program of their own."""
+    """Consecutive parts of a dimension. Parts of many different sizes would each need a program of
+    their own."""
     if len(sizes) < MANY or len(set(sizes)) > MANY // 2:
         return None
     (x,) = arrays
     starts = itertools.accumulate(sizes, initial=0)
-    return tuple([_part(x, start, size, dim % x.ndim) for start, size in zip(starts, sizes, strict=False)])
+    return tuple(
+        [_part(x, start, size, dim % x.ndim) for start, size in zip(starts, sizes, strict=False)]
+    )
 
 
 def joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
     """Arrays of one shape and dtype, joined in groups, and these in groups again."""
-    if len(arrays) < 2 * MANY or any(a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
+    if len(arrays) < 2 * MANY or any(
+        a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays
+    ):
         return None
     dim %= arrays[0].ndim + stack
     found = [_joined(list(group), dim, stack) for group in _groups(arrays)]
@@ -86,7 +104,8 @@ def _groups(arrays: Sequence[object]) -> list[Sequence[object]]:
     return [arrays[i : i + MANY] for i in range(0, len(arrays), MANY)]
 
 
-#: The forward kernels that run in pieces, by path, and derivatives: of the gradient of the result alone, as (needed operands' shapes, ...).
+#: The forward kernels that run in pieces, by path, and derivatives: of the gradient of the result
+#: alone, as (needed operands' shapes, ...).
 FORWARD: dict[str, Piecewise] = {
     "_C._unbind": elements,
     "_C._split": parts,
@@ -102,11 +121,14 @@ def _split_join(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[
     return parts(arrays, [a.shape[dim % g.ndim] for a in avals], dim)
 
 
-def _split_stack(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
+def _split_stack(
+    arrays: Sequence[Any], avals: Sequence[Any], dim: int
+) -> tuple[object, ...] | None:
     return elements(arrays, dim) if all(a.dtype == arrays[0].dtype for a in avals) else None
 
 
-#: Derivatives with respect to all operands, given the gradient of every result and nothing else: ``(gradients, operands' avals, ...)``.
+#: Derivatives with respect to all operands, given the gradient of every result and nothing else:
+#: ``(gradients, operands' avals, ...)``.
 DERIVATIVES: dict[str, Piecewise] = {
     "stack": _split_stack,
     "cat": _split_join,

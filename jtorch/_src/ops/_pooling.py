@@ -1,8 +1,10 @@
-"""Sums and maxima over sliding windows, and their gradients; knows shapes and arrays, not torch's signatures or errors.
+"""Sums and maxima over sliding windows, and their gradients; knows shapes and arrays, not torch's
+signatures or errors.
 
-A window's elements ("taps") are slices of the padded input, so that XLA fuses the whole window into one elementwise loop: on CPU that is
-several times faster than ``reduce_window``, and its gradient (``select_and_scatter``) slower still. The maximum is remembered as the tap
-it came from, which makes the gradient another elementwise loop.
+A window's elements ("taps") are slices of the padded input, so that XLA fuses the whole window into
+one elementwise loop: on CPU that is several times faster than ``reduce_window``, and its gradient
+(``select_and_scatter``) slower still. The maximum is remembered as the tap it came from, which
+makes the gradient another elementwise loop.
 """
 
 from __future__ import annotations
@@ -49,20 +51,38 @@ class Windows:
 
     def axis(self, i: int) -> Windows:
         """The windows of one dimension alone."""
-        return Windows(*[(field[i],) for field in (self.size, self.kernel, self.stride, self.padding, self.dilation, self.out)])
+        return Windows(
+            *[
+                (field[i],)
+                for field in (
+                    self.size,
+                    self.kernel,
+                    self.stride,
+                    self.padding,
+                    self.dilation,
+                    self.out,
+                )
+            ]
+        )
 
     def padded(self) -> list[tuple[int, int, int]]:
-        """``lax.pad`` configuration that puts every window inside; it may crop what no window reaches."""
+        """``lax.pad`` configuration that puts every window inside; it may crop what no window
+        reaches."""
         config = []
-        for n, k, s, p, d, o in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, self.out, strict=True):
+        for n, k, s, p, d, o in zip(
+            self.size, self.kernel, self.stride, self.padding, self.dilation, self.out, strict=True
+        ):
             config.append((p, (o - 1) * s + d * (k - 1) + 1 - n - p, 0))
         return config
 
 
 def out_size(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """Number of windows along a dimension of size ``n``, as torch counts them."""
-    out = (n + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if ceil_mode and (out - 1) * stride >= n + padding:  # the last window must start inside the input or the padding in front
+    out = (
+        n + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)
+    ) // stride + 1
+    # the last window must start inside the input or the padding in front
+    if ceil_mode and (out - 1) * stride >= n + padding:
         out -= 1
     return out
 
@@ -74,7 +94,8 @@ def _pad(x: Array, value: object, win: Windows, axis: int) -> Array:
 
 
 def _apart(x: Array) -> Array:
-    """Keeps what windows share from being computed again for each of them, as XLA does on the CPU."""
+    """Keeps what windows share from being computed again for each of them, as XLA does on the
+    CPU."""
     return lax.optimization_barrier(x) if jax.default_backend() == "cpu" else x
 
 
@@ -88,7 +109,9 @@ def _slices(x: Array, win: Windows, axis: int) -> list[Array]:
     found = []
     for offset in itertools.product(*map(range, win.kernel)):
         start, stop, step = [0] * x.ndim, list(x.shape), [1] * x.ndim
-        for i, (t, s, d, o) in enumerate(zip(offset, win.stride, win.dilation, win.out, strict=True), axis):
+        for i, (t, s, d, o) in enumerate(
+            zip(offset, win.stride, win.dilation, win.out, strict=True), axis
+        ):
             start[i], stop[i], step[i] = t * d, t * d + (o - 1) * s + 1, s
         found.append(lax.slice(x, start, stop, step))
     return found
@@ -98,7 +121,7 @@ def _separately(win: Windows) -> bool:
     return win.taps > _MAX_TAPS and len(win.size) > 1
 
 
-# ------------------------------------------------------------------------------------------------------------------------ maxima
+# ------------------------------------------------------------------------------------------- maxima
 
 
 def lowest(dtype: np.dtype) -> object:
@@ -107,7 +130,8 @@ def lowest(dtype: np.dtype) -> object:
 
 
 def take_over(value: Array, best: Array) -> Array:
-    """Where torch's search for the maximum moves on to ``value``: the first of equals wins, a nan always."""
+    """Where torch's search for the maximum moves on to ``value``: the first of equals wins, a nan
+    always."""
     better = value > best
     return better | (value != value) if jnp.issubdtype(value.dtype, jnp.floating) else better
 
@@ -118,7 +142,8 @@ def window_max(x: Array, win: Windows) -> Array:
 
 
 def window_argmax(x: Array, win: Windows) -> tuple[Array, Array]:
-    """The maximum of each window, and the tap (counted row by row in the window) that it is first found at."""
+    """The maximum of each window, and the tap (counted row by row in the window) that it is first
+    found at."""
     first = x.ndim - len(win.size)
     value, tap = x, None
     if _separately(win):
@@ -132,26 +157,35 @@ def window_argmax(x: Array, win: Windows) -> tuple[Array, Array]:
     return value, tap
 
 
-def _argmax_step(x: Array, carried: Array | None, win: Windows, axis: int, scale: int) -> tuple[Array, Array]:
-    """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later dimensions, numbered below ``scale``."""
+def _argmax_step(
+    x: Array, carried: Array | None, win: Windows, axis: int, scale: int
+) -> tuple[Array, Array]:
+    """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later
+    dimensions, numbered below ``scale``."""
     if win.taps > _MAX_TAPS * 4:
         return _argmax_gathered(x, carried, win, axis, scale)
     values = _slices(_shared(_pad(x, lowest(x.dtype), win, axis), win), win, axis)
     shape = [1] * x.ndim
     shape[axis : axis + len(win.out)] = win.out
-    initial = _numbers(values[0].shape).broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
+    initial = _numbers(values[0].shape).broadcast_to(
+        _first_inside(win).reshape(shape), values[0].shape
+    )
     carried_taps = None if carried is None else _slices(_pad(carried, 0, win, axis), win, axis)
     best, tap = values[0], jnp.asarray(initial * scale, np.int32)
     if carried_taps is not None:
         tap = tap + carried_taps[0]
     for t, value in enumerate(values[1:], 1):
         better = take_over(value, best)
-        candidate = jnp.int32(t * scale) if carried_taps is None else carried_taps[t] + jnp.int32(t * scale)
+        candidate = (
+            jnp.int32(t * scale) if carried_taps is None else carried_taps[t] + jnp.int32(t * scale)
+        )
         best, tap = jnp.where(better, value, best), jnp.where(better, candidate, tap)
     return best, tap
 
 
-def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, scale: int) -> tuple[Array, Array]:
+def _argmax_gathered(
+    x: Array, carried: Array | None, win: Windows, axis: int, scale: int
+) -> tuple[Array, Array]:
     """For wide windows over one dimension: all their elements side by side."""
     if len(win.size) != 1:
         raise AssertionError("wide windows are reduced one dimension after the other")
@@ -161,7 +195,9 @@ def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, s
     tap = jnp.argmax(values, axis + 1).astype(np.int32)
     if jnp.issubdtype(x.dtype, jnp.floating):
         isnan = values != values
-        last_nan = jnp.int32(k - 1) - jnp.argmax(jnp.flip(isnan, axis + 1), axis + 1).astype(np.int32)
+        last_nan = jnp.int32(k - 1) - jnp.argmax(jnp.flip(isnan, axis + 1), axis + 1).astype(
+            np.int32
+        )
         tap = jnp.where(jnp.any(isnan, axis + 1), last_nan, tap)
     shape = [1] * x.ndim
     shape[axis] = o
@@ -170,7 +206,9 @@ def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, s
     best = jnp.take_along_axis(values, index, axis + 1).squeeze(axis + 1)
     chosen = tap * jnp.int32(scale)
     if carried is not None:
-        chosen = chosen + jnp.take_along_axis(jnp.take(_pad(carried, 0, win, axis), places, axis), index, axis + 1).squeeze(axis + 1)
+        chosen = chosen + jnp.take_along_axis(
+            jnp.take(_pad(carried, 0, win, axis), places, axis), index, axis + 1
+        ).squeeze(axis + 1)
     return best, chosen
 
 
@@ -180,10 +218,13 @@ def _numbers(sizes: tuple[int, ...]) -> Any:
 
 
 def _first_inside(win: Windows) -> np.ndarray:
-    """For each window, its first tap that is not padding: what torch names where all elements are the lowest value."""
+    """For each window, its first tap that is not padding: what torch names where all elements are
+    the lowest value."""
     xp = _numbers(win.out)
     total = xp.zeros(win.out, np.int64)
-    for i, (k, s, p, d, o) in enumerate(zip(win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True)):
+    for i, (k, s, p, d, o) in enumerate(
+        zip(win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True)
+    ):
         first = xp.maximum(0, -(-(p - xp.arange(o) * s) // d))
         total = total * k + first.reshape([-1 if j == i else 1 for j in range(len(win.out))])
     return total
@@ -199,7 +240,9 @@ def flat_index(tap: Array, win: Windows) -> Array:
         if i:  # what the first dimension leaves is below its size
             by = jnp.full(rest.shape, k, np.int64)
             t, rest = whole_modulo(rest, by), whole_quotient(rest, by)
-        start = lax.broadcasted_iota(np.int64, tap.shape, first + i) * win.stride[i] - win.padding[i]
+        start = (
+            lax.broadcasted_iota(np.int64, tap.shape, first + i) * win.stride[i] - win.padding[i]
+        )
         places.insert(0, start + t * win.dilation[i])
     flat = places[0]
     for size, place in zip(win.size[1:], places[1:], strict=True):
@@ -214,10 +257,17 @@ def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:
     if win.tiles:
         wide = tuple(v for o in win.out for v in (o, 1))
         full = tuple(v for o, k in zip(win.out, win.kernel, strict=True) for v in (o, k))
-        numbers = np.arange(win.taps, dtype=np.int32).reshape([v for k in win.kernel for v in (1, k)])
+        numbers = np.arange(win.taps, dtype=np.int32).reshape(
+            [v for k in win.kernel for v in (1, k)]
+        )
         mine = tap.reshape(*lead, *wide) == numbers.reshape((1,) * len(lead) + numbers.shape)
-        spread = jnp.where(mine, jnp.broadcast_to(g.reshape(*lead, *wide), (*lead, *full)), jnp.zeros((), g.dtype))
-        return _fit(spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))), win.size)
+        spread = jnp.where(
+            mine, jnp.broadcast_to(g.reshape(*lead, *wide), (*lead, *full)), jnp.zeros((), g.dtype)
+        )
+        return _fit(
+            spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))),
+            win.size,
+        )
     if win.taps > _MAX_TAPS:
         return add_at(g, flat_index(tap, win), win.size)
     zero = jnp.zeros((), g.dtype)
@@ -226,34 +276,46 @@ def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:
     taps = _apart(lax.pad(tap.astype(np.int8), jnp.int8(-1), around))
     total = None
     for t, offset in enumerate(itertools.product(*map(range, win.kernel))):
-        start = [0] * len(lead) + [(k - 1 - o) * d for k, o, d in zip(win.kernel, offset, win.dilation, strict=True)]
+        start = [0] * len(lead) + [
+            (k - 1 - o) * d for k, o, d in zip(win.kernel, offset, win.dilation, strict=True)
+        ]
         stop = [*lead, *(first + n for first, n in zip(start[len(lead) :], win.size, strict=True))]
-        share = jnp.where(lax.slice(taps, start, stop) == jnp.int8(t), lax.slice(shares, start, stop), zero)
+        share = jnp.where(
+            lax.slice(taps, start, stop) == jnp.int8(t), lax.slice(shares, start, stop), zero
+        )
         total = share if total is None else total + share
     assert total is not None
     return total
 
 
 def _reached(win: Windows, lead: int) -> list[tuple[int, int, int]]:
-    """``lax.pad`` configuration that spreads results over the input, with room for each window that reaches a first or last element."""
+    """``lax.pad`` configuration that spreads results over the input, with room for each window that
+    reaches a first or last element."""
     config = [(0, 0, 0)] * lead
-    for n, k, s, p, d, o in zip(win.size, win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True):
+    for n, k, s, p, d, o in zip(
+        win.size, win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True
+    ):
         reach = (k - 1) * d
         config.append((reach - p, n + p - ((o - 1) * s + 1), s - 1))
     return config
 
 
 def add_at(g: Array, index: Array, size: tuple[int, ...]) -> Array:
-    """A plane of ``size`` for each leading index of ``g``, holding the sum of ``g`` at the flat places ``index``."""
+    """A plane of ``size`` for each leading index of ``g``, holding the sum of ``g`` at the flat
+    places ``index``."""
     n = len(size)
     lead = g.shape[: g.ndim - n]
     planes, count = math.prod(lead), math.prod(g.shape[-n:])
     rows = jnp.arange(planes, dtype=index.dtype)[:, None]
     zeros = jnp.zeros((planes, math.prod(size)), g.dtype)
-    return zeros.at[rows, index.reshape(planes, count)].add(g.reshape(planes, count), mode="drop").reshape(*lead, *size)
+    return (
+        zeros.at[rows, index.reshape(planes, count)]
+        .add(g.reshape(planes, count), mode="drop")
+        .reshape(*lead, *size)
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------------------- sums
+# --------------------------------------------------------------------------------------------- sums
 
 
 def window_sum(x: Array, win: Windows) -> Array:
@@ -269,7 +331,10 @@ def spread_evenly(g: Array, win: Windows) -> Array:
         wide = tuple(v for o in win.out for v in (o, 1))
         full = tuple(v for o, k in zip(win.out, win.kernel, strict=True) for v in (o, k))
         spread = jnp.broadcast_to(g.reshape(*lead, *wide), (*lead, *full))
-        return _fit(spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))), win.size)
+        return _fit(
+            spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))),
+            win.size,
+        )
     for i in range(n):  # the sum over a box is a sum in each dimension
         one = win.axis(i)
         axis = g.ndim - n + i
@@ -303,8 +368,8 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
         around = lambda values, rest: (1,) * axis + values + (1,) * rest  # noqa: E731
         rest = x.ndim - axis - n
         return lax.reduce_window(
-            padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest), around(win.stride, rest), "VALID",
-            window_dilation=around(win.dilation, rest),
+            padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest),
+            around(win.stride, rest), "VALID", window_dilation=around(win.dilation, rest),
         )  # fmt: skip
     slices = _slices(_shared(padded, win), win, axis)
     total = slices[0]
@@ -313,13 +378,16 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
     return total
 
 
-# --------------------------------------------------------------------------------------------------------------------- rearranging
+# -------------------------------------------------------------------------------------- rearranging
 
 
 def _placed(share: Array, offset: tuple[int, ...], win: Windows) -> Array:
-    """``share`` at the places of the input where the tap ``offset`` of each window lies, zeros elsewhere."""
+    """``share`` at the places of the input where the tap ``offset`` of each window lies, zeros
+    elsewhere."""
     config = [(0, 0, 0)] * (share.ndim - len(offset))
-    for t, n, s, p, d, o in zip(offset, win.size, win.stride, win.padding, win.dilation, win.out, strict=True):
+    for t, n, s, p, d, o in zip(
+        offset, win.size, win.stride, win.padding, win.dilation, win.out, strict=True
+    ):
         low = t * d - p
         config.append((low, n - low - ((o - 1) * s + 1), s - 1))
     return lax.pad(share, jnp.zeros((), share.dtype), config)
@@ -328,5 +396,7 @@ def _placed(share: Array, offset: tuple[int, ...], win: Windows) -> Array:
 def _fit(x: Array, size: tuple[int, ...]) -> Array:
     """Crops the last dimensions to ``size``, or fills them up with zeros."""
     lead = x.ndim - len(size)
-    config = [(0, 0, 0)] * lead + [(0, n - have, 0) for n, have in zip(size, x.shape[lead:], strict=True)]
+    config = [(0, 0, 0)] * lead + [
+        (0, n - have, 0) for n, have in zip(size, x.shape[lead:], strict=True)
+    ]
     return lax.pad(x, jnp.zeros((), x.dtype), config) if any(map(any, config)) else x

@@ -1,8 +1,10 @@
-"""Recurrent layers on plain arrays: the cells, a scan over time that keeps what the gradient needs, and the scan back.
+"""Recurrent layers on plain arrays: the cells, a scan over time that keeps what the gradient needs,
+and the scan back.
 
-A step is split into ``x_part = x W_ihᵀ + b_ih``, computed for all steps at once, and ``h_part = h W_hhᵀ + b_hh``. The gradient starts from
-the states that the forward run kept, so that nothing is run twice; in it only the recurrence itself goes step by step, and every product
-that sums over time is one product for the whole sequence.
+A step is split into ``x_part = x W_ihᵀ + b_ih``, computed for all steps at once, and
+``h_part = h W_hhᵀ + b_hh``. The gradient starts from the states that the forward run kept, so that
+nothing is run twice; in it only the recurrence itself goes step by step, and every product that
+sums over time is one product for the whole sequence.
 """
 
 from __future__ import annotations
@@ -34,10 +36,12 @@ class Weights(NamedTuple):
 class Cell(NamedTuple):
     """One kind of recurrent network.
 
-    ``step(x_part, h_part, state)`` gives the new state before projection. ``keep(x_part, h_part)`` says what the gradient needs of a step
-    besides the states. ``slopes(x_part, kept, before, after)`` gives factors for ``back(d_state, factors)``: step by step, because for
-    all steps at once they would take as much memory again as what was kept. ``back`` returns the gradients of ``x_part``, of ``h_part``,
-    and of the state before as far as it does not come through ``h_part``.
+    ``step(x_part, h_part, state)`` gives the new state before projection. ``keep(x_part, h_part)``
+    says what the gradient needs of a step besides the states.
+    ``slopes(x_part, kept, before, after)`` gives factors for ``back(d_state, factors)``: step by
+    step, because for all steps at once they would take as much memory again as what was kept.
+    ``back`` returns the gradients of ``x_part``, of ``h_part``, and of the state before as far as
+    it does not come through ``h_part``.
     """
 
     step: Callable[[Array, Array, State], State]
@@ -60,9 +64,12 @@ def _split(x: Array, parts: int) -> list[Array]:
 
 
 def _lstm_gates(x_part: Array, h_part: Array) -> Array:
-    """The gates after their activations, side by side: what the step needs and the gradient keeps, so that nothing is computed twice."""
+    """The gates after their activations, side by side: what the step needs and the gradient keeps,
+    so that nothing is computed twice."""
     i, f, g, o = _split(x_part + h_part, 4)
-    return jnp.concatenate([jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)], axis=-1)
+    return jnp.concatenate(
+        [jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)], axis=-1
+    )
 
 
 def _lstm_step(x_part: Array, h_part: Array, state: State) -> State:
@@ -102,7 +109,11 @@ def _gru_slopes(x_part: Array, kept: State, before: State, after: State) -> Stat
     n = jnp.tanh(n_x + r * n_h)
     by_n = (1 - z) * (1 - n * n)
     by_r, by_z = by_n * n_h * r * (1 - r), (before[0] - n) * z * (1 - z)
-    return jnp.concatenate([by_r, by_z, by_n], axis=-1), jnp.concatenate([by_r, by_z, by_n * r], axis=-1), z
+    return (
+        jnp.concatenate([by_r, by_z, by_n], axis=-1),
+        jnp.concatenate([by_r, by_z, by_n * r], axis=-1),
+        z,
+    )
 
 
 def _gru_back(d: State, factors: State) -> tuple[Array, Array, State]:
@@ -134,7 +145,12 @@ def _relu_slopes(x_part: Array, kept: State, before: State, after: State) -> Sta
 
 
 CELLS: dict[str, Cell] = {
-    "LSTM": Cell(_lstm_step, lambda x, h: (lax.optimization_barrier(_lstm_gates(x, h)),), _lstm_slopes, _lstm_back),
+    "LSTM": Cell(
+        _lstm_step,
+        lambda x, h: (lax.optimization_barrier(_lstm_gates(x, h)),),
+        _lstm_slopes,
+        _lstm_back,
+    ),
     "GRU": Cell(_gru_step, lambda x, h: (h,), _gru_slopes, _gru_back, wants_x=True),
     "RNN_TANH": Cell(_tanh_step, lambda x, h: (), _tanh_slopes, _simple_back),
     "RNN_RELU": Cell(_relu_step, lambda x, h: (), _relu_slopes, _simple_back),
@@ -149,7 +165,8 @@ def step(cell: Cell, x_part: Array, state: State, w: Weights) -> tuple[State, Ar
 
 
 class Trace(NamedTuple):
-    """What a run keeps for its gradient: the states after each step, the hidden ones before projection, and what the cell wants."""
+    """What a run keeps for its gradient: the states after each step, the hidden ones before
+    projection, and what the cell wants."""
 
     after: State
     full: Array | None
@@ -157,9 +174,16 @@ class Trace(NamedTuple):
 
 
 def run(
-    x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, keep: bool = False
+    x: Array,
+    state: State,
+    w: Weights,
+    cell: Cell,
+    reverse: bool,
+    mask: Array | None,
+    keep: bool = False,
 ) -> tuple[Array, State, Trace | None]:
-    """One layer in one direction over ``x (T, B, F)``: all hidden states, the final state, and the trace if ``keep``.
+    """One layer in one direction over ``x (T, B, F)``: all hidden states, the final state, and the
+    trace if ``keep``.
 
     Where ``mask (T, B, 1)`` is false, the state stays.
     """
@@ -169,7 +193,9 @@ def run(
         new, full, h_part = step(cell, x_part, state, w)
         if mask_t is not None:
             new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
-        return new, ((new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else new[0])
+        return new, (
+            (new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else new[0]
+        )
 
     state, found = _loops.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
     if not keep:
@@ -186,11 +212,22 @@ def _shifted(first: Array, states: Array, reverse: bool) -> Array:
 
 
 def run_back(
-    x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, trace: Trace, d_out: Array, d_final: State
+    x: Array,
+    state: State,
+    w: Weights,
+    cell: Cell,
+    reverse: bool,
+    mask: Array | None,
+    trace: Trace,
+    d_out: Array,
+    d_final: State,
 ) -> tuple[Array, State, Weights]:
-    """The gradients of ``run`` for ``x``, the first state and the weights, given those of its outputs and final state."""
+    """The gradients of ``run`` for ``x``, the first state and the weights, given those of its
+    outputs and final state."""
     x_part: Any = affine(x, w.ih, w.b_ih) if cell.wants_x else None
-    before = tuple(_shifted(s[None], seq, reverse) for s, seq in zip(state, trace.after, strict=True))
+    before = tuple(
+        _shifted(s[None], seq, reverse) for s, seq in zip(state, trace.after, strict=True)
+    )
     zero = jnp.zeros((), x.dtype)
 
     def body(d: State, at: Any) -> tuple[State, Any]:
@@ -198,7 +235,8 @@ def run_back(
         factors_t = cell.slopes(x_part_t, kept_t, before_t, after_t)
         d = (d[0] + d_out_t, *d[1:])
         passed = None
-        if mask_t is not None:  # a masked step hands the gradient on unchanged and takes none itself
+        # a masked step hands the gradient on unchanged and takes none itself
+        if mask_t is not None:
             passed = tuple(jnp.where(mask_t, zero, s) for s in d)
             d = tuple(jnp.where(mask_t, s, zero) for s in d)
         d_h = d[0]
@@ -209,10 +247,17 @@ def run_back(
         new = (back if w.hr is not None else back + direct[0], *direct[1:])
         if passed is not None:
             new = tuple(n + p for n, p in zip(new, passed, strict=True))
-        # With a dimension more, XLA does not take the empty buffers of both scans for one, which would have to be kept and copied.
-        return new, (d_x[None], None if d_hp is d_x else d_hp[None], None if w.hr is None else d_h[None])
+        # With a dimension more, XLA does not take the empty buffers of both scans for one, which
+        # would have to be kept and copied.
+        return new, (
+            d_x[None],
+            None if d_hp is d_x else d_hp[None],
+            None if w.hr is None else d_h[None],
+        )
 
-    d_state, found = _loops.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
+    d_state, found = _loops.scan(
+        body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse
+    )
     d_x, d_hp, d_h = [None if a is None else lax.index_in_dim(a, 0, 1, False) for a in found]
     assert d_x is not None
     d_hp = d_x if d_hp is None else d_hp
@@ -227,5 +272,6 @@ def run_back(
 
 
 def _over_time(d: Array, x: Array) -> Array:
-    """The gradient of a weight: the sum over steps and batch of the outer products of ``d (T, B, G)`` and ``x (T, B, F)``."""
+    """The gradient of a weight: the sum over steps and batch of the outer products of
+    ``d (T, B, G)`` and ``x (T, B, F)``."""
     return over_rows(d.reshape(-1, d.shape[-1]), x.reshape(-1, x.shape[-1]))

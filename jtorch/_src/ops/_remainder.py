@@ -1,5 +1,5 @@
-"""Quotients and remainders that are rounded downwards, and the remainder of float32 division on CPU, where XLA calls the C library for one
-element at a time: as exact, vectorised."""
+"""Quotients and remainders that are rounded downwards, and the remainder of float32 division on
+CPU, where XLA calls the C library for one element at a time: as exact, vectorised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def rem(a: Array, b: Array) -> Array:
 
 
 def _vectorised(a: Array, b: Array) -> Array:
-    """In float64 a quotient of two float32 numbers below 2**29 lies on the right side of each whole number, and its product is exact."""
+    """In float64 a quotient of two float32 numbers below 2**29 lies on the right side of each whole
+    number, and its product is exact."""
     wide, by = a.astype(np.float64), b.astype(np.float64)
     quotient = jnp.trunc(wide / by)
     size = jnp.abs(quotient)
@@ -49,12 +50,14 @@ def _modulo_of_many(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _with_zeros(found: np.ndarray, a: np.ndarray) -> np.ndarray:
     if np.count_nonzero(found) == found.size:
         return found
-    return np.where(found == 0, np.copysign(found, a), found)  # NumPy's zeros have the sign of the divisor
+    # NumPy's zeros have the sign of the divisor
+    return np.where(found == 0, np.copysign(found, a), found)
 
 
 @hosted(lambda: _modulo_by_numpy, ns=10, calls=2, many=_modulo_of_many)
 def modulo(a: Array, b: Array) -> Array:
-    """The remainder of floats with the sign of ``b``; zeros have the sign of ``a``. Operands of one shape."""
+    """The remainder of floats with the sign of ``b``; zeros have the sign of ``a``. Operands of one
+    shape."""
     mod = rem(a, b)
     return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod)
 
@@ -76,11 +79,13 @@ def _quotients(eqn: object, ask: Callable[..., Interval], i: int) -> Interval | 
 
 @hosted(lambda: np.remainder, ns=8, dtypes=INTEGERS, bounds=_moduli)
 def whole_modulo(a: Array, b: Array) -> Array:
-    """The remainder of integers with the sign of ``b``. Operands of one shape; of divisors that are 0 nothing is promised."""
+    """The remainder of integers with the sign of ``b``. Operands of one shape; of divisors that are
+    0 nothing is promised."""
     return jnp.remainder(a, b)
 
 
 @hosted(lambda: np.floor_divide, ns=8, dtypes=INTEGERS, bounds=_quotients)
 def whole_quotient(a: Array, b: Array) -> Array:
-    """The quotient of integers, rounded downwards. Operands of one shape; of divisors that are 0 nothing is promised."""
+    """The quotient of integers, rounded downwards. Operands of one shape; of divisors that are 0
+    nothing is promised."""
     return jnp.floor_divide(a, b)

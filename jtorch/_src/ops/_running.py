@@ -1,8 +1,10 @@
-"""Running sums, products and extrema on the CPU: one pass over the rows of an array, with an accumulator for each column.
+"""Running sums, products and extrema on the CPU: one pass over the rows of an array, with an
+accumulator for each column.
 
-XLA computes a running sum by log2(n) passes over the whole array, which is what an accelerator needs. A processor does better with one loop
-along the dimension, whose steps are vectors over all the other elements. Sums and products of floats are accumulated in float64, as
-PyTorch's are, so that results are the same numbers.
+XLA computes a running sum by log2(n) passes over the whole array, which is what an accelerator
+needs. A processor does better with one loop along the dimension, whose steps are vectors over all
+the other elements. Sums and products of floats are accumulated in float64, as PyTorch's are, so
+that results are the same numbers.
 """
 
 from __future__ import annotations
@@ -28,13 +30,27 @@ COLUMNS = 128
 Combine = Callable[[Array, Array], Array]
 
 
-def running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], total: Any = None, reverse: bool = False) -> Array:
-    """``combine`` applied along an axis, from the first element to each; ``scan`` is XLA's function that does it, ``total`` its reduction.
+def running(
+    x: Array,
+    axis: int,
+    combine: Combine,
+    scan: Callable[..., Array],
+    total: Any = None,
+    reverse: bool = False,
+) -> Array:
+    """``combine`` applied along an axis, from the first element to each; ``scan`` is XLA's function
+    that does it, ``total`` its reduction.
 
     Shapes: (*) -> (*).
     """
 
-    if total is not None and axis == x.ndim - 1 and x.dtype in INTEGERS and type(x.size) is int and x.size >= SMALLEST:
+    if (
+        total is not None
+        and axis == x.ndim - 1
+        and x.dtype in INTEGERS
+        and type(x.size) is int
+        and x.size >= SMALLEST
+    ):
         return _along_rows(x, product=int(combine is lax.mul), reverse=int(reverse))
     return _running(x, axis, combine, scan, total, reverse)
 
@@ -48,12 +64,17 @@ def _by_numpy(product: int, reverse: int) -> Callable[[np.ndarray], np.ndarray]:
 
 @hosted(_by_numpy, ns=1.0, calls=2, dtypes=INTEGERS, elementwise=False, keeps=True, kept=True)
 def _along_rows(x: Array, *, product: int, reverse: int) -> Array:
-    """Running sums, or products, of integers along the last dimension: a fifth of the time of XLA's, which turns the array around twice."""
-    combine, scan, total = (lax.mul, lax.cumprod, jnp.prod) if product else (lax.add, lax.cumsum, jnp.sum)
+    """Running sums, or products, of integers along the last dimension: a fifth of the time of
+    XLA's, which turns the array around twice."""
+    combine, scan, total = (
+        (lax.mul, lax.cumprod, jnp.prod) if product else (lax.add, lax.cumsum, jnp.sum)
+    )
     return _running(x, x.ndim - 1, combine, scan, total, bool(reverse))
 
 
-def _running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], total: Any, reverse: bool) -> Array:
+def _running(
+    x: Array, axis: int, combine: Combine, scan: Callable[..., Array], total: Any, reverse: bool
+) -> Array:
     def by_xla(x: Array) -> Array:
         return scan(x, axis=axis, reverse=reverse)
 
@@ -62,17 +83,35 @@ def _running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
 
     accurate = total is not None and x.dtype.kind == "f" and x.dtype.itemsize < 8
     if _worthwhile(x, axis):
-        return lax.platform_dependent(x, cpu=lambda x: _by_rows(x, axis, combine, scan, total, reverse, accurate), default=by_xla)
+        return lax.platform_dependent(
+            x,
+            cpu=lambda x: _by_rows(x, axis, combine, scan, total, reverse, accurate),
+            default=by_xla,
+        )
     return lax.platform_dependent(x, cpu=precisely, default=by_xla) if accurate else by_xla(x)
 
 
 def _worthwhile(x: Array, axis: int) -> bool:
-    if not numbers(x.size) or fewer(x.size, SMALLEST) or fewer(x.shape[axis], 8) or x.dtype.kind == "c":
+    if (
+        not numbers(x.size)
+        or fewer(x.size, SMALLEST)
+        or fewer(x.shape[axis], 8)
+        or x.dtype.kind == "c"
+    ):
         return False
-    return x.dtype.itemsize <= 4 or math.prod(x.shape[axis + 1 :]) > 1  # turning wide elements around costs more than it brings
+    # turning wide elements around costs more than it brings
+    return x.dtype.itemsize <= 4 or math.prod(x.shape[axis + 1 :]) > 1
 
 
-def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], total: Any, reverse: bool, accurate: bool) -> Array:
+def _by_rows(
+    x: Array,
+    axis: int,
+    combine: Combine,
+    scan: Callable[..., Array],
+    total: Any,
+    reverse: bool,
+    accurate: bool,
+) -> Array:
     n = x.shape[axis]
     moved = jnp.moveaxis(x, axis, 0)
     rows = moved.reshape(n, -1)
@@ -90,10 +129,14 @@ def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
         rows = jnp.concatenate([rest, rows] if reverse else [rows, rest])
         rows = rows.reshape(blocks, length, columns).swapaxes(0, 1).reshape(length, -1)
         rows = lax.optimization_barrier(rows)
-        sums = total(rows, axis=0, dtype=np.dtype(np.float64) if accurate else rows.dtype).reshape(blocks, columns)
+        sums = total(rows, axis=0, dtype=np.dtype(np.float64) if accurate else rows.dtype).reshape(
+            blocks, columns
+        )
         before = scan(sums, axis=0, reverse=reverse)
         nothing = jnp.full((1, columns), neutral, before.dtype)
-        first = jnp.concatenate([before[1:], nothing] if reverse else [nothing, before[:-1]]).reshape(-1)
+        first = jnp.concatenate(
+            [before[1:], nothing] if reverse else [nothing, before[:-1]]
+        ).reshape(-1)
     elif axis:
         rows = lax.optimization_barrier(rows)
     out = _loop(rows, combine, first, reverse, accurate)
@@ -103,9 +146,12 @@ def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
     return jnp.moveaxis(out.reshape(moved.shape), 0, axis)
 
 
-def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, accurate: bool) -> Array:
+def _loop(
+    rows: Array, combine: Combine, first: Array | None, reverse: bool, accurate: bool
+) -> Array:
     n = rows.shape[0]
-    # Memory of its own, that nothing is copied into first: XLA would merge that copy with what turns the array around, and do both slowly.
+    # Memory of its own, that nothing is copied into first: XLA would merge that copy with what
+    # turns the array around, and do both slowly.
     empty = jnp.zeros(rows.shape, rows.dtype)
 
     def wide(row: Array) -> Array:
@@ -115,22 +161,41 @@ def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, acc
         accumulated, out = state
         place = n - 1 - k if reverse else k
         accumulated = combine(accumulated, wide(lax.dynamic_index_in_dim(rows, place, 0, False)))
-        return accumulated, lax.dynamic_update_index_in_dim(out, accumulated.astype(rows.dtype), place, 0)
+        return accumulated, lax.dynamic_update_index_in_dim(
+            out, accumulated.astype(rows.dtype), place, 0
+        )
 
     if first is None:
         start = rows[-1 if reverse else 0]
-        return _loops.fori_loop(1, n, step, (wide(start), lax.dynamic_update_index_in_dim(empty, start, n - 1 if reverse else 0, 0)))[1]
+        return _loops.fori_loop(
+            1,
+            n,
+            step,
+            (
+                wide(start),
+                lax.dynamic_update_index_in_dim(empty, start, n - 1 if reverse else 0, 0),
+            ),
+        )[1]
     return _loops.fori_loop(0, n, step, (first, empty))[1]
 
 
-def running_extremum(x: Array, axis: int, beats: Combine, elsewhere: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
-    """The running extremum along an axis and where it stands (the last of equal ones); ``beats(new, old)`` says which counts.
+def running_extremum(
+    x: Array, axis: int, beats: Combine, elsewhere: Callable[[Array], tuple[Array, Array]]
+) -> tuple[Array, Array]:
+    """The running extremum along an axis and where it stands (the last of equal ones);
+    ``beats(new, old)`` says which counts.
 
     Shapes: (*) -> (*), (*).
     """
-    if not _worthwhile(x, axis) or x.dtype.itemsize > 4 or math.prod(x.shape) // x.shape[axis] < COLUMNS // 2:
+    if (
+        not _worthwhile(x, axis)
+        or x.dtype.itemsize > 4
+        or math.prod(x.shape) // x.shape[axis] < COLUMNS // 2
+    ):
         return elsewhere(x)
-    return lax.platform_dependent(x, cpu=lambda x: _extremum_by_rows(x, axis, beats), default=elsewhere)
+    return lax.platform_dependent(
+        x, cpu=lambda x: _extremum_by_rows(x, axis, beats), default=elsewhere
+    )
 
 
 def _extremum_by_rows(x: Array, axis: int, beats: Combine) -> tuple[Array, Array]:
@@ -145,10 +210,17 @@ def _extremum_by_rows(x: Array, axis: int, beats: Combine) -> tuple[Array, Array
         new = beats(row, best)
         best = jnp.where(new, row, best)
         where = jnp.where(new, jnp.asarray(k, np.int32), where)
-        return best, where, lax.dynamic_update_index_in_dim(values, best, k, 0), lax.dynamic_update_index_in_dim(places, where, k, 0)
+        return (
+            best,
+            where,
+            lax.dynamic_update_index_in_dim(values, best, k, 0),
+            lax.dynamic_update_index_in_dim(places, where, k, 0),
+        )
 
     nowhere = jnp.zeros(rows.shape[1], np.int32)
-    _, _, values, places = _loops.fori_loop(1, rows.shape[0], step, (rows[0], nowhere, rows, jnp.zeros(rows.shape, np.int32)))
+    _, _, values, places = _loops.fori_loop(
+        1, rows.shape[0], step, (rows[0], nowhere, rows, jnp.zeros(rows.shape, np.int32))
+    )
     values, places = [jnp.moveaxis(a.reshape(moved.shape), 0, axis) for a in (values, places)]
     if axis:
         places = lax.optimization_barrier(places)  # turned around first: half as many bytes

@@ -1,4 +1,5 @@
-"""Choosing how a kernel computes by how large its operands are, where sizes may be symbols that are not known yet."""
+"""Choosing how a kernel computes by how large its operands are, where sizes may be symbols that are
+not known yet."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from ..engine import supposing
 
 
 def fewer(n: object, limit: int) -> bool:
-    """Whether ``n < limit``; a size that is not known counts as large. Ask only where what is done for large sizes is right for all."""
+    """Whether ``n < limit``; a size that is not known counts as large. Ask only where what is done
+    for large sizes is right for all."""
     return n < limit if type(n) is int and type(limit) is int else supposing.is_fewer(n, limit)
 
 
@@ -53,5 +55,8 @@ def scaled(n: Any, factor: float) -> Any:
         return math.floor(n * factor)
     over, under = factor.as_integer_ratio()
     if under > 1 << 10:  # the product is rounded, perhaps across a whole number
-        raise NotImplementedError(f"a size that varies is multiplied by fractions whose denominator is a power of two, not by {factor}")
+        raise NotImplementedError(
+            "a size that varies is multiplied by fractions whose denominator is a power of two, "
+            f"not by {factor}"
+        )
     return n * over // under

@@ -1,8 +1,9 @@
 """Products of matrices of integers on the CPU, by way of float64.
 
-XLA and NumPy multiply matrices of integers with plain loops (but for XLA's of int32), 40 times slower than those of floats. Sums of
-products that stay within 2**53 are exact in float64. Whether they do, the operands' largest elements tell; where they do not, numbers of
-64 bits are taken apart into limbs, whose products do.
+XLA and NumPy multiply matrices of integers with plain loops (but for XLA's of int32), 40 times
+slower than those of floats. Sums of products that stay within 2**53 are exact in float64. Whether
+they do, the operands' largest elements tell; where they do not, numbers of 64 bits are taken apart
+into limbs, whose products do.
 """
 
 from __future__ import annotations
@@ -28,14 +29,23 @@ Product = Callable[[Array, Array], Array]
 def whole_product(product: Product, a: Array, b: Array, terms: int, results: int) -> Array:
     """``product(a, b)``, ``results`` sums of ``terms`` products, modulo the integers' size."""
     dtype = a.dtype
-    if b.dtype != dtype or type(terms) is not int or type(results) is not int or terms * results < FEW:
+    if (
+        b.dtype != dtype
+        or type(terms) is not int
+        or type(results) is not int
+        or terms * results < FEW
+    ):
         return product(a, b)
     signed = np.dtype(f"i{dtype.itemsize}")  # modulo the size it is the same, and a bit less
     bits = 8 * dtype.itemsize - 1
     sums = math.ceil(math.log2(terms))
 
     def through(kind: type) -> Product:
-        return lambda a, b: product(a.astype(signed).astype(kind), b.astype(signed).astype(kind)).astype(np.int64).astype(dtype)
+        return lambda a, b: (
+            product(a.astype(signed).astype(kind), b.astype(signed).astype(kind))
+            .astype(np.int64)
+            .astype(dtype)
+        )
 
     def by_float(a: Array, b: Array) -> Array:
         if 2 * bits + sums <= _EXACT32:
@@ -61,7 +71,8 @@ def _largest(x: Array) -> Array:
 
 
 def _by_limbs(product: Product, width: int) -> Product:
-    """The product of integers of 64 bits modulo 2**64, each of them a sum of limbs of so many bits, from -2**(width-1) on."""
+    """The product of integers of 64 bits modulo 2**64, each of them a sum of limbs of so many bits,
+    from -2**(width-1) on."""
     count = -(-64 // width)
 
     def limbs(x: Array) -> list[Array]:

@@ -1,4 +1,5 @@
-"""Activation functions of ``torch.nn.functional`` made of kinks: linear pieces, thresholds, and gates by a sign.
+"""Activation functions of ``torch.nn.functional`` made of kinks: linear pieces, thresholds, and
+gates by a sign.
 
 ``inplace=True`` writes the result into ``input``; the binding does that, kernels never see it.
 """
@@ -18,10 +19,12 @@ from ._fitting import number_as
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
 
 #: Pointwise functions that take element types as they come.
-_activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
+_activation = functools.partial(
+    unary, promote=None, out=False, namespace="nn.functional", method=False
+)
 
 
-# ---- rectifiers ------------------------------------------------------------------------------------------------------------------
+# ---- rectifiers ----------------------------------------------------------------------------------
 
 
 @unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu", opaque=True)
@@ -99,7 +102,9 @@ def _check_bounds(min_val: float, max_val: float) -> None:
 
 @_activation(inplace=True, saves=("input",), aten="hardtanh", native=False, before=_check_bounds)
 @schemas("(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor ; _ =out")
-def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
+def hardtanh(
+    input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False
+) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
     Shapes: input (*) -> (*).
@@ -122,7 +127,8 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
     if jnp.issubdtype(input.dtype, jnp.integer):
         for bound in (min_val, max_val):
             check_bound(bound, np.dtype(np.int64))
-        min_val, max_val = int(min_val), int(max_val)  # torch takes integers for the bounds of integers
+        # torch takes integers for the bounds of integers
+        min_val, max_val = int(min_val), int(max_val)
         if min_val < 0 and jnp.issubdtype(input.dtype, jnp.unsignedinteger):
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     for bound in (min_val, max_val):
@@ -131,12 +137,24 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
     return jnp.minimum(jnp.maximum(input, low), high)
 
 
-def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> tuple[Array]:
+def _hardtanh_rule(
+    g: Array,
+    _: None,
+    input: Array,
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    inplace: bool = False,
+) -> tuple[Array]:
     return (zeros_where(~((input > min_val) & (input < max_val)), g),)
 
 
 defvjp(hardtanh, _hardtanh_rule)
-derivative(A.hardtanh_, self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(g, result, min_val, max_val))
+derivative(
+    A.hardtanh_,
+    self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(
+        g, result, min_val, max_val
+    ),
+)
 
 
 @_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0", implicit=True)
@@ -167,20 +185,31 @@ def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple
 defvjp(relu6, _relu6_rule)
 
 
-#: PyTorch takes the derivative in place from the result, which must be positive where its operand is.
+#: PyTorch takes the derivative in place from the result, which must be positive where its operand
+#: is.
 IN_PLACE_LEAKY = Written(
     "LeakyReluBackward1",
     tells=lambda negative_slope: negative_slope >= 0,
-    words="In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by calling "
-    "in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
-    "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope",
+    words="In-place leakyReLu backward calculation is triggered with a negative slope which is not "
+    "supported. This is caused by calling in-place forward function with a negative slope, "
+    "please call out-of-place version instead. File an issue at "
+    "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+    "backward calculation with negative slope",
 )
 
 
-@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False, single=("negative_slope",), in_place=IN_PLACE_LEAKY)
+@_activation(
+    inplace=True,
+    saves=("input",),
+    aten="leaky_relu",
+    native=False,
+    single=("negative_slope",),
+    in_place=IN_PLACE_LEAKY,
+)
 @schemas(". ; _ =out")
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
-    """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
+    """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into
+    ``input``.
 
     Shapes: input (*) -> (*).
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
@@ -195,14 +224,26 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = Fals
     return jnp.where(x > 0, x, x * _as(negative_slope, x)).astype(input.dtype)
 
 
-def _leaky_relu_rule(g: Array, _: None, input: Array, negative_slope: Number | Array = 0.01, inplace: bool = False) -> tuple[Array]:
+def _leaky_relu_rule(
+    g: Array, _: None, input: Array, negative_slope: Number | Array = 0.01, inplace: bool = False
+) -> tuple[Array]:
     wide_g = wide(g)
     return (jnp.where(input > 0, wide_g, wide_g * _as(negative_slope, wide_g)).astype(g.dtype),)
 
 
 defvjp(leaky_relu, _leaky_relu_rule)
-derivative(A.leaky_relu, self=lambda g, self, negative_slope: A.leaky_relu_backward.default(g, self, negative_slope, False))
-derivative(A.leaky_relu_, self=lambda g, result, negative_slope: A.leaky_relu_backward.default(g, result, negative_slope, True))
+derivative(
+    A.leaky_relu,
+    self=lambda g, self, negative_slope: A.leaky_relu_backward.default(
+        g, self, negative_slope, False
+    ),
+)
+derivative(
+    A.leaky_relu_,
+    self=lambda g, result, negative_slope: A.leaky_relu_backward.default(
+        g, result, negative_slope, True
+    ),
+)
 
 
 def _as(number: Number | Array, x: Array) -> Array:
@@ -211,13 +252,22 @@ def _as(number: Number | Array, x: Array) -> Array:
     return jnp.asarray(number).astype(x.dtype)
 
 
-@unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise", strides="rows")
+@unary(
+    name="rrelu_with_noise",
+    namespace="_C",
+    promote=None,
+    out=False,
+    saves=("input", "noise"),
+    aten="rrelu_with_noise",
+    strides="rows",
+)
 @schemas(
-    "(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
-    "Generator? generator=None) -> Tensor ; _ =out",
+    "(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
+    "training=False, Generator? generator=None) -> Tensor ; _ =out",
 )
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
-    """``input`` where positive, else ``noise * input``: what ``rrelu`` computes in training with slopes drawn as ``noise``."""
+    """``input`` where positive, else ``noise * input``: what ``rrelu`` computes in training with
+    slopes drawn as ``noise``."""
     require("rrelu_with_noise_out_cpu", input)
     return jnp.where(input <= 0, input * noise, input)
 
@@ -229,7 +279,9 @@ def _rrelu_with_noise_rule(g: Array, _: None, input: Array, noise: Array) -> tup
 defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
 derivative(
     A.rrelu_with_noise,
-    self=lambda g, self, noise, lower, upper, training: A.rrelu_with_noise_backward.default(g, self, noise, lower, upper, training, False),
+    self=lambda g, self, noise, lower, upper, training: A.rrelu_with_noise_backward.default(
+        g, self, noise, lower, upper, training, False
+    ),
 )
 
 
@@ -246,7 +298,8 @@ derivative(
     implicit=True,
 )
 def prelu(input: Array, weight: Array) -> Array:
-    """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
+    """``input`` where positive, else ``weight * input``; one weight, or one for each channel
+    (dimension 1).
 
     Shapes: input (*) or (N, C, *), weight (), (1) or (C) -> that of ``input``.
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
@@ -265,7 +318,10 @@ def prelu(input: Array, weight: Array) -> Array:
 
 def _channel_weight(x: Array, weight: Array) -> Array:
     if x.dtype != weight.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(x.dtype)} and {scalar_name(weight.dtype)}")
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {scalar_name(x.dtype)} and "
+            f"{scalar_name(weight.dtype)}"
+        )
     if weight.size != 1:
         if x.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -276,7 +332,9 @@ def _channel_weight(x: Array, weight: Array) -> Array:
                 f"Found parameter numbers = {weight.size} and channel size = {channels}."
             )
     if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
     if weight.size == 1:
         return weight.reshape((1,) * x.ndim)
     return weight.reshape([weight.size if i == 1 else 1 for i in range(x.ndim)])
@@ -290,12 +348,16 @@ def _prelu_rule(g: Array, _: None, input: Array, weight: Array) -> tuple[Array, 
 
 
 defvjp(prelu, _prelu_rule)
-derivative(A._prelu_kernel, self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight))
+derivative(
+    A._prelu_kernel,
+    self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight),
+)
 
 
 @unary(name="irreversible", namespace="_C", promote=None, out=False, saves=())
 def irreversible(input: Array, words: str) -> Array:
-    """``input``, whose derivative is refused with ``words``: what an in-place form wrote that does not tell its operand."""
+    """``input``, whose derivative is refused with ``words``: what an in-place form wrote that does
+    not tell its operand."""
     return input
 
 
@@ -308,7 +370,8 @@ defvjp(irreversible, _irreversible_rule)
 
 @unary(name="underived", namespace="_C", promote=None, out=False, saves=())
 def underived(input: Array, operand: str) -> Array:
-    """``input``, an operand that nobody knows the derivative of: ``operand`` says of which function, as the refusal words it."""
+    """``input``, an operand that nobody knows the derivative of: ``operand`` says of which
+    function, as the refusal words it."""
     return input
 
 
@@ -319,7 +382,7 @@ def _underived_rule(g: Array, _: None, input: None, operand: str) -> tuple[Array
 defvjp(underived, _underived_rule)
 
 
-# ---- thresholds ------------------------------------------------------------------------------------------------------------------
+# ---- thresholds ----------------------------------------------------------------------------------
 
 
 _threshold = functools.partial(
@@ -349,25 +412,37 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     if is_bool(input) or is_complex(input):
         raise unsupported("threshold_cpu", input)
     if input.dtype.kind in "iu":
-        return jnp.where(input <= number_as(threshold, input.dtype), number_as(value, input.dtype), input)
+        return jnp.where(
+            input <= number_as(threshold, input.dtype), number_as(value, input.dtype), input
+        )
     x = wide(input)
     return jnp.where(x <= _as(threshold, x), _as(value, input), input)
 
 
-def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: object) -> tuple[Array]:
+def _threshold_rule(
+    g: Array, _: None, input: Array, threshold: Number, *rest: object
+) -> tuple[Array]:
     x = wide(input)
     return (zeros_where(x <= _as(threshold, x), g),)
 
 
 defvjp(threshold, _threshold_rule)
-derivative(A.threshold, self=lambda g, self, threshold: A.threshold_backward.default(g, self, threshold))
-derivative(A.threshold_, self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
+derivative(
+    A.threshold, self=lambda g, self, threshold: A.threshold_backward.default(g, self, threshold)
+)
+derivative(
+    A.threshold_,
+    self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold),
+)
 
 
 @_threshold(name="threshold", namespace="nn.functional", inplace=True, out=False, native=False)
 @schemas()
-def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
-    """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
+def functional_threshold(
+    input: Array, threshold: Number, value: Number, inplace: bool = False
+) -> Array:
+    """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into
+    ``input``.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and real floating-point -> the same; others are refused (NotImplementedError).
@@ -384,7 +459,13 @@ _threshold_kernel = threshold
 defvjp(functional_threshold, _threshold_rule)
 
 
-@unary(promote=None, method=True, aliases=("nn.functional.hardshrink",), saves=("input",), aten="hardshrink")
+@unary(
+    promote=None,
+    method=True,
+    aliases=("nn.functional.hardshrink",),
+    saves=("input",),
+    aten="hardshrink",
+)
 def hardshrink(input: Array, lambd: int | float = 0.5) -> Array:
     """0 within ``[-lambd, lambd]``, ``input`` outside.
 
@@ -427,22 +508,25 @@ def softshrink(input: Array, lambd: int | float = 0.5) -> Array:
     check_real(lambd, np.dtype(np.float64))
     if not 0 <= lambd <= float(jnp.finfo(input.dtype).max):
         raise RuntimeError(
-            f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype {scalar_name(input.dtype)}, "
-            f"but found {lambd:g}"
+            f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype "
+            f"{scalar_name(input.dtype)}, but found {lambd:g}"
         )
-    return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, input * 0))
+    return jnp.where(
+        input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, input * 0)
+    )
 
 
 defvjp(softshrink, _shrink_rule)
 
 
-# ---- hard forms of smooth functions ----------------------------------------------------------------------------------------------
+# ---- hard forms of smooth functions --------------------------------------------------------------
 
 
 @_activation(saves=("input",), aten="hardsigmoid", native=False, ignored=True)
 @schemas(". ; _ =out")
 def hardsigmoid(input: Array, inplace: bool = False) -> Array:
-    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``.
+    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the
+    result into ``input``.
 
     Shapes: input (*) -> (*).
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
@@ -485,7 +569,9 @@ def hardswish(input: Array, inplace: bool = False) -> Array:
 
 def _hardswish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
     x, wide_g = wide(input), wide(g)
-    return (jnp.where(x <= -3, 0, jnp.where(x >= 3, wide_g, wide_g * (x / 3 + 0.5))).astype(g.dtype),)
+    return (
+        jnp.where(x <= -3, 0, jnp.where(x >= 3, wide_g, wide_g * (x / 3 + 0.5))).astype(g.dtype),
+    )
 
 
 defvjp(hardswish, _hardswish_rule)

@@ -15,12 +15,22 @@ from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._nodes import Rule
-from ._pooling import Windows, add_at, flat_index, lowest, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
+from ._pooling import (
+    Windows,
+    add_at,
+    flat_index,
+    lowest,
+    spread_evenly,
+    spread_to_tap,
+    take_over,
+    window_argmax,
+    window_sum,
+)
 from ._sizes import counted, counting, numbers
 
 Sizes = int | tuple[int | None, ...] | None
 
-# ------------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
 def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int, ...]:
@@ -32,14 +42,21 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
     given = tuple(output_size)
     if n == 1:
         if len(given) != 1:
-            raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(given)})")
+            raise RuntimeError(
+                f"{function}() argument 'output_size' should contain one int (got {len(given)})"
+            )
         return given  # type: ignore[return-value]
     if input.ndim <= len(given):  # torch looks before the kernel does
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
-    given = tuple(size if want is None else want for want, size in zip(given, input.shape[input.ndim - len(given) :], strict=True))
+    given = tuple(
+        size if want is None else want
+        for want, size in zip(given, input.shape[input.ndim - len(given) :], strict=True)
+    )
     if len(given) != n:
         raise RuntimeError(
-            f"{function}(): internal error: output_size.size() must be {n}" if "max" in function else f"{function}: output_size must be {n}"
+            f"{function}(): internal error: output_size.size() must be {n}"
+            if "max" in function
+            else f"{function}: output_size must be {n}"
         )
     return given
 
@@ -47,7 +64,10 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
 def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
     # As torch writes them: without a blank before the last of three.
     listed = f"{out[0]}, {out[1]},{out[2]}" if len(out) == 3 else ", ".join(map(str, out))
-    return RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
+    return RuntimeError(
+        f"{name}: elements of output_size must be greater than or equal to 0 but received "
+        f"{{{listed}}}"
+    )
 
 
 def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
@@ -55,8 +75,8 @@ def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
     if n == 1:
         if input.ndim not in (2, 3):
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                f"arguments for {function})"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument "
+                f"#1 'self' (while checking arguments for {function})"
             )
         if function == "adaptive_avg_pool1d":  # torch runs it as a two-dimensional one of height 1
             name, out = "adaptive_avg_pool2d", (1, *out)
@@ -68,12 +88,17 @@ def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
         raise _negative(name, out)
     elif input.ndim not in (n + 1, n + 2):
         colon = ":" if "max" in function else ""
-        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}"
+        )
     channels = input.ndim == n + 2 and ("max" in function or n == 3)  # must be there too
     _check_filled(name, input.shape, n + channels)
     if any(o < 0 for o in out):
         bad = next(o for o in out if o < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {[*input.shape[:-n], *(1,) * (n == 1), *out]}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {bad}: "
+            f"{[*input.shape[:-n], *(1,) * (n == 1), *out]}"
+        )
 
 
 def _check_filled(name: str, shape: tuple[int, ...], n: int) -> None:
@@ -88,16 +113,21 @@ def _check_filled(name: str, shape: tuple[int, ...], n: int) -> None:
 
 def _refuse(name: str, input: Array) -> None:
     if not jnp.issubdtype(input.dtype, jnp.floating):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.from_np(input.dtype).scalar_name}'")
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{dtypes.from_np(input.dtype).scalar_name}'"
+        )
 
 
-# ---------------------------------------------------------------------------------------------------------------------- windows
+# ------------------------------------------------------------------------------------------ windows
 
 
 def _bounds(size: int, out: int) -> tuple[Any, Any]:
-    """Where each of ``out`` windows over ``size`` elements begins and ends: values of the program where one of the two varies."""
+    """Where each of ``out`` windows over ``size`` elements begins and ends: values of the program
+    where one of the two varies."""
     i, whole = counting(out), np.dtype(np.int64)
-    return i * counted(size, whole) // counted(out, whole), -(-(i + 1) * counted(size, whole) // counted(out, whole))
+    return i * counted(size, whole) // counted(out, whole), -(
+        -(i + 1) * counted(size, whole) // counted(out, whole)
+    )
 
 
 def _tiles(size: tuple[int, ...], out: tuple[int, ...]) -> Windows | None:
@@ -119,7 +149,11 @@ def _ranges_sum(x: Array, axis: int, start: np.ndarray, end: np.ndarray) -> Arra
         inside = start + t < end
         term = jnp.take(x, np.minimum(start + t, x.shape[axis] - 1), axis)
         if not inside.all():
-            term = jnp.where(inside.reshape([-1 if i == axis else 1 for i in range(x.ndim)]), term, jnp.zeros((), x.dtype))
+            term = jnp.where(
+                inside.reshape([-1 if i == axis else 1 for i in range(x.ndim)]),
+                term,
+                jnp.zeros((), x.dtype),
+            )
         total = term if total is None else total + term
     if total is None:
         return jnp.zeros((*x.shape[:axis], len(start), *x.shape[axis + 1 :]), x.dtype)
@@ -127,7 +161,8 @@ def _ranges_sum(x: Array, axis: int, start: np.ndarray, end: np.ndarray) -> Arra
 
 
 def _each_window(x: Array, axis: int, start: Array, end: Array) -> tuple[Array, Array]:
-    """All of ``axis`` for each window, along an axis behind that of the windows, and which of it lies in the window."""
+    """All of ``axis`` for each window, along an axis behind that of the windows, and which of it
+    lies in the window."""
     place = lax.broadcasted_iota(np.int64, (start.shape[0], x.shape[axis]), 1)
     inside = (place >= start[:, None]) & (place < end[:, None])
     shape = [1] * (x.ndim + 1)
@@ -135,7 +170,7 @@ def _each_window(x: Array, axis: int, start: Array, end: Array) -> tuple[Array, 
     return jnp.expand_dims(x, axis), inside.reshape(shape)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- average
+# ------------------------------------------------------------------------------------------ average
 
 
 def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Array:
@@ -144,7 +179,8 @@ def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Ar
         if not jnp.issubdtype(input.dtype, jnp.inexact):  # torch takes the mean here
             name = dtypes.from_np(input.dtype).scalar_name
             raise RuntimeError(
-                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {name}"
+                "mean(): could not infer output dtype. Input dtype must be either a floating point "
+                f"or complex dtype. Got: {name}"
             )
         if 0 not in input.shape[-2:]:
             return jnp.mean(input, (-2, -1), keepdims=True)
@@ -163,7 +199,9 @@ def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Ar
 
 
 def _along(values: Array | np.ndarray, axis: int, like: Array) -> Array:
-    return jnp.asarray(values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype)
+    return jnp.asarray(
+        values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype
+    )
 
 
 def _adaptive_avg_rule(function: str, n: int):
@@ -181,7 +219,12 @@ def _adaptive_avg_rule(function: str, n: int):
             start, end = _bounds(s, o)
             share = wide / _along(end - start, first + i, wide)
             element = np.arange(s)  # the windows that an element lies in follow each other
-            wide = _ranges_sum(share, first + i, np.searchsorted(end, element, "right"), np.searchsorted(start, element, "right"))
+            wide = _ranges_sum(
+                share,
+                first + i,
+                np.searchsorted(end, element, "right"),
+                np.searchsorted(start, element, "right"),
+            )
         return (wide.astype(g.dtype),)
 
     return rule
@@ -215,7 +258,9 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
 
 def _node_of_average(n: int) -> Rule:
     whole = (1, (1,), (1,) * n)
-    return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
+    return lambda made: (
+        "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
+    )
 
 
 @op(
@@ -246,10 +291,19 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-derivative(A._adaptive_avg_pool2d, self=lambda g, self: A._adaptive_avg_pool2d_backward.default(g, self))
+derivative(
+    A._adaptive_avg_pool2d, self=lambda g, self: A._adaptive_avg_pool2d_backward.default(g, self)
+)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32", implicit=True)
+@op(
+    namespace="nn.functional",
+    aten="adaptive_avg_pool3d",
+    native=False,
+    node=_node_of_average(3),
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[3] output_size) -> Tensor ; =out")
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
@@ -263,23 +317,29 @@ def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] 
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        >>> torch.nn.functional.adaptive_avg_pool3d(
+        ...     torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)
+        ... ).flatten()
         tensor([1.5000, 5.5000])
     """
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
 
 
-derivative(A._adaptive_avg_pool3d, self=lambda g, self: A._adaptive_avg_pool3d_backward.default(g, self))
+derivative(
+    A._adaptive_avg_pool3d, self=lambda g, self: A._adaptive_avg_pool3d_backward.default(g, self)
+)
 
 
 for _n, _kernel in enumerate((adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d), 1):
     defvjp(_kernel, _adaptive_avg_rule(_kernel.__name__, _n), saves=())
 
 
-# ---------------------------------------------------------------------------------------------------------------------- maximum
+# ------------------------------------------------------------------------------------------ maximum
 
 
-def _adaptive_argmax(function: str, n: int, input: Array, output_size: Sizes) -> tuple[Array, Array]:
+def _adaptive_argmax(
+    function: str, n: int, input: Array, output_size: Sizes
+) -> tuple[Array, Array]:
     """The maxima and their flat places."""
     out = _sizes(function, output_size, input, n)
     _check(function, input, out, n)
@@ -294,13 +354,17 @@ def _adaptive_argmax(function: str, n: int, input: Array, output_size: Sizes) ->
         return jnp.zeros(shape, input.dtype), jnp.zeros(shape, np.int64)
     first = input.ndim - n
     values = input
-    places = jnp.broadcast_to(lax.iota(np.int64, math.prod(size)).reshape((1,) * first + size), input.shape)
+    places = jnp.broadcast_to(
+        lax.iota(np.int64, math.prod(size)).reshape((1,) * first + size), input.shape
+    )
     for i, (s, o) in reversed(list(enumerate(zip(size, out, strict=True)))):
         values, places = _ranges_argmax(values, places, first + i, *_bounds(s, o))
     return values, places
 
 
-def _ranges_argmax(x: Array, places: Array, axis: int, start: Any, end: Array | np.ndarray) -> tuple[Array, Array]:
+def _ranges_argmax(
+    x: Array, places: Array, axis: int, start: Any, end: Array | np.ndarray
+) -> tuple[Array, Array]:
     if not isinstance(end, np.ndarray):
         return _varying_argmax(x, places, axis, start, end)
     best, where = jnp.take(x, start, axis), jnp.take(places, start, axis)
@@ -313,7 +377,9 @@ def _ranges_argmax(x: Array, places: Array, axis: int, start: Any, end: Array | 
     return best, where
 
 
-def _varying_argmax(x: Array, places: Array, axis: int, start: Array, end: Array) -> tuple[Array, Array]:
+def _varying_argmax(
+    x: Array, places: Array, axis: int, start: Array, end: Array
+) -> tuple[Array, Array]:
     """``_ranges_argmax`` where sizes vary: the first of equal values, the last nan."""
     each, inside = _each_window(x, axis, start, end)
     each, inside = jnp.broadcast_arrays(each, inside)
@@ -321,12 +387,17 @@ def _varying_argmax(x: Array, places: Array, axis: int, start: Array, end: Array
     place = lax.broadcasted_iota(np.int64, inside.shape, axis + 1)
     best = chosen.max(axis + 1, keepdims=True)
     found = inside & jnp.where(jnp.isnan(best), jnp.isnan(each), chosen == best)
-    last, first = jnp.where(found, place, -1).max(axis + 1), jnp.where(found, place, np.iinfo(np.int64).max).min(axis + 1)
+    last, first = (
+        jnp.where(found, place, -1).max(axis + 1),
+        jnp.where(found, place, np.iinfo(np.int64).max).min(axis + 1),
+    )
     at = jnp.where(jnp.isnan(best).squeeze(axis + 1), last, first)
     return jnp.take_along_axis(x, at, axis), jnp.take_along_axis(places, at, axis)
 
 
-def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, return_indices: bool) -> Any:
+def _adaptive_max(
+    function: str, n: int, input: Array, output_size: Sizes, return_indices: bool
+) -> Any:
     values, places = _adaptive_argmax(function, n, input, output_size)
     return (values, places) if return_indices else values
 
@@ -357,20 +428,33 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1", implicit=True)
+@op(
+    namespace="nn.functional",
+    aten="adaptive_max_pool1d",
+    strides="signal",
+    native=False,
+    node="SqueezeBackward1",
+    implicit=True,
+)
 @schemas("(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
-def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
-    """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
+def adaptive_max_pool1d(
+    input: Array, output_size: int | tuple[int, ...], return_indices: bool = False
+) -> Array | tuple[Array, Array]:
+    """The maxima of a sequence over ``output_size`` windows that cover it evenly, with
+    ``return_indices`` also their places.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Raises:
         RuntimeError: for another rank, an empty sequence, or a negative size.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2, return_indices=True)
+        >>> torch.nn.functional.adaptive_max_pool1d(
+        ...     torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2, return_indices=True
+        ... )
         (tensor([[4., 3.]]), tensor([[1, 2]]))
     """
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
@@ -381,10 +465,12 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
-    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places: ``row * W + column``.
+    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their
+    places: ``row * W + column``.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Raises:
         RuntimeError: for another rank, an empty image, or a negative size.
@@ -398,7 +484,11 @@ def adaptive_max_pool2d(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-derivative(A.adaptive_max_pool2d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1))
+derivative(
+    A.adaptive_max_pool2d,
+    results=(0,),
+    self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1),
+)
 
 
 @op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, autocast="cpu float32")
@@ -406,10 +496,12 @@ derivative(A.adaptive_max_pool2d, results=(0,), self=lambda g, self, result1: A.
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
-    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places, counted in row-major order.
+    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their
+    places, counted in row-major order.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Raises:
         RuntimeError: for another rank, an empty volume, or a negative size.
@@ -417,13 +509,19 @@ def adaptive_max_pool3d(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        >>> torch.nn.functional.adaptive_max_pool3d(
+        ...     torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)
+        ... ).flatten()
         tensor([3., 7.])
     """
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-derivative(A.adaptive_max_pool3d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool3d_backward.default(g, self, result1))
+derivative(
+    A.adaptive_max_pool3d,
+    results=(0,),
+    self=lambda g, self, result1: A.adaptive_max_pool3d_backward.default(g, self, result1),
+)
 
 
 @op(
@@ -440,10 +538,12 @@ def adaptive_max_pool1d_with_indices(
     output_size: int | tuple[int, ...],
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one.
+    """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is
+    this one.
 
     Shapes: input (N, C, L) or (C, L) -> twice (N, C, output_size) or (C, output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Example:
         >>> import jtorch as torch
@@ -453,7 +553,13 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False, node="AdaptiveMaxPool2DBackward0")
+@op(
+    namespace="nn.functional",
+    aten="adaptive_max_pool2d",
+    strides="image",
+    native=False,
+    node="AdaptiveMaxPool2DBackward0",
+)
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -462,17 +568,26 @@ def adaptive_max_pool2d_with_indices(
     """``adaptive_max_pool2d`` that always returns the indices too.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> twice (N, C, *output_size) or (C, *output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.adaptive_max_pool2d_with_indices(torch.tensor([[[1.0, 4.0], [3.0, 2.0]]]), 1)
+        >>> torch.nn.functional.adaptive_max_pool2d_with_indices(
+        ...     torch.tensor([[[1.0, 4.0], [3.0, 2.0]]]), 1
+        ... )
         (tensor([[[4.]]]), tensor([[[1]]]))
     """
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, node="AdaptiveMaxPool3DBackward0", autocast="cpu float32")
+@op(
+    namespace="nn.functional",
+    aten="adaptive_max_pool3d",
+    native=False,
+    node="AdaptiveMaxPool3DBackward0",
+    autocast="cpu float32",
+)
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -480,12 +595,16 @@ def adaptive_max_pool3d_with_indices(
 ) -> tuple[Array, Array]:
     """``adaptive_max_pool3d`` that always returns the indices too.
 
-    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> twice (N, C, *output_size) or (C, *output_size).
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> twice (N, C, *output_size) or (C,
+    *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are
+    int64.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.adaptive_max_pool3d_with_indices(torch.tensor([[[[1.0, 4.0], [3.0, 2.0]]]]), 1)
+        >>> torch.nn.functional.adaptive_max_pool3d_with_indices(
+        ...     torch.tensor([[[[1.0, 4.0], [3.0, 2.0]]]]), 1
+        ... )
         (tensor([[[[4.]]]]), tensor([[[[1]]]]))
     """
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, True)

@@ -1,4 +1,5 @@
-"""Matrix products that are added to something: ``addmm``, ``addmv``, ``addbmm``, ``baddbmm``, ``addr``."""
+"""Matrix products that are added to something: ``addmm``, ``addmv``, ``addbmm``, ``baddbmm``,
+``addr``."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ from .matmul import _check_addend, _check_batches, _matmul_rule, _mm_first, _mm_
 )
 @schemas(
     ".",
-    ".dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =dtype_out",
+    ".dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar "
+    "alpha=1) -> Tensor ; =dtype_out",
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
@@ -56,7 +58,12 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
     Example:
         >>> import jtorch as torch
-        >>> torch.addmm(torch.tensor([1.0, 1.0]), torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), alpha=10)
+        >>> torch.addmm(
+        ...     torch.tensor([1.0, 1.0]),
+        ...     torch.eye(2),
+        ...     torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        ...     alpha=10,
+        ... )
         tensor([[11., 21.],
                 [31., 41.]])
     """
@@ -71,7 +78,14 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
 
 def _add_product_rule(
-    g: Array, result: Array, input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1
+    g: Array,
+    result: Array,
+    input: Array,
+    mat1: Array,
+    mat2: Array,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
 ) -> tuple[Array, Array, Array]:
     grad1, grad2 = _matmul_rule(times(conj_number(alpha), g), result, mat1, mat2)
     return _folded(times(conj_number(beta), g), input), grad1, grad2
@@ -121,25 +135,42 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 
     Example:
         >>> import jtorch as torch
-        >>> torch.addmv(torch.ones(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]), beta=0.5)
+        >>> torch.addmv(
+        ...     torch.ones(2),
+        ...     torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        ...     torch.tensor([1.0, 1.0]),
+        ...     beta=0.5,
+        ... )
         tensor([3.5000, 7.5000])
     """
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}"
+        )
     check_mv(mat, vec, input.shape[0] if input.ndim else 1)
     if input.dtype != mat.dtype:
         names = ", ".join(scalar_name(x.dtype) for x in (input, mat))
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {names}, and "
+            f"{scalar_name(vec.dtype)}"
+        )
     if unrounded(mat) is not None:  # unlike with other products, the numbers are halves too
         beta, alpha = (_half(x, mat.dtype) for x in (beta, alpha))
-    return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ())), preferred_element_type=unrounded(mat)), beta, alpha)
+    return blend(
+        input,
+        lax.dot_general(mat, vec, (((1,), (0,)), ((), ())), preferred_element_type=unrounded(mat)),
+        beta,
+        alpha,
+    )
 
 
 defvjp(addmv, _add_product_rule)
 derivative(
     A.addmv,
     self=lambda g, beta: D.times(g, D.conj(beta)),
-    mat=lambda g, vec, alpha: D.times(A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), D.conj(vec)), D.conj(alpha)),
+    mat=lambda g, vec, alpha: D.times(
+        A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), D.conj(vec)), D.conj(alpha)
+    ),
     vec=lambda g, mat, alpha: D.times(A.mv.default(_t(mat), g), D.conj(alpha)),
 )
 
@@ -154,8 +185,11 @@ derivative(
     autocast="lower",
     old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
 )
-def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
+def addbmm(
+    input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1
+) -> Array:
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one
+    product.
 
     Shapes: batch1 (b, n, k), batch2 (b, k, m), input any shape that expands to (n, m) -> (n, m).
 
@@ -175,7 +209,12 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     _check_addend(input, batch2)
     _check_addend(batch1, batch2, "mat1")
     _check_batches(batch1, batch2)
-    return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2, preferred_element_type=unrounded(batch1)), beta, alpha)
+    return blend(
+        input,
+        jnp.einsum("bij,bjk->ik", batch1, batch2, preferred_element_type=unrounded(batch1)),
+        beta,
+        alpha,
+    )
 
 
 def _repeated(g: Any, batch: Any) -> Any:
@@ -196,7 +235,14 @@ derivative(A.addbmm, self=lambda g, beta: D.times(g, D.conj(beta)), batch1=_batc
 
 
 def _addbmm_rule(
-    g: Array, result: Array, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1
+    g: Array,
+    result: Array,
+    input: Array,
+    batch1: Array,
+    batch2: Array,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
 ) -> tuple[Array, Array, Array]:
     spread = jnp.broadcast_to(g[None], (batch1.shape[0], *g.shape))
     grad1, grad2 = _matmul_rule(times(conj_number(alpha), spread), result, batch1, batch2)
@@ -220,12 +266,17 @@ defvjp(addbmm, _addbmm_rule)
 )
 @schemas(
     ".",
-    ".dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =dtype_out",
+    ".dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
+    "Scalar alpha=1) -> Tensor ; =dtype_out",
 )
-def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
+def baddbmm(
+    input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1
+) -> Array:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to
+    the products' shape.
 
-    Shapes: batch1 (b, n, k), batch2 (b, k, m), input any shape that expands to (b, n, m) -> (b, n, m).
+    Shapes: batch1 (b, n, k), batch2 (b, k, m), input any shape that expands to (b, n, m) -> (b, n,
+    m).
 
     Dtypes: any but bool, the same for all.
 
@@ -240,7 +291,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
     """
     if input.dtype != batch1.dtype:
         raise RuntimeError(
-            f"Input dtypes must be the same, got: input {cpp_name(input)}, batch1: {cpp_name(batch1)}, batch2: {cpp_name(batch2)}"
+            f"Input dtypes must be the same, got: input {cpp_name(input)}, batch1: "
+            f"{cpp_name(batch1)}, batch2: {cpp_name(batch2)}"
         )
     _check_batches(batch1, batch2)
     return blend(input, product(batch1, batch2, unrounded(batch1)), beta, alpha)
@@ -271,7 +323,8 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
 
     Shapes: vec1 (n), vec2 (m), input any shape that expands to (n, m) -> (n, m).
 
-    Dtypes: the operands' common one; of bool operands it is the logical or of ``input`` and the logical and of the vectors.
+    Dtypes: the operands' common one; of bool operands it is the logical or of ``input`` and the
+    logical and of the vectors.
 
     Raises:
         RuntimeError: if dimensions or shapes do not fit.
@@ -288,7 +341,9 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
         raise RuntimeError(f"addr: Expected 1-D argument vec2, but got {vec2.ndim}-D")
     found = vec1[:, None] * vec2[None, :]
     if found.dtype == jnp.bool_:
-        return jnp.logical_or(_switched(input, beta, found.shape), _switched(found, alpha, found.shape))
+        return jnp.logical_or(
+            _switched(input, beta, found.shape), _switched(found, alpha, found.shape)
+        )
     return blend(input, found, beta, alpha)
 
 

@@ -24,26 +24,38 @@ from ._sizes import fewer
 _KEEP_AT_MOST = 1 << 26
 
 
-def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, keep: Array | None, is_causal: bool, enable_gqa: bool) -> None:
+def _check(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None,
+    keep: Array | None,
+    is_causal: bool,
+    enable_gqa: bool,
+) -> None:
     if query.dtype != key.dtype or query.dtype != value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_name(query)} key.dtype: {cpp_name(key)} "
-            f"and value.dtype: {cpp_name(value)} instead."
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{cpp_name(query)} key.dtype: {cpp_name(key)} and value.dtype: {cpp_name(value)} "
+            "instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} "
-            f"and value.dim: {value.ndim} instead."
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if query.dtype.kind in "biu":
         raise RuntimeError(f"expected scalar type Float but found {scalar_name(query.dtype)}")
     if query.dtype.kind == "c":
-        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(query.dtype)}'")
+        raise NotImplementedError(
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(query.dtype)}'"
+        )
     if attn_mask is not None:
         if attn_mask.dtype not in (np.bool_, np.float32, query.dtype):
             raise RuntimeError(
-                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {cpp_name(attn_mask)} "
-                f"and  query.dtype: {cpp_name(query)} instead."
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                f"attn_mask.dtype: {cpp_name(attn_mask)} and  query.dtype: {cpp_name(query)} "
+                "instead."
             )
         if keep is None and attn_mask.ndim < 2 and fits_fused(query, key, value, None, enable_gqa):
             canonical_dim(-2, attn_mask.ndim, wrap_scalar=False)  # raises
@@ -55,9 +67,14 @@ BOTH = "_scaled_dot_product_attention: Explicit attn_mask should not be set when
 
 
 def fits_fused(query: Any, key: Any, value: Any, attn_mask: Any, enable_gqa: bool) -> bool:
-    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes operands of these shapes."""
+    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes
+    operands of these shapes."""
     shapes = [x.shape for x in (query, key, value)]
-    if not all(len(s) == 4 and 0 not in s for s in shapes) or len({s[0] for s in shapes}) > 1 or len({s[3] for s in shapes}) > 1:
+    if (
+        not all(len(s) == 4 and 0 not in s for s in shapes)
+        or len({s[0] for s in shapes}) > 1
+        or len({s[3] for s in shapes}) > 1
+    ):
         return False
     heads = [s[1] for s in shapes]
     if heads[1] != heads[2] or (heads[0] % heads[1] if enable_gqa else heads[0] != heads[1]):
@@ -65,7 +82,9 @@ def fits_fused(query: Any, key: Any, value: Any, attn_mask: Any, enable_gqa: boo
     if attn_mask is None:
         return True
     full = (*query.shape[:3], key.shape[2])
-    return attn_mask.ndim in (2, 4) and all(n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True))
+    return attn_mask.ndim in (2, 4) and all(
+        n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True)
+    )
 
 
 def _repeated(x: Array, heads: int) -> Array:
@@ -85,10 +104,15 @@ def _gathered(g: Array, x: Array) -> Array:
 def _check_inner(batch: tuple[int, ...], expected: int, given: int) -> None:
     if expected != given:
         n = math.prod(batch)
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{n}, {expected}] but got: [{n}, {given}].")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{n}, {expected}] but "
+            f"got: [{n}, {given}]."
+        )
 
 
-def _operands(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[Array, Array, Array]:
+def _operands(
+    query: Array, key: Array, value: Array, enable_gqa: bool
+) -> tuple[Array, Array, Array]:
     """The three with equal leading dimensions.
 
     Raises:
@@ -96,14 +120,24 @@ def _operands(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple
     """
     if enable_gqa and min(query.ndim, key.ndim, value.ndim) >= 3:
         heads = query.shape[-3]
-        if key.shape[-3] == 0 or value.shape[-3] == 0 or heads % key.shape[-3] or heads % value.shape[-3]:
-            raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+        if (
+            key.shape[-3] == 0
+            or value.shape[-3] == 0
+            or heads % key.shape[-3]
+            or heads % value.shape[-3]
+        ):
+            raise RuntimeError(
+                "Number of heads in key and value must divide the number of heads in "
+            )
         key, value = _repeated(key, heads), _repeated(value, heads)
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2])
     _check_inner(batch, query.shape[-1], key.shape[-1])
     batch = broadcast_shapes(batch, value.shape[:-2])
     _check_inner(batch, key.shape[-2], value.shape[-2])
-    return tuple(x if x.shape[:-2] == batch else jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (query, key, value))  # type: ignore[return-value]
+    return tuple(
+        x if x.shape[:-2] == batch else jnp.broadcast_to(x, batch + x.shape[-2:])
+        for x in (query, key, value)
+    )  # type: ignore[return-value]
 
 
 def _factor(query: Array, scale: float | None) -> float:
@@ -112,14 +146,18 @@ def _factor(query: Array, scale: float | None) -> float:
     return 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 0.0
 
 
-def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float | None) -> tuple[Array, Array | None]:
+def _scores(
+    query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float | None
+) -> tuple[Array, Array | None]:
     """The masked scores in at least float32, and where attention is allowed (None: everywhere)."""
     scores = product(query, jnp.swapaxes(key, -1, -2), unrounded(query))
     scores = scores * np.asarray(_factor(query, scale), scores.dtype)
     allowed = None
     if is_causal:
         n, m = scores.shape[-2:]
-        allowed = lax.broadcasted_iota(np.int32, (n, m), 0) >= lax.broadcasted_iota(np.int32, (n, m), 1)
+        allowed = lax.broadcasted_iota(np.int32, (n, m), 0) >= lax.broadcasted_iota(
+            np.int32, (n, m), 1
+        )
         allowed = allowed.reshape((1,) * (scores.ndim - 2) + (n, m))
     if attn_mask is not None:
         shape = broadcast_shapes(scores.shape, attn_mask.shape)
@@ -127,7 +165,9 @@ def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, 
         scores = jnp.broadcast_to(scores, shape)
         if attn_mask.dtype == np.bool_:
             # Added, as torch does it: choosing by a broadcast mask runs five times slower on CPU.
-            mask = lax.optimization_barrier(jnp.where(mask, np.zeros((), scores.dtype), np.asarray(-np.inf, scores.dtype)))
+            mask = lax.optimization_barrier(
+                jnp.where(mask, np.zeros((), scores.dtype), np.asarray(-np.inf, scores.dtype))
+            )
         scores = scores + cast(mask, scores.dtype)
     if allowed is not None:
         scores = jnp.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
@@ -135,13 +175,15 @@ def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, 
 
 
 def _powers(scores: Array, maskable: bool) -> tuple[Array, Array, Array]:
-    """The exponentials of scores beside the largest of their row, their sums, and the logarithms of what the sums would be of all.
+    """The exponentials of scores beside the largest of their row, their sums, and the logarithms of
+    what the sums would be of all.
 
     A row without any finite score has zeros, and 1 as their sum.
     """
     top = jnp.max(scores, -1, keepdims=True, initial=-np.inf)
     if maskable:
-        # A row without any finite score; a comparison with -inf in the place of this maximum runs five times slower on CPU.
+        # A row without any finite score; a comparison with -inf in the place of this maximum runs
+        # five times slower on CPU.
         top = jnp.maximum(top, np.finfo(top.dtype).min)
     powers = jnp.exp(scores - top)
     total = jnp.sum(powers, -1, keepdims=True)
@@ -167,7 +209,8 @@ def _attention_fwd(
     powers, total, log_sums = _powers(scores, attn_mask is not None)
     probabilities = powers / total
     kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
-    halves = unrounded(query) is not None  # divided last, as PyTorch's kernel does it, so that results are rounded once
+    # divided last, as PyTorch's kernel does it, so that results are rounded once
+    halves = unrounded(query) is not None
     weights = powers if halves else probabilities
     weights = cast(weights if keep is None else weights * cast(keep, weights.dtype), query.dtype)
     out = product(weights, v, unrounded(v))
@@ -203,7 +246,13 @@ def _attention_rule(
     grad_mask = None
     if attn_mask is not None and attn_mask.dtype != np.bool_:
         grad_mask = unbroadcast(grad_s, attn_mask.shape, attn_mask.dtype)
-    return unbroadcast(grad_q, query.shape, query.dtype), _gathered(grad_k, key), _gathered(grad_v, value), grad_mask, None
+    return (
+        unbroadcast(grad_q, query.shape, query.dtype),
+        _gathered(grad_k, key),
+        _gathered(grad_v, value),
+        grad_mask,
+        None,
+    )
 
 
 def _node_of_attention(made: Made) -> str:
@@ -220,8 +269,9 @@ def _node_of_attention(made: Made) -> str:
     node=_node_of_attention,
 )
 @schemas(
-    "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
-    "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+    "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
+    "attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, "
+    "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
 )
 def _attention(
     query: Array,
@@ -236,22 +286,34 @@ def _attention(
 ) -> Array:
     """``softmax(query @ key.T * scale + mask) @ value``.
 
-    Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give ``(*, H, L, V)``; leading dimensions broadcast. With
-    ``enable_gqa`` key and value may have fewer heads, which are repeated.
+    Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give
+    ``(*, H, L, V)``; leading dimensions broadcast. With ``enable_gqa`` key and value may have fewer
+    heads, which are repeated.
 
-    A bool mask is True where attention is allowed; rows that may attend to nothing give zeros. ``keep`` multiplies the probabilities: 0 or
-    ``1 / (1 - p)`` for dropout.
+    A bool mask is True where attention is allowed; rows that may attend to nothing give zeros.
+    ``keep`` multiplies the probabilities: 0 or ``1 / (1 - p)`` for dropout.
     """
-    return _attention_fwd(query, key, value, attn_mask, keep, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)[0]
+    return _attention_fwd(
+        query, key, value, attn_mask, keep, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+    )[0]
 
 
 defvjp(_attention, _attention_rule, fwd=_attention_fwd)
 derivative(
     A._scaled_dot_product_flash_attention_for_cpu,
     results=(0,),
-    query__key__value=lambda g, query, key, value, result, result1, dropout_p, is_causal, attn_mask, scale: (
+    query__key__value=lambda g, query, key, value, result, result1, dropout_p, is_causal, attn_mask, scale: (  # noqa: E501
         A._scaled_dot_product_flash_attention_for_cpu_backward.default(
-            g, query, key, value, result, result1, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
+            g,
+            query,
+            key,
+            value,
+            result,
+            result1,
+            dropout_p,
+            is_causal,
+            attn_mask=attn_mask,
+            scale=scale,
         )
     ),
 )

@@ -25,7 +25,7 @@ _special = functools.partial(unary, namespace="special", method=False)
 _without_gradient = functools.partial(_special, differentiable=False)
 
 
-# ---- modified, first kind --------------------------------------------------------------------------------------------------------
+# ---- modified, first kind ------------------------------------------------------------------------
 
 
 @unary(inplace="both", aliases=("special.i0",), saves=("input",), aten="i0")
@@ -34,7 +34,8 @@ def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 0.
 
     Shapes: input (*) -> (*).
-    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -50,7 +51,8 @@ def i0e(input: Array) -> Array:
     """``exp(-abs(input)) * i0(input)``.
 
     Shapes: input (*) -> (*).
-    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -66,7 +68,8 @@ def i1(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 1.
 
     Shapes: input (*) -> (*).
-    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -82,7 +85,8 @@ def i1e(input: Array) -> Array:
     """``exp(-abs(input)) * i1(input)``.
 
     Shapes: input (*) -> (*).
-    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -114,7 +118,9 @@ def _i1_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 
 def _i1e_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
     near, x = _away_from_zero(input)
-    return (g * jnp.where(near, jnp.asarray(0.5, g.dtype), i0e(x) - result * (jnp.sign(x) + 1 / x)),)
+    return (
+        g * jnp.where(near, jnp.asarray(0.5, g.dtype), i0e(x) - result * (jnp.sign(x) + 1 / x)),
+    )
 
 
 defvjp(i0, _i0_rule)
@@ -122,7 +128,9 @@ derivative(A.i0, self=lambda g, self: D.times_slope(A.special_i1.default(self), 
 defvjp(i0e, _i0e_rule)
 derivative(
     A.special_i0e,
-    self=lambda g, self, result: A.mul.Tensor(g, A.sub.Tensor(A.special_i1e.default(self), A.mul.Tensor(A.sgn.default(self), result))),
+    self=lambda g, self, result: A.mul.Tensor(
+        g, A.sub.Tensor(A.special_i1e.default(self), A.mul.Tensor(A.sgn.default(self), result))
+    ),
 )
 defvjp(i1, _i1_rule)
 
@@ -150,7 +158,8 @@ def modified_bessel_i0(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 0.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -167,7 +176,8 @@ def modified_bessel_i1(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 1.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -179,7 +189,7 @@ def modified_bessel_i1(input: Array) -> Array:
     return jsp.i1(input)
 
 
-# ---- modified, second kind -------------------------------------------------------------------------------------------------------
+# ---- modified, second kind -----------------------------------------------------------------------
 
 
 def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
@@ -196,13 +206,21 @@ def _scaled_k(x: Array, order: int) -> Array:
     """``exp(x) * K(x)``: infinite at 0, NaN below."""
     near = jnp.minimum(x, 2)
     if order == 0:
-        small = (_chebyshev(near * near - 2, _cephes.K0_A) - jnp.log(0.5 * near) * jsp.i0(near)) * jnp.exp(near)
+        small = (
+            _chebyshev(near * near - 2, _cephes.K0_A) - jnp.log(0.5 * near) * jsp.i0(near)
+        ) * jnp.exp(near)
         large = _chebyshev(8 / x - 2, _cephes.K0_B) / jnp.sqrt(x)
     else:
-        small = (jnp.log(0.5 * near) * jsp.i1(near) + _chebyshev(near * near - 2, _cephes.K1_A) / near) * jnp.exp(near)
+        small = (
+            jnp.log(0.5 * near) * jsp.i1(near) + _chebyshev(near * near - 2, _cephes.K1_A) / near
+        ) * jnp.exp(near)
         large = _chebyshev(8 / x - 2, _cephes.K1_B) / jnp.sqrt(x)
     found = jnp.where(x <= 2, small, large)
-    return jnp.where(x == 0, jnp.asarray(jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
+    return jnp.where(
+        x == 0,
+        jnp.asarray(jnp.inf, x.dtype),
+        jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found),
+    )
 
 
 @hosted(by_scipy("k0"), ns=25)
@@ -230,7 +248,8 @@ def modified_bessel_k0(input: Array) -> Array:
     """The modified Bessel function of the second kind and order 0: infinite at 0, NaN below.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -247,7 +266,8 @@ def modified_bessel_k1(input: Array) -> Array:
     """The modified Bessel function of the second kind and order 1: infinite at 0, NaN below.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -264,7 +284,8 @@ def scaled_modified_bessel_k0(input: Array) -> Array:
     """``exp(input) * modified_bessel_k0(input)``, which does not vanish where ``input`` is large.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -281,7 +302,8 @@ def scaled_modified_bessel_k1(input: Array) -> Array:
     """``exp(input) * modified_bessel_k1(input)``, which does not vanish where ``input`` is large.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -293,7 +315,7 @@ def scaled_modified_bessel_k1(input: Array) -> Array:
     return _k1e(input)
 
 
-# ---- plain -----------------------------------------------------------------------------------------------------------------------
+# ---- plain ---------------------------------------------------------------------------------------
 
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 
@@ -314,11 +336,16 @@ def _far(x: Array, order: int) -> tuple[Array, Array]:
     angle = x - (order / 2 + 0.25) * math.pi
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     amplitude = _SQRT_2_OVER_PI / jnp.sqrt(x)
-    return (in_phase * cosine - quadrature * sine) * amplitude, (in_phase * sine + quadrature * cosine) * amplitude
+    return (in_phase * cosine - quadrature * sine) * amplitude, (
+        in_phase * sine + quadrature * cosine
+    ) * amplitude
 
 
 #: Squares of the first two positive roots of J0 and J1.
-_ROOTS = ((5.78318596294678452118, 30.4712623436620863991), (14.6819706421238932572, 49.2184563216946036703))
+_ROOTS = (
+    (5.78318596294678452118, 30.4712623436620863991),
+    (14.6819706421238932572, 49.2184563216946036703),
+)
 
 
 def _bessel_j(x: Array, order: int) -> Array:
@@ -339,11 +366,20 @@ def _bessel_y(x: Array, order: int) -> Array:
     square = x * x
     logarithmic = _bessel_j(x, order) * jnp.log(x)
     if order == 0:
-        near = _polynomial(square, _cephes.Y0_YP) / _polynomial(square, _cephes.Y0_YQ) + 2 / math.pi * logarithmic
+        near = (
+            _polynomial(square, _cephes.Y0_YP) / _polynomial(square, _cephes.Y0_YQ)
+            + 2 / math.pi * logarithmic
+        )
     else:
-        near = x * (_polynomial(square, _cephes.Y1_YP) / _polynomial(square, _cephes.Y1_YQ)) + 2 / math.pi * (logarithmic - 1 / x)
+        near = x * (
+            _polynomial(square, _cephes.Y1_YP) / _polynomial(square, _cephes.Y1_YQ)
+        ) + 2 / math.pi * (logarithmic - 1 / x)
     found = jnp.where(x <= 5, near, _far(jnp.maximum(x, 5), order)[1])
-    return jnp.where(x == 0, jnp.asarray(-jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
+    return jnp.where(
+        x == 0,
+        jnp.asarray(-jnp.inf, x.dtype),
+        jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found),
+    )
 
 
 @hosted(by_scipy("j0"), ns=25)
@@ -371,7 +407,8 @@ def bessel_j0(input: Array) -> Array:
     """The Bessel function of the first kind and order 0.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -388,7 +425,8 @@ def bessel_j1(input: Array) -> Array:
     """The Bessel function of the first kind and order 1.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -405,7 +443,8 @@ def bessel_y0(input: Array) -> Array:
     """The Bessel function of the second kind and order 0: negative infinity at 0, NaN below.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -422,7 +461,8 @@ def bessel_y1(input: Array) -> Array:
     """The Bessel function of the second kind and order 1: negative infinity at 0, NaN below.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -439,7 +479,8 @@ def spherical_bessel_j0(input: Array) -> Array:
     """``sin(input) / input``, the spherical Bessel function of the first kind and order 0.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -454,7 +495,7 @@ def spherical_bessel_j0(input: Array) -> Array:
     return jnp.where(jnp.isinf(input), jnp.zeros((), input.dtype), found)
 
 
-# ---- Airy ------------------------------------------------------------------------------------------------------------------------
+# ---- Airy ----------------------------------------------------------------------------------------
 
 _INV_SQRT_PI = 1 / math.sqrt(math.pi)
 
@@ -464,7 +505,8 @@ def airy_ai(input: Array) -> Array:
     """Airy's function Ai.
 
     Shapes: input (*) -> (*).
-    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are
+    refused (NotImplementedError).
     Gradient: none: the result takes no part in differentiation.
 
     Example:
@@ -482,14 +524,20 @@ def _by_scipys_airy() -> Callable[[np.ndarray], np.ndarray]:
     def compute(x: np.ndarray) -> np.ndarray:
         found = airy(x)[0]
         endless = np.isinf(x)
-        return np.where(endless, x.dtype.type(np.nan), found) if np.count_nonzero(endless) else found
+        return (
+            np.where(endless, x.dtype.type(np.nan), found) if np.count_nonzero(endless) else found
+        )
 
     return compute
 
 
 @hosted(_by_scipys_airy, ns=150, calls=4)
 def _airy(input: Array) -> Array:
-    found = jnp.where(input < -2.09, _airy_wave(input), jnp.where(input < 2.09, _airy_series(input), _airy_decay(input)))
+    found = jnp.where(
+        input < -2.09,
+        _airy_wave(input),
+        jnp.where(input < 2.09, _airy_series(input), _airy_decay(input)),
+    )
     found = jnp.where(input > 103.892, jnp.zeros((), input.dtype), found)
     return jnp.where(jnp.isinf(input), jnp.asarray(jnp.nan, input.dtype), found)
 
@@ -498,10 +546,16 @@ def _airy_wave(x: Array) -> Array:
     depth = jnp.maximum(-x, 2)
     zeta = 2 * depth * jnp.sqrt(depth) / 3
     z = 1 / zeta
-    sine_part = 1 + z * z * _polynomial(z * z, _cephes.AIRY_AFN) / _polynomial(z * z, _cephes.AIRY_AFD)
+    sine_part = 1 + z * z * _polynomial(z * z, _cephes.AIRY_AFN) / _polynomial(
+        z * z, _cephes.AIRY_AFD
+    )
     cosine_part = z * _polynomial(z * z, _cephes.AIRY_AGN) / _polynomial(z * z, _cephes.AIRY_AGD)
     angle = zeta + 0.25 * math.pi
-    return _INV_SQRT_PI / jnp.sqrt(jnp.sqrt(depth)) * (jnp.sin(angle) * sine_part - jnp.cos(angle) * cosine_part)
+    return (
+        _INV_SQRT_PI
+        / jnp.sqrt(jnp.sqrt(depth))
+        * (jnp.sin(angle) * sine_part - jnp.cos(angle) * cosine_part)
+    )
 
 
 def _airy_decay(x: Array) -> Array:
@@ -511,7 +565,8 @@ def _airy_decay(x: Array) -> Array:
     return _INV_SQRT_PI * ratio / (2 * jnp.sqrt(jnp.sqrt(height)) * jnp.exp(zeta))
 
 
-#: Enough terms of Ai's power series for double precision where it is used, at magnitudes up to 2.09.
+#: Enough terms of Ai's power series for double precision where it is used, at magnitudes up to
+#: 2.09.
 _AIRY_TERMS = 20
 _AIRY_AT_0, _AIRY_SLOPE_AT_0 = 0.355028053887817239260, 0.258819403792806798405
 

@@ -12,8 +12,20 @@ from ._hosted import INTEGERS, hosted
 from ._numeric import is_bool, require
 
 
-@binary(inplace=True, differentiable=False, node="NotImplemented", operators="&", aten="bitwise_and.Tensor")
-@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__and__.Scalar ;", "__and__.Tensor ;")
+@binary(
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators="&",
+    aten="bitwise_and.Tensor",
+)
+@schemas(
+    ".Tensor",
+    ".Scalar",
+    ".Scalar_Tensor ; =Scalar_Tensor_out",
+    "__and__.Scalar ;",
+    "__and__.Tensor ;",
+)
 def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in both.
 
@@ -29,8 +41,20 @@ def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     return input & other
 
 
-@binary(inplace=True, differentiable=False, node="NotImplemented", operators="|", aten="bitwise_or.Tensor")
-@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__or__.Tensor ;", "__or__.Scalar ;")
+@binary(
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators="|",
+    aten="bitwise_or.Tensor",
+)
+@schemas(
+    ".Tensor",
+    ".Scalar",
+    ".Scalar_Tensor ; =Scalar_Tensor_out",
+    "__or__.Tensor ;",
+    "__or__.Scalar ;",
+)
 def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in one or both.
 
@@ -46,8 +70,20 @@ def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     return input | other
 
 
-@binary(inplace=True, differentiable=False, node="NotImplemented", operators="^", aten="bitwise_xor.Tensor")
-@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__xor__.Tensor ;", "__xor__.Scalar ;")
+@binary(
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators="^",
+    aten="bitwise_xor.Tensor",
+)
+@schemas(
+    ".Tensor",
+    ".Scalar",
+    ".Scalar_Tensor ; =Scalar_Tensor_out",
+    "__xor__.Tensor ;",
+    "__xor__.Scalar ;",
+)
 def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one.
 
@@ -63,7 +99,15 @@ def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     return input ^ other
 
 
-@unary(promote=None, inplace=True, differentiable=False, node="NotImplemented", operators="invert", aten="bitwise_not", out_dtype="found")
+@unary(
+    promote=None,
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators="invert",
+    aten="bitwise_not",
+    out_dtype="found",
+)
 def bitwise_not(input: Array) -> Array:
     """All bits turned; of bool tensors the logical not.
 
@@ -79,7 +123,13 @@ def bitwise_not(input: Array) -> Array:
     return ~input
 
 
-@binary(inplace=True, differentiable=False, node="NotImplemented", operators="<<", aten="bitwise_left_shift.Tensor")
+@binary(
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators="<<",
+    aten="bitwise_left_shift.Tensor",
+)
 @schemas(
     ".Tensor",
     ".Tensor_Scalar",
@@ -109,7 +159,13 @@ def _shift_left(x: Array, by: Array) -> Array:
     return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
 
 
-@binary(inplace=True, differentiable=False, node="NotImplemented", operators=">>", aten="bitwise_right_shift.Tensor")
+@binary(
+    inplace=True,
+    differentiable=False,
+    node="NotImplemented",
+    operators=">>",
+    aten="bitwise_right_shift.Tensor",
+)
 @schemas(
     ".Tensor",
     ".Tensor_Scalar",
@@ -118,7 +174,8 @@ def _shift_left(x: Array, by: Array) -> Array:
     "__rshift__.Scalar ; =Scalar_out",
 )
 def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
-    """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits.
+    """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is
+    negative or as many as there are bits.
 
     Shapes: that of the operands, broadcast.
     Dtypes: integers, promoted; others are refused (NotImplementedError).

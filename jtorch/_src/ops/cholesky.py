@@ -12,7 +12,15 @@ from . import _loops
 from ._declare import Array, defvjp, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._linalg import adjoint, check_float, check_kernel, check_square, diagonal, embedded, guard_info
+from ._linalg import (
+    adjoint,
+    check_float,
+    check_kernel,
+    check_square,
+    diagonal,
+    embedded,
+    guard_info,
+)
 from .linalg_solve import triangular
 
 _NOT_POSITIVE = (
@@ -33,8 +41,9 @@ def _lower_factor(a: Array, upper: bool) -> Array:
 def _as_far_as_it_goes(a: Array, upper: bool, factor: Array) -> tuple[Array, Array]:
     """The factor, and the order of the first leading minor that is not positive, 0 if all are.
 
-    Where one is not, ``factor`` is nan, and what is given is what LAPACK leaves: the columns before that minor's last, there the pivot that
-    is not positive, and after it the elements of ``a``. Found by elimination, only where a factor is nan.
+    Where one is not, ``factor`` is nan, and what is given is what LAPACK leaves: the columns before
+    that minor's last, there the pivot that is not positive, and after it the elements of ``a``.
+    Found by elimination, only where a factor is nan.
     """
     if a.size == 0:
         return factor, jnp.zeros(a.shape[:-2], np.int32)
@@ -52,19 +61,35 @@ def _as_far_as_it_goes(a: Array, upper: bool, factor: Array) -> tuple[Array, Arr
             info = jnp.where(ends, k.astype(np.int32) + np.int32(1), info)
             column, row = rest[..., :, k], rest[..., k, :]
             root = jnp.sqrt(pivot).astype(rest.dtype)[..., None]
-            last = jnp.where(ends[..., None] & (rows == k), pivot[..., None].astype(rest.dtype), part[..., :, k])
+            last = jnp.where(
+                ends[..., None] & (rows == k), pivot[..., None].astype(rest.dtype), part[..., :, k]
+            )
             part = part.at[..., :, k].set(jnp.where(goes_on[..., None], column / root, last))
-            return rest - column[..., :, None] * row[..., None, :] / pivot[..., None, None].astype(rest.dtype), info, part
+            return (
+                rest
+                - column[..., :, None]
+                * row[..., None, :]
+                / pivot[..., None, None].astype(rest.dtype),
+                info,
+                part,
+            )
 
         failed = jnp.any(jnp.isnan(factor), (-1, -2))
-        _, info, part = _loops.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32), full))
+        _, info, part = _loops.fori_loop(
+            0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32), full)
+        )
         part = jnp.tril(part)
         return (
             jnp.where(failed[..., None, None], adjoint(part) if upper else part, factor),
             jnp.where(failed, jnp.maximum(info, np.int32(1)), np.int32(0)),
         )
 
-    return _loops.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: (factor, jnp.zeros(a.shape[:-2], np.int32)), None)
+    return _loops.cond(
+        jnp.any(jnp.isnan(factor)),
+        eliminate,
+        lambda _: (factor, jnp.zeros(a.shape[:-2], np.int32)),
+        None,
+    )
 
 
 def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Array]:
@@ -100,7 +125,8 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
 )
 @schemas("(Tensor self, *, bool upper=False) -> Tensor ; =out")
 def cholesky(A: Array, *, upper: bool = False) -> Array:
-    """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
+    """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with
+    ``A = U.mH @ U``.
 
     Only that triangle of ``A`` is read.
 
@@ -127,11 +153,21 @@ defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, 
 
 
 def _warn_of_cholesky() -> None:
-    other = "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH"
+    other = (
+        "U = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\n"
+        "U = torch.linalg.cholesky(A).mH"
+    )
     warn_once(
-        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
-        f"L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n{other}\n"
-        "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
+        "future PyTorch release.\n"
+        "L = torch.cholesky(A)\n"
+        "should be replaced with\n"
+        "L = torch.linalg.cholesky(A)\n"
+        "and\n"
+        f"{other}\n"
+        "This transform will produce equivalent results for all valid (symmetric positive "
+        "definite) inputs."
     )
 
 
@@ -166,7 +202,9 @@ def torch_cholesky(input: Array, upper: bool = False) -> Array:
     return factor
 
 
-defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, result, input, upper))
+defvjp(
+    torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, result, input, upper)
+)
 
 
 @op(
@@ -182,12 +220,19 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
     autocast="cpu float32",
     spelled={"A": "input"},
 )
-@schemas("(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) ; =L:L,info")
-def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
-    """``cholesky``, and for each matrix 0, or the order ``k`` of a leading minor that is not positive.
+@schemas(
+    "(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) ; "
+    "=L:L,info"
+)
+def cholesky_ex(
+    A: Array, *, upper: bool = False, check_errors: bool = False
+) -> tuple[Array, Array]:
+    """``cholesky``, and for each matrix 0, or the order ``k`` of a leading minor that is not
+    positive.
 
-    Then the result is as LAPACK leaves it: the first ``k - 1`` columns are the factor's, the element at ``(k - 1, k - 1)`` is the pivot
-    that is not positive, and elements of ``A`` come after it.
+    Then the result is as LAPACK leaves it: the first ``k - 1`` columns are the factor's, the
+    element at ``(k - 1, k - 1)`` is the pivot that is not positive, and elements of ``A`` come
+    after it.
 
     Shapes: A (*, n, n) -> L (*, n, n), info (*).
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Info is int32.
@@ -206,7 +251,12 @@ def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) ->
     return factor, info
 
 
-defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))
+defvjp(
+    cholesky_ex,
+    lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(
+        g[0], result[0], A, upper
+    ),
+)
 
 
 def _cholesky_formula(g: object, result: object, upper: bool) -> object:

@@ -20,12 +20,29 @@ from .pointwise import _scaled
 
 
 def _admit_weight(given: dict[str, Array]) -> None:
-    """Refuses weights of another dtype, but for those without dimensions, which count as numbers."""
+    """Refuses weights of another dtype, but for those without dimensions, which count as
+    numbers."""
     weight = given.get("weight")
-    if weight is not None and not weight.ndim and is_complex(weight) and not is_complex(given["input"]):
-        raise NotImplementedError("torch.lerp is not offered for real tensors and a complex weight that is a tensor: convert the tensors")
-    if given["end"].dtype == given["input"].dtype and weight is not None and weight.ndim and weight.dtype != given["input"].dtype:
-        raise RuntimeError(f"expected dtype {cpp_name(given['input'])} for `weight` but got dtype {cpp_name(weight)}")
+    if (
+        weight is not None
+        and not weight.ndim
+        and is_complex(weight)
+        and not is_complex(given["input"])
+    ):
+        raise NotImplementedError(
+            "torch.lerp is not offered for real tensors and a complex weight that is a tensor: "
+            "convert the tensors"
+        )
+    if (
+        given["end"].dtype == given["input"].dtype
+        and weight is not None
+        and weight.ndim
+        and weight.dtype != given["input"].dtype
+    ):
+        raise RuntimeError(
+            f"expected dtype {cpp_name(given['input'])} for `weight` but got dtype "
+            f"{cpp_name(weight)}"
+        )
 
 
 @pointwise(
@@ -56,18 +73,23 @@ def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
         tensor([ 0.2500, 12.5000])
     """
     if end.dtype != input.dtype:
-        raise RuntimeError(f"expected dtype {cpp_name(input)} for `end` but got dtype {cpp_name(end)}")
+        raise RuntimeError(
+            f"expected dtype {cpp_name(input)} for `end` but got dtype {cpp_name(end)}"
+        )
     require("lerp_kernel_scalar" if weight.ndim == 0 else "lerp_kernel_tensor", input, "fc")
     if is_complex(weight) and not is_complex(input):
         raise RuntimeError(f"value cannot be converted to type {cpp_name(input)} without overflow")
     a, b = wide(input), wide(end)
-    w = weight.astype(a.dtype)  # a number, or a tensor without dimensions, is not rounded to half precision
+    # a number, or a tensor without dimensions, is not rounded to half precision
+    w = weight.astype(a.dtype)
     step = b - a
     # Seen from the nearer end, so that a weight of 1 gives exactly ``end``.
     return jnp.where(jnp.abs(w) < 0.5, a + w * step, b - step * (1 - w)).astype(input.dtype)
 
 
-def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tuple[Array, Array, Array]:
+def _lerp_rule(
+    g: Array, _: None, input: Array, end: Array, weight: Array
+) -> tuple[Array, Array, Array]:
     by_weight = g * conj(end - input)
     if weight.ndim == 0:  # a number is used as it is
         weight, g, dtype = weight.astype(wide(g).dtype), wide(g), g.dtype
@@ -77,7 +99,11 @@ def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tu
 
 
 defvjp(lerp, _lerp_rule)
-derivative(A.lerp.Scalar, self=lambda g, weight: A.mul.Scalar(g, 1 - weight), end=lambda g, weight: A.mul.Scalar(g, weight))
+derivative(
+    A.lerp.Scalar,
+    self=lambda g, weight: A.mul.Scalar(g, 1 - weight),
+    end=lambda g, weight: A.mul.Scalar(g, weight),
+)
 derivative(
     A.lerp.Tensor,
     self=lambda g, weight: A.mul.Tensor(g, D.conj(D.one_minus(weight))),
@@ -110,14 +136,21 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
 
     Example:
         >>> import jtorch as torch
-        >>> torch.addcmul(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+        >>> torch.addcmul(
+        ...     torch.tensor([1.0, 1.0]),
+        ...     torch.tensor([2.0, 3.0]),
+        ...     torch.tensor([4.0, 5.0]),
+        ...     value=10,
+        ... )
         tensor([ 81., 151.])
     """
     require("addcmul_cpu_out", input, "ifc")
     return (wide(input) + _scaled(wide(tensor1), value) * wide(tensor2)).astype(input.dtype)
 
 
-def _addcmul_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> tuple[Array, Array, Array]:
+def _addcmul_rule(
+    g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1
+) -> tuple[Array, Array, Array]:
     scaled = g * value if isinstance(value, int) else g * conj(value)
     return g, scaled * conj(tensor2), scaled * conj(tensor1)
 
@@ -134,10 +167,12 @@ derivative(
 def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
     if all(kind.category < dtypes.FLOATING for kind in kinds[1:3]):
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-            "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
-            "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+            "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+            "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+            "implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
 
 
@@ -159,17 +194,25 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
     Dtypes: the operands' common one.
 
     Raises:
-        RuntimeError: if both ``tensor1`` and ``tensor2`` are integers, or the shapes do not broadcast.
+        RuntimeError: if both ``tensor1`` and ``tensor2`` are integers, or the shapes do not
+            broadcast.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.addcdiv(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 3.0]), torch.tensor([2.0, 4.0]), value=2)
+        >>> torch.addcdiv(
+        ...     torch.tensor([1.0, 1.0]),
+        ...     torch.tensor([1.0, 3.0]),
+        ...     torch.tensor([2.0, 4.0]),
+        ...     value=2,
+        ... )
         tensor([2.0000, 2.5000])
     """
     return input + _scaled(tensor1, value) / tensor2
 
 
-def _addcdiv_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> tuple[Array, Array, Array]:
+def _addcdiv_rule(
+    g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1
+) -> tuple[Array, Array, Array]:
     by_first = (g * value if isinstance(value, int) else g * conj(value)) / conj(tensor2)
     return g, by_first, -by_first * conj(tensor1 / tensor2)
 

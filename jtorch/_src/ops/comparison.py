@@ -11,7 +11,7 @@ from ._declare import Array, Number, comparison, op, unary
 from ._facts import schemas
 from ._numeric import is_bool, is_complex, is_float, is_integral, require, scalar_name
 
-# ---- order -----------------------------------------------------------------------------------------------------------------------
+# ---- order ---------------------------------------------------------------------------------------
 
 
 @comparison(inplace=True, operators="==", aten="eq.Tensor")
@@ -52,7 +52,8 @@ def lt(input: Array, other: Array | Number) -> Array:
     """Whether ``input < other``.
 
     Shapes: that of the operands, broadcast.
-    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused (NotImplementedError).
+    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -69,7 +70,8 @@ def le(input: Array, other: Array | Number) -> Array:
     """Whether ``input <= other``.
 
     Shapes: that of the operands, broadcast.
-    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused (NotImplementedError).
+    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -86,7 +88,8 @@ def gt(input: Array, other: Array | Number) -> Array:
     """Whether ``input > other``.
 
     Shapes: that of the operands, broadcast.
-    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused (NotImplementedError).
+    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -104,7 +107,8 @@ def ge(input: Array, other: Array | Number) -> Array:
     """Whether ``input >= other``.
 
     Shapes: that of the operands, broadcast.
-    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused (NotImplementedError).
+    Dtypes: real ones, compared in their common dtype -> bool; complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -115,7 +119,7 @@ def ge(input: Array, other: Array | Number) -> Array:
     return jnp.greater_equal(input, other)
 
 
-# ---- closeness -------------------------------------------------------------------------------------------------------------------
+# ---- closeness -----------------------------------------------------------------------------------
 
 
 def _check_close(input: Array, other: Array, rtol: float, atol: float) -> None:
@@ -127,8 +131,11 @@ def _check_close(input: Array, other: Array, rtol: float, atol: float) -> None:
 
 
 @comparison(promote=None, out=False, aten="isclose")
-def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. NaN is close to nothing, with ``equal_nan`` to NaN.
+def isclose(
+    input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether ``abs(input - other) <= atol + rtol *
+    abs(other)``. NaN is close to nothing, with ``equal_nan`` to NaN.
 
     Shapes: that of the operands, broadcast.
     Dtypes: any, the same for both -> bool.
@@ -156,21 +163,24 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
 
 
 @op(namespace="_C", name="_allclose", family="pointwise", broadcast=True, differentiable=False)
-def allclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+def allclose(
+    input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether all elements are close; the public function reads the answer."""
     return jnp.all(isclose(input, other, rtol, atol, equal_nan))
 
 
 @op(namespace="_C", name="_equal", family="pointwise", differentiable=False)
 def equal(input: Array, other: Array) -> Array:
-    """Whether all elements of two tensors of one shape are equal; the public function reads the answer."""
+    """Whether all elements of two tensors of one shape are equal; the public function reads the
+    answer."""
     if input.dtype != other.dtype:
         common = dtypes.promote_types(dtypes.from_np(input.dtype), dtypes.from_np(other.dtype)).np
         input, other = input.astype(common), other.astype(common)
     return jnp.all(input == other)
 
 
-# ---- tests of elements -----------------------------------------------------------------------------------------------------------
+# ---- tests of elements ---------------------------------------------------------------------------
 
 
 @unary(promote=None, differentiable=False, out=False, aten="isnan")
@@ -229,7 +239,12 @@ def isfinite(input: Array) -> Array:
     return ~_never(input) if is_integral(input) else jnp.isfinite(input)
 
 
-@unary(promote=None, differentiable=False, aten="isposinf", out_dtype="isposinf does not support non-boolean outputs.")
+@unary(
+    promote=None,
+    differentiable=False,
+    aten="isposinf",
+    out_dtype="isposinf does not support non-boolean outputs.",
+)
 def isposinf(input: Array) -> Array:
     """Whether elements are positive infinity.
 
@@ -247,7 +262,12 @@ def isposinf(input: Array) -> Array:
     return _is_infinity("isposinf", input, np.inf)
 
 
-@unary(promote=None, differentiable=False, aten="isneginf", out_dtype="isneginf does not support non-boolean outputs.")
+@unary(
+    promote=None,
+    differentiable=False,
+    aten="isneginf",
+    out_dtype="isneginf does not support non-boolean outputs.",
+)
 def isneginf(input: Array) -> Array:
     """Whether elements are negative infinity.
 
@@ -290,7 +310,7 @@ def _never(x: Array) -> Array:
     return jnp.zeros(x.shape, np.bool_)
 
 
-# ---- logic -----------------------------------------------------------------------------------------------------------------------
+# ---- logic ---------------------------------------------------------------------------------------
 
 
 @comparison(inplace=True, unrecorded=True, aten="logical_and")

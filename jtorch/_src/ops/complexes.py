@@ -113,7 +113,8 @@ def angle(input: Array) -> Array:
     """The angle in the complex plane: of real numbers 0 or pi, and NaN for NaN.
 
     Shapes: input (*) -> (*).
-    Dtypes: complex -> the real type of its parts; integers and bool become the default dtype; real floating-point -> the same.
+    Dtypes: complex -> the real type of its parts; integers and bool become the default dtype; real
+    floating-point -> the same.
     Gradient: 0 at 0 and for real tensors.
 
     Example:
@@ -124,7 +125,9 @@ def angle(input: Array) -> Array:
     if is_complex(input):
         return _arcs.atan2(jnp.imag(input), jnp.real(input))
     x = default_float(input)
-    return jnp.where(jnp.isnan(x), x, jnp.where(x < 0, jnp.asarray(math.pi, x.dtype), jnp.zeros((), x.dtype)))
+    return jnp.where(
+        jnp.isnan(x), x, jnp.where(x < 0, jnp.asarray(math.pi, x.dtype), jnp.zeros((), x.dtype))
+    )
 
 
 def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -152,14 +155,19 @@ derivative(A.angle, self=_angle_formula)
 def _check_parts(first: Array, second: Array) -> None:
     if not all(is_float(x) and x.dtype.name != "bfloat16" for x in (first, second)):
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {scalar_name(first.dtype)} and {scalar_name(second.dtype)}"
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{scalar_name(first.dtype)} and {scalar_name(second.dtype)}"
         )
     if first.dtype != second.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {scalar_name(first.dtype)} but got scalar type {scalar_name(second.dtype)} for second argument"
+            f"Expected object of scalar type {scalar_name(first.dtype)} but got scalar type "
+            f"{scalar_name(second.dtype)} for second argument"
         )
     if first.dtype == np.float16:
-        raise NotImplementedError("complex tensors of half precision (torch.complex32) are not offered by jtorch: JAX has no such type")
+        raise NotImplementedError(
+            "complex tensors of half precision (torch.complex32) are not offered by jtorch: JAX "
+            "has no such type"
+        )
 
 
 @pointwise(
@@ -224,7 +232,8 @@ def polar(abs: Array, angle: Array) -> Array:
 
 
 def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:
-    # The magnitude's direction is the result's own, sgn(result); the angle's is that direction turned left, i * result.
+    # The magnitude's direction is the result's own, sgn(result); the angle's is that direction
+    # turned left, i * result.
     unit = sgn(result)
     return (g * lax.conj(unit)).real, (g * lax.conj(1j * result)).real
 

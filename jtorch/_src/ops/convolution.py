@@ -1,4 +1,5 @@
-"""Convolutions and transposed convolutions in one, two and three dimensions, over ``_convolving``."""
+"""Convolutions and transposed convolutions in one, two and three dimensions, over
+``_convolving``."""
 
 from __future__ import annotations
 
@@ -22,25 +23,41 @@ _SAVES = ("input", "weight")
 # ------------------------------------------------------------------------------ biases
 
 
-def _add_bias(convolve: Callable[[Array, Array], Array], x: Array, weight: Array, bias: Array | None) -> Array:
-    """What a convolution of the two gives, with the bias: halves are rounded once, after that is added, where single precision is used."""
+def _add_bias(
+    convolve: Callable[[Array, Array], Array], x: Array, weight: Array, bias: Array | None
+) -> Array:
+    """What a convolution of the two gives, with the bias: halves are rounded once, after that is
+    added, where single precision is used."""
     if bias is None:
         return convolve(x, weight)
     result = convolve(computed(x), computed(weight))
-    return (result + computed(bias).reshape(1, -1, *(1,) * (result.ndim - 2))).astype(np.result_type(x.dtype, bias.dtype))
+    return (result + computed(bias).reshape(1, -1, *(1,) * (result.ndim - 2))).astype(
+        np.result_type(x.dtype, bias.dtype)
+    )
 
 
 def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
-    """``g`` has its batch dimension. Where there is nothing to convolve, torch gives zeros, though the bias is added."""
+    """``g`` has its batch dimension. Where there is nothing to convolve, torch gives zeros, though
+    the bias is added."""
     if bias is not None and empty:
         return jnp.zeros_like(bias)
     return None if bias is None else jnp.sum(g, (0, *range(2, g.ndim)), dtype=g.dtype)
 
 
-# ------------------------------------------------------------------------------------------------------------ plain convolutions
+# ------------------------------------------------------------------------------- plain convolutions
 
 
-def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups: int) -> Array:
+def _conv(
+    name: str,
+    n: int,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride,
+    padding,
+    dilation,
+    groups: int,
+) -> Array:
     check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
     geo = geometry_of(name, x, weight, bias, stride, padding, dilation, groups, n)
@@ -49,13 +66,27 @@ def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, st
 
 
 def _conv_rule(name: str, n: int):
-    def rule(g: Array, _result: None, input: Array, weight: Array, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    def rule(
+        g: Array,
+        _result: None,
+        input: Array,
+        weight: Array,
+        bias=None,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+    ):
         unbatched = input.ndim == n + 1
         x, g = (input[None], g[None]) if unbatched else (input, g)
         geo = geometry_of(name, x, weight, bias, stride, padding, dilation, groups, n)
         g, x, w = _conjugated(g, x, weight)
         gx, gw = grad_input(g, w, x.shape, geo), grad_weight(g, x, w.shape, geo)
-        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
+        return (
+            gx[0] if unbatched else gx,
+            gw,
+            _bias_gradient(g, bias, x.size == 0 or weight.size == 0),
+        )
 
     return rule
 
@@ -85,9 +116,10 @@ def _node_of_convolution(n: int) -> Rule:
     opaque=True,
 )
 @schemas(
-    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
-    "SymInt groups=1) -> Tensor",
-    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding="valid", SymInt[1] dilation=[1], '
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
+    "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+    ".padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str "
+    'padding="valid", SymInt[1] dilation=[1], '
     "SymInt groups=1) -> Tensor",
 )
 def conv1d(
@@ -99,7 +131,8 @@ def conv1d(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Array:
-    """Correlates sequences with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+    """Correlates sequences with ``weight`` and adds ``bias`` to each output channel. ``padding``
+    may be ``"same"`` or ``"valid"``.
 
     Shapes: input (N, C, L) or (C, L), weight (O, C / groups, K), bias (O) -> (N, O, L') or (O, L').
     Dtypes: all but bool, one for all operands.
@@ -126,9 +159,10 @@ def conv1d(
     opaque=True,
 )
 @schemas(
-    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
-    "SymInt groups=1) -> Tensor",
-    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding="valid", SymInt[2] dilation=[1, '
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+    "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+    ".padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
+    'padding="valid", SymInt[2] dilation=[1, '
     "1], SymInt groups=1) -> Tensor",
 )
 def conv2d(
@@ -140,7 +174,8 @@ def conv2d(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Array:
-    """Correlates images with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+    """Correlates images with ``weight`` and adds ``bias`` to each output channel. ``padding`` may
+    be ``"same"`` or ``"valid"``.
 
     Args:
         input: a batch of images, with channels, or one image.
@@ -151,7 +186,8 @@ def conv2d(
         dilation: how far apart the kernel's elements are.
         groups: in how many groups channels are connected.
 
-    Shapes: input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
+    Shapes: input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, H',
+    W') or (O, H', W').
     Dtypes: all but bool, one for all operands.
 
     Raises:
@@ -177,9 +213,10 @@ def conv2d(
     opaque=True,
 )
 @schemas(
-    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
-    "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding="valid", '
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
+    "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+    ".padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str "
+    'padding="valid", '
     "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
 )
 def conv3d(
@@ -191,9 +228,11 @@ def conv3d(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Array:
-    """Correlates volumes with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+    """Correlates volumes with ``weight`` and adds ``bias`` to each output channel. ``padding`` may
+    be ``"same"`` or ``"valid"``.
 
-    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (O, C / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
+    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (O, C / groups, KD, KH, KW), bias (O) ->
+    (N, O, D', H', W') or (O, D', H', W').
     Dtypes: all but bool, one for all operands.
 
     Raises:
@@ -207,25 +246,46 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-# ------------------------------------------------------------------------------------------------------- transposed convolutions
+# -------------------------------------------------------------------------- transposed convolutions
 
 
-def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation) -> Array:
+def _conv_transpose(
+    name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation
+) -> Array:
     check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
-    geo, shape = transposed_geometry_of(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
+    geo, shape = transposed_geometry_of(
+        x, weight, bias, stride, padding, output_padding, groups, dilation, n
+    )
     result = _add_bias(lambda x, weight: grad_input(x, weight, shape, geo), x, weight, bias)
     return result[0] if input.ndim == n + 1 else result
 
 
 def _conv_transpose_rule(n: int):
-    def rule(g, _result, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    def rule(
+        g,
+        _result,
+        input,
+        weight,
+        bias=None,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        dilation=1,
+    ):
         unbatched = input.ndim == n + 1
         x, g = (input[None], g[None]) if unbatched else (input, g)
-        geo, _ = transposed_geometry_of(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
+        geo, _ = transposed_geometry_of(
+            x, weight, bias, stride, padding, output_padding, groups, dilation, n
+        )
         g, x, w = _conjugated(g, x, weight)
         gx, gw = forward(g, w, geo), grad_weight(x, g, w.shape, geo)
-        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
+        return (
+            gx[0] if unbatched else gx,
+            gw,
+            _bias_gradient(g, bias, x.size == 0 or weight.size == 0),
+        )
 
     return rule
 
@@ -242,8 +302,8 @@ def _conv_transpose_rule(n: int):
     opaque=True,
 )
 @schemas(
-    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], "
-    "SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
+    "SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
 )
 def conv_transpose1d(
     input: Array,
@@ -255,12 +315,14 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Array:
-    """The transpose (the gradient for the input) of ``conv1d``: each input element adds a scaled kernel to the result.
+    """The transpose (the gradient for the input) of ``conv1d``: each input element adds a scaled
+    kernel to the result.
 
-    Shapes: input (N, C, L) or (C, L), weight (C, O / groups, K), bias (O) -> (N, O, L') or (O, L') with
-    ``L' = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1``.
+    Shapes: input (N, C, L) or (C, L), weight (C, O / groups, K), bias (O) -> (N, O, L') or (O, L')
+    with ``L' = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1``.
 
-    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused
+    (NotImplementedError).
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
@@ -270,7 +332,18 @@ def conv_transpose1d(
         >>> torch.conv_transpose1d(torch.tensor([[1.0, 2.0]]), torch.tensor([[[1.0, 10.0]]]))
         tensor([[ 1., 12., 20.]])
     """
-    return _conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv_transpose(
+        "conv_transpose1d",
+        1,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )
 
 
 @op(
@@ -285,8 +358,9 @@ def conv_transpose1d(
     opaque=True,
 )
 @schemas(
-    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
-    "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+    "padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) "
+    "-> Tensor",
 )
 def conv_transpose2d(
     input: Array,
@@ -298,10 +372,13 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Array:
-    """The transpose (the gradient for the input) of ``conv2d``; sizes as for ``conv_transpose1d`` in each dimension.
+    """The transpose (the gradient for the input) of ``conv2d``; sizes as for ``conv_transpose1d``
+    in each dimension.
 
-    Shapes: input (N, C, H, W) or (C, H, W), weight (C, O / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
-    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+    Shapes: input (N, C, H, W) or (C, H, W), weight (C, O / groups, KH, KW), bias (O) -> (N, O, H',
+    W') or (O, H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused
+    (NotImplementedError).
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
@@ -312,7 +389,18 @@ def conv_transpose2d(
         tensor([[[1., 1., 2., 2.],
                  [1., 1., 2., 2.]]])
     """
-    return _conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv_transpose(
+        "conv_transpose2d",
+        2,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )
 
 
 @op(
@@ -327,8 +415,9 @@ def conv_transpose2d(
     opaque=True,
 )
 @schemas(
-    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
-    "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
+    "padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] "
+    "dilation=[1, 1, 1]) -> Tensor",
 )
 def conv_transpose3d(
     input: Array,
@@ -340,10 +429,13 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Array:
-    """The transpose (the gradient for the input) of ``conv3d``; sizes as for ``conv_transpose1d`` in each dimension.
+    """The transpose (the gradient for the input) of ``conv3d``; sizes as for ``conv_transpose1d``
+    in each dimension.
 
-    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (C, O / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
-    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (C, O / groups, KD, KH, KW), bias (O) ->
+    (N, O, D', H', W') or (O, D', H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused
+    (NotImplementedError).
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
@@ -353,7 +445,18 @@ def conv_transpose3d(
         >>> torch.conv_transpose3d(torch.tensor([[[[2.0]]]]), torch.ones(1, 1, 1, 1, 3))
         tensor([[[[2., 2., 2.]]]])
     """
-    return _conv_transpose("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv_transpose(
+        "conv_transpose3d",
+        3,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )
 
 
 for _n, _kernel in enumerate((conv1d, conv2d, conv3d), 1):
@@ -362,13 +465,13 @@ for _n, _kernel in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose
     defvjp(_kernel, _conv_transpose_rule(_n), saves=_SAVES)
 
 
-# ------------------------------------------------------------------------------------------------------------------ other entrances
+# ---------------------------------------------------------------------------------- other entrances
 
 
 @op(method=False, aten="convolution", saves=_SAVES, opaque=True)
 @schemas(
-    "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-    "SymInt[] output_padding, SymInt groups) -> Tensor ; =out",
+    "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
+    "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor ; =out",
 )
 def convolution(
     input: Array,
@@ -381,9 +484,11 @@ def convolution(
     output_padding: tuple[int, ...],
     groups: int,
 ) -> Array:
-    """The general form of the convolutions in one to three dimensions, plain or ``transposed``; every input has a batch dimension.
+    """The general form of the convolutions in one to three dimensions, plain or ``transposed``;
+    every input has a batch dimension.
 
-    Shapes: as for ``conv1d`` to ``conv3d`` and ``conv_transpose1d`` to ``conv_transpose3d``, always with N.
+    Shapes: as for ``conv1d`` to ``conv3d`` and ``conv_transpose1d`` to ``conv_transpose3d``, always
+    with N.
     Dtypes: as for these.
 
     Raises:
@@ -398,19 +503,28 @@ def convolution(
     n = weight.ndim - 2
     if input.ndim != weight.ndim:
         raise RuntimeError(
-            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, "
-            f"but got {input.ndim}-dimensional input of size {list(input.shape)} instead"
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight "
+            f"{list(weight.shape)}, but got {input.ndim}-dimensional input of size "
+            f"{list(input.shape)} instead"
         )
     if transposed:
-        return _conv_transpose("convolution", n, input, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _conv_transpose(
+            "convolution", n, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
     return _conv("convolution", n, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def _convolution_rule(
+    g, _result, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
     n = weight.ndim - 2
     if transposed:
-        return _conv_transpose_rule(n)(g, None, input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return _conv_rule("convolution", n)(g, None, input, weight, bias, stride, padding, dilation, groups)
+        return _conv_transpose_rule(n)(
+            g, None, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+    return _conv_rule("convolution", n)(
+        g, None, input, weight, bias, stride, padding, dilation, groups
+    )
 
 
 defvjp(convolution, _convolution_rule, saves=_SAVES)
@@ -430,16 +544,35 @@ def _convolution_formula(
     wants: object,
 ) -> object:
     sizes = [0] if bias_ is None else bias_.shape
-    return A.convolution_backward.default(g, input, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, wants)
+    return A.convolution_backward.default(
+        g,
+        input,
+        weight,
+        sizes,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        wants,
+    )
 
 
 derivative(A.convolution, input__weight__bias=_convolution_formula)
 
 
-@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
+@op(
+    method=False,
+    aliases=("nn.functional.conv_tbc",),
+    aten="conv_tbc",
+    saves=_SAVES,
+    autocast="lower",
+)
 @schemas(". ; =out")
 def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
-    """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
+    """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``,
+    zero-padded by ``pad`` on both sides.
 
     Shapes: input (T, B, C), weight (K, C, O), bias (O) -> (T + 2 * pad - K + 1, B, O).
     Dtypes: all but bool, one for all operands.
@@ -449,7 +582,11 @@ def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.conv_tbc(torch.tensor([[[1.0]], [[2.0]], [[4.0]]]), torch.tensor([[[-1.0]], [[1.0]]]), torch.zeros(1)).flatten()
+        >>> torch.conv_tbc(
+        ...     torch.tensor([[[1.0]], [[2.0]], [[4.0]]]),
+        ...     torch.tensor([[[-1.0]], [[1.0]]]),
+        ...     torch.zeros(1),
+        ... ).flatten()
         tensor([1., 2.])
     """
     _check_tbc(input, weight, bias, pad)
@@ -461,7 +598,9 @@ def _check_tbc(input: Array, weight: Array, bias: Array, pad: int) -> None:
     if input.ndim != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.ndim != 3:
-        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+        raise RuntimeError(
+            "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."
+        )
     if bias.ndim != 1:
         raise RuntimeError("Bias must be 1-D")
     if input.shape[2] != weight.shape[1]:
@@ -470,7 +609,10 @@ def _check_tbc(input: Array, weight: Array, bias: Array, pad: int) -> None:
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
     length = input.shape[0] + 2 * pad - weight.shape[0] + 1
     if length < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {length}: [{length}, {input.shape[1]}, {weight.shape[2]}]")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {length}: [{length}, "
+            f"{input.shape[1]}, {weight.shape[2]}]"
+        )
     if input.dtype == bool:
         raise unsupported("addmm_impl_cpu_", input)
 
@@ -479,8 +621,12 @@ def _tbc_operands(input: Array, weight: Array) -> tuple[Array, Array]:
     return input.transpose(1, 2, 0), weight.transpose(2, 1, 0)
 
 
-def _conv_tbc_rule(g: Array, _result: None, input: Array, weight: Array, bias: Array, pad: int = 0) -> tuple[Array, Array, Array | None]:
-    gx, gw, gb = _conv_rule("conv_tbc", 1)(g.transpose(1, 2, 0), None, *_tbc_operands(input, weight), bias, 1, pad, 1, 1)
+def _conv_tbc_rule(
+    g: Array, _result: None, input: Array, weight: Array, bias: Array, pad: int = 0
+) -> tuple[Array, Array, Array | None]:
+    gx, gw, gb = _conv_rule("conv_tbc", 1)(
+        g.transpose(1, 2, 0), None, *_tbc_operands(input, weight), bias, 1, pad, 1, 1
+    )
     return gx.transpose(2, 0, 1), gw.transpose(2, 1, 0), gb
 
 

@@ -22,13 +22,15 @@ from .searching import list_text, ranks
 @op(host=True, differentiable=False, out=True, aten="bincount", spelled={"out": ""})
 @schemas("(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor ; =out")
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> np.ndarray:
-    """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
+    """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its
+    occurrences.
 
     Shapes: input (n) -> (max(input.max() + 1, minlength)).
     Dtypes: uint8 to int64 -> int64; with float32 weights float32, with others float64.
 
     Raises:
-        RuntimeError: if the input is not 1-D, an element or ``minlength`` is negative, or ``weights`` are of another length.
+        RuntimeError: if the input is not 1-D, an element or ``minlength`` is negative, or
+            ``weights`` are of another length.
         NotImplementedError: for an input that is not integral.
 
     Example:
@@ -53,21 +55,25 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
 
 
 def _bin_of(x: Array, edges: Array, n: int) -> Array:
-    """The bin of each element by ``edges`` (n + 1): closed on the left, the last on both sides; n for those outside."""
+    """The bin of each element by ``edges`` (n + 1): closed on the left, the last on both sides; n
+    for those outside."""
     found = ranks(edges, x, right=True) - 1
     found = jnp.where(x == edges[n], n - 1, found)
     return jnp.where((x >= edges[0]) & (x <= edges[n]), found, n)
 
 
 def _linear_bin_of(x: Array, low: Array, high: Array, n: int, dtype: object) -> Array:
-    """The bin of each element among ``n`` of equal width; n for those outside. Steps are rounded as ``dtype`` rounds them, as in torch."""
+    """The bin of each element among ``n`` of equal width; n for those outside. Steps are rounded as
+    ``dtype`` rounds them, as in torch."""
     inside = (x >= low) & (x <= high)
     info = jnp.finfo(dtype)
 
     def rounded(y: Array) -> Array:
         return lax.reduce_precision(y, info.nexp, info.nmant)
 
-    place = rounded(rounded(rounded(jnp.where(inside, x, low) - low) * n) / rounded(high - low)).astype(np.int64)
+    place = rounded(
+        rounded(rounded(jnp.where(inside, x, low) - low) * n) / rounded(high - low)
+    ).astype(np.int64)
     return jnp.where(inside, jnp.minimum(place, n - 1), n)
 
 
@@ -84,15 +90,22 @@ def _widened(low: Array, high: Array, by: float) -> tuple[Array, Array]:
     return jnp.where(same, low - by, low), jnp.where(same, high + by, high)
 
 
-def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], dtype: Any) -> Array:
-    """Counts (or sums of weights) of points by their bin in each dimension; a bin past the last leaves a point out."""
+def _count(
+    places: Sequence[Array], weight: Array | None, sizes: Sequence[int], dtype: Any
+) -> Array:
+    """Counts (or sums of weights) of points by their bin in each dimension; a bin past the last
+    leaves a point out."""
     total = math.prod(sizes)
     place, inside = jnp.zeros(places[0].shape, np.int64), jnp.ones(places[0].shape, np.bool_)
     for p, n in zip(places, sizes, strict=True):
         place, inside = place * n + p, inside & (p < n)
     place = jnp.where(inside, place, total)
     one = jnp.ones(place.shape, dtype) if weight is None else weight.astype(dtype)
-    counts = jnp.zeros(total + 1, dtype).at[place].add(one, mode="promise_in_bounds", wrap_negative_indices=False)
+    counts = (
+        jnp.zeros(total + 1, dtype)
+        .at[place]
+        .add(one, mode="promise_in_bounds", wrap_negative_indices=False)
+    )
     return counts[:total].reshape(tuple(sizes))
 
 
@@ -100,11 +113,13 @@ def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], 
     out=True,
     differentiable=False,
     aten="histc",
-    out_dtype="torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}",
+    out_dtype="torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+    "input {its_cpp} and hist {mine_cpp}",
 )
 @schemas("(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor ; =out")
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
-    """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes of ``input``.
+    """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these
+    are equal, the extremes of ``input``.
 
     Elements outside are not counted.
 
@@ -112,7 +127,8 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
 
     Raises:
-        RuntimeError: if ``bins`` is not positive, ``max`` is below ``min``, or the range is not finite.
+        RuntimeError: if ``bins`` is not positive, ``max`` is below ``min``, or the range is not
+            finite.
 
     Example:
         >>> import jtorch as torch
@@ -137,7 +153,11 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     x = input.reshape(-1).astype(wide)
     if min == max and x.size:
         low, high = jnp.min(x), jnp.max(x)
-        guard(~(jnp.isfinite(low) & jnp.isfinite(high)), RuntimeError, "torch.histc: range of the input is not finite")
+        guard(
+            ~(jnp.isfinite(low) & jnp.isfinite(high)),
+            RuntimeError,
+            "torch.histc: range of the input is not finite",
+        )
     else:
         low, high = jnp.full((), min, wide), jnp.full((), max, wide)
     low, high = _widened(low, high, 1)
@@ -150,7 +170,7 @@ def _shown(bound: float) -> str:
     return "-nan" if math.isnan(bound) and math.copysign(1.0, bound) < 0 else f"{bound:g}"
 
 
-# ---- histograms ------------------------------------------------------------------------------------------------------------------
+# ---- histograms ----------------------------------------------------------------------------------
 
 _NAME = "torch.histogramdd"
 
@@ -162,33 +182,41 @@ def _check_points(points: Array, weight: Array | None) -> None:
         return
     if weight.shape != points.shape[:-1]:
         raise RuntimeError(
-            f"{_NAME}: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
-            f"but got input with shape {list_text(points.shape)} and weight with shape {list_text(weight.shape)}"
+            f"{_NAME}: if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{list_text(points.shape)} and weight with shape {list_text(weight.shape)}"
         )
     if weight.dtype != points.dtype:
         raise RuntimeError(
-            f"{_NAME}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
-            f"input({scalar_name(points.dtype).lower()}), and weight({scalar_name(weight.dtype).lower()})"
+            f"{_NAME}: if weight tensor is provided, input tensor and weight tensor should have "
+            f"the same dtype, but got input({scalar_name(points.dtype).lower()}), and "
+            f"weight({scalar_name(weight.dtype).lower()})"
         )
 
 
 def _check_edges(points: Array, edges: Sequence[Array]) -> None:
     n = points.shape[-1]
     if len(edges) != n:
-        raise RuntimeError(f"{_NAME}: expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(edges)}")
+        raise RuntimeError(
+            f"{_NAME}: expected {n} sequences of bin edges for a {n}-dimensional histogram but got "
+            f"{len(edges)}"
+        )
     for d, e in enumerate(edges):
         if e.dtype != points.dtype:
             raise RuntimeError(
-                f"{_NAME}: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{scalar_name(points.dtype).lower()} and bins for dimension {d} with dtype {scalar_name(e.dtype).lower()}"
+                f"{_NAME}: input tensor and bins tensors should have the same dtype, but got input "
+                f"with dtype {scalar_name(points.dtype).lower()} and bins for dimension {d} with "
+                f"dtype {scalar_name(e.dtype).lower()}"
             )
         if e.ndim != 1:
             raise RuntimeError(
-                f"{_NAME}: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins tensor for dimension {d}"
+                f"{_NAME}: bins tensor should have one dimension, but got {e.ndim} dimensions in "
+                f"the bins tensor for dimension {d}"
             )
         if e.size == 0:
             raise RuntimeError(
-                f"{_NAME}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {d}"
+                f"{_NAME}: bins tensor should have at least 1 element, but got 0 elements in the "
+                f"bins tensor for dimension {d}"
             )
         _check_bins(e.size - 1, d)
 
@@ -223,28 +251,44 @@ def _ends(x: Array, d: int, given: tuple[float, ...] | None) -> tuple[Array, Arr
         if not (math.isfinite(low) and math.isfinite(high)):
             raise RuntimeError(f"{_NAME}: dimension {d}'s range [{low:g}, {high:g}] is not finite")
         if low > high:
-            raise RuntimeError(f"{_NAME}: min should not exceed max, but got min {low:g} max {high:g} for dimension {d}")
+            raise RuntimeError(
+                f"{_NAME}: min should not exceed max, but got min {low:g} max {high:g} for "
+                f"dimension {d}"
+            )
         found = jnp.full((), low, x.dtype), jnp.full((), high, x.dtype)
     elif x.size:
         found = jnp.min(x), jnp.max(x)
-        guard(~(jnp.isfinite(found[0]) & jnp.isfinite(found[1])), RuntimeError, f"{_NAME}: dimension {d}'s range is not finite")
+        guard(
+            ~(jnp.isfinite(found[0]) & jnp.isfinite(found[1])),
+            RuntimeError,
+            f"{_NAME}: dimension {d}'s range is not finite",
+        )
     else:
         found = jnp.zeros((), x.dtype), jnp.ones((), x.dtype)
     return _widened(*found, 0.5)
 
 
 def _by_count(
-    points: Array, bins: tuple[int, ...], range: tuple[float, ...] | None, weight: Array | None, density: bool
+    points: Array,
+    bins: tuple[int, ...],
+    range: tuple[float, ...] | None,
+    weight: Array | None,
+    density: bool,
 ) -> tuple[Array, list[Array]]:
     """Points (*A, d) counted in ``bins`` bins of equal width of each dimension, and the edges."""
     n = points.shape[-1]
     if len(bins) != n:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
     for d, size in enumerate(bins):
         _check_bins(size, d)
     _check_points(points, weight)
     if range is not None and len(range) != 2 * n:
-        raise RuntimeError(f"{_NAME}: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
+        raise RuntimeError(
+            f"{_NAME}: for a {n}-dimensional histogram range should have {2 * n} elements, but got "
+            f"{len(range)}"
+        )
     flat = points.reshape(-1, n)
     places, edges = [], []
     for d, size in enumerate(bins):
@@ -270,22 +314,45 @@ def _as_points(input: Array, weight: Array | None) -> tuple[Array, Array | None]
 
 
 _WORDS = {
-    "hist": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}",
-    "bin_edges": "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input {its_cpp} and bin_edges "
-    "{mine_cpp} for dimension 0",
+    "hist": (
+        "torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+        "input {its_cpp} and hist {mine_cpp}"
+    ),
+    "bin_edges": "torch.histogram: input tensor and bin_edges tensor should have the same dtype, "
+    "but got input {its_cpp} and bin_edges {mine_cpp} for dimension 0",
 }
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bins_tensor", out_dtype=_WORDS)
-def _histogram_edges(input: Array, bins: Array, weight: Array | None = None, density: bool = False) -> tuple[Array, Array]:
+@op(
+    namespace="_C",
+    out=True,
+    returns="histogram",
+    fields=("hist", "bin_edges"),
+    aten="histogram.bins_tensor",
+    out_dtype=_WORDS,
+)
+def _histogram_edges(
+    input: Array, bins: Array, weight: Array | None = None, density: bool = False
+) -> tuple[Array, Array]:
     """Counts (or sums of weights) between given edges, and the edges."""
     points, weight = _as_points(input, weight)
     return _by_edges(points, [bins], weight, density), bins
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bin_ct", out_dtype=_WORDS)
+@op(
+    namespace="_C",
+    out=True,
+    returns="histogram",
+    fields=("hist", "bin_edges"),
+    aten="histogram.bin_ct",
+    out_dtype=_WORDS,
+)
 def _histogram_count(
-    input: Array, bins: int, range: tuple[float, ...] | None = None, weight: Array | None = None, density: bool = False
+    input: Array,
+    bins: int,
+    range: tuple[float, ...] | None = None,
+    weight: Array | None = None,
+    density: bool = False,
 ) -> tuple[Array, Array]:
     """Counts (or sums of weights) in bins of equal width, and their edges."""
     points, weight = _as_points(input, weight)
@@ -301,7 +368,9 @@ def _check_grid(input: Array) -> None:
 
 
 @op(namespace="_C", aten="histogramdd.TensorList_bins")
-def _histogramdd_edges(input: Array, bins: list[Array], weight: Array | None = None, density: bool = False) -> Array:
+def _histogramdd_edges(
+    input: Array, bins: list[Array], weight: Array | None = None, density: bool = False
+) -> Array:
     """Counts (or sums of weights) of points in a grid between given edges."""
     _check_grid(input)
     return _by_edges(input, bins, weight, density)
@@ -309,9 +378,14 @@ def _histogramdd_edges(input: Array, bins: list[Array], weight: Array | None = N
 
 @op(namespace="_C", aten="histogramdd")
 def _histogramdd_count(
-    input: Array, bins: tuple[int, ...], range: tuple[float, ...] | None = None, weight: Array | None = None, density: bool = False
+    input: Array,
+    bins: tuple[int, ...],
+    range: tuple[float, ...] | None = None,
+    weight: Array | None = None,
+    density: bool = False,
 ) -> tuple[Array, ...]:
-    """Counts (or sums of weights) of points in a grid of bins of equal width, and the edges of each dimension."""
+    """Counts (or sums of weights) of points in a grid of bins of equal width, and the edges of each
+    dimension."""
     _check_grid(input)
     hist, edges = _by_count(input, bins, range, weight, density)
     return hist, *edges

@@ -1,6 +1,8 @@
-"""Factories: constants, ranges, identity, triangle positions and windows. Their kernels take no tensor, or one to be like.
+"""Factories: constants, ranges, identity, triangle positions and windows. Their kernels take no
+tensor, or one to be like.
 
-Whatever the binding adds for all of them (``out``, ``layout``, ``device``, ``pin_memory``, ``requires_grad``) is not seen here.
+Whatever the binding adds for all of them (``out``, ``layout``, ``device``, ``pin_memory``,
+``requires_grad``) is not seen here.
 """
 
 from __future__ import annotations
@@ -23,12 +25,23 @@ from ._sizes import counted, fewer
 
 def factory(**options: object):
     """Declares an op of the factory family."""
-    return op(**{"family": "factory", "differentiable": False, "method": False, "out": True, **options})
+    return op(
+        **{"family": "factory", "differentiable": False, "method": False, "out": True, **options}
+    )
 
 
 def like(**options: object):
     """Declares a factory that takes shape and dtype from a tensor, whose values it never reads."""
-    return op(**{"family": "like", "differentiable": False, "elementwise": True, "saves": (), "method": False, **options})
+    return op(
+        **{
+            "family": "like",
+            "differentiable": False,
+            "elementwise": True,
+            "saves": (),
+            "method": False,
+            **options,
+        }
+    )
 
 
 def _sizes(name: str, size: tuple[int, ...]) -> tuple[int, ...]:
@@ -119,18 +132,22 @@ def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 
 @op(namespace="_C", name="_unwritten", differentiable=False, elementwise=True, saves=())
 def _unwritten(input: Array) -> Array:
-    """What memory holds in the place of ``input`` that nobody wrote, where deterministic algorithms are asked for.
+    """What memory holds in the place of ``input`` that nobody wrote, where deterministic algorithms
+    are asked for.
 
     Dtypes: NaN of numbers that have it (complex: as the real part), True, else the largest number.
     """
     dtype = input.dtype
     if dtype == np.bool_:
         return jnp.ones(input.shape, dtype)
-    return jnp.full(input.shape, jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else np.nan, dtype)
+    return jnp.full(
+        input.shape, jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else np.nan, dtype
+    )
 
 
 def _number_dtype(value: Array | Number) -> np.dtype:
-    """The dtype that a number gives a tensor made of it: bool, int64, or the default floating or complex type."""
+    """The dtype that a number gives a tensor made of it: bool, int64, or the default floating or
+    complex type."""
     kind = jnp.asarray(value).dtype.kind
     if kind == "b":
         return np.dtype(bool)
@@ -147,10 +164,12 @@ def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = Non
     Args:
         size: the sizes in a tuple.
         fill_value: the number that all elements have.
-        dtype: the dtype of the result; that of the number (bool, int64, the default dtype, a complex one) if it is None.
+        dtype: the dtype of the result; that of the number (bool, int64, the default dtype, a
+            complex one) if it is None.
 
     Shapes: ``size``.
-    Dtypes: ``dtype``, by default that of the number's kind: bool, int64, or the default floating or complex type.
+    Dtypes: ``dtype``, by default that of the number's kind: bool, int64, or the default floating or
+    complex type.
 
     Raises:
         RuntimeError: if the number does not fit the dtype.
@@ -191,7 +210,8 @@ def _scalar(s: Number, *, dtype: Dtype) -> Array:
 
 @factory(namespace="_C", sequence=True, aten="arange.start_step")
 def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
-    """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""
+    """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public
+    function counts the length."""
     wanted = np.dtype(_default(dtype))
     wide = np.dtype(np.int64 if wanted.kind in "iu" else np.float64)
     position = lax.broadcasted_iota(wide, (length,), 0)  # (of a size that may not be known)
@@ -207,8 +227,11 @@ def _steps(steps: int) -> None:
         raise RuntimeError("number of steps must be non-negative")
 
 
-def _line(start: Array | Number, end: Array | Number, steps: int, dtype: np.dtype, wide: np.dtype) -> Array:
-    """Evenly spaced values counted from the nearer end, as torch does, so that both ends are exact. Of integers, the ends are cut first."""
+def _line(
+    start: Array | Number, end: Array | Number, steps: int, dtype: np.dtype, wide: np.dtype
+) -> Array:
+    """Evenly spaced values counted from the nearer end, as torch does, so that both ends are exact.
+    Of integers, the ends are cut first."""
     first, last = _cast(start, wide), _cast(end, wide)
     if dtype.kind in "iu":
         first, last = jnp.trunc(first), jnp.trunc(last)
@@ -268,18 +291,24 @@ def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
 
 
 @factory(namespace="_C", sequence=True, aten="logspace")
-def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
-    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
+def _logspace(
+    start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None
+) -> Array:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both
+    included."""
     _steps(steps)
     wanted = _line_dtype(start, end, dtype)
     wide = np.dtype(np.complex128 if wanted.kind == "c" else np.float64)
     line = _line(start, end, steps, wanted, wide)
     if wanted.kind not in "biu":
         return jnp.power(jnp.asarray(base, wide), line).astype(wanted)
-    # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is that close.
+    # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is
+    # that close.
     powers = jnp.power(jnp.asarray(base, wide), line)
     nearest = jnp.round(powers)
-    return cast(jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted)
+    return cast(
+        jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted
+    )
 
 
 @factory(aten="eye")
@@ -313,10 +342,15 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
         raise RuntimeError(limits.UNCOUNTABLE)
     if not n * columns:
         return jnp.zeros((n, columns), wanted)  # neither are the positions that would be compared
-    return (lax.broadcasted_iota(np.int32, (n, columns), 0) == lax.broadcasted_iota(np.int32, (n, columns), 1)).astype(wanted)
+    return (
+        lax.broadcasted_iota(np.int32, (n, columns), 0)
+        == lax.broadcasted_iota(np.int32, (n, columns), 1)
+    ).astype(wanted)
 
 
-def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype | None, lower: bool) -> Array:
+def _triangle_positions(
+    name: str, row: int, col: int, offset: int, dtype: Dtype | None, lower: bool
+) -> Array:
     for axis, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{axis} must be non-negative, got{size}")
@@ -332,23 +366,29 @@ def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype
     edge = np.clip(i + offset + (1 if lower else 0), 0, col)
     first, width = (np.zeros_like(edge), edge) if lower else (edge, col - edge)
     rows = np.repeat(i, width)
-    columns = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(width) - width - first, width)
+    columns = np.arange(len(rows), dtype=np.int64) - np.repeat(
+        np.cumsum(width) - width - first, width
+    )
     return jnp.asarray(np.stack((rows, columns)).astype(wanted))
 
 
 def _triangle_count(row: int, col: int, offset: int) -> int:
-    """How many elements of a matrix lie on or below a diagonal: ``sum(clip(i + offset + 1, 0, col))``."""
-    begin, end = max(0, -offset), max(0, min(row, col - offset))  # rows that grow, from the first with an element to the first full one
+    """How many elements of a matrix lie on or below a diagonal:
+    ``sum(clip(i + offset + 1, 0, col))``."""
+    # rows that grow, from the first with an element to the first full one
+    begin, end = max(0, -offset), max(0, min(row, col - offset))
     growing = max(0, end - begin)
     return growing * (begin + offset + 1 + end + offset) // 2 + max(0, row - max(end, 0)) * col
 
 
 @factory(out=False, aten="tril_indices")
 @schemas(
-    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
 )
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
-    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``.
+    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to
+    diagonal ``offset``.
 
     Shapes: (2, n) for n elements.
     Dtypes: int64, or int32 if ``dtype`` says so.
@@ -368,10 +408,12 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
 
 @factory(out=False, aten="triu_indices")
 @schemas(
-    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
 )
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
-    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on.
+    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from
+    diagonal ``offset`` on.
 
     Shapes: (2, n) for n elements.
     Dtypes: int64, or int32 if ``dtype`` says so.
@@ -389,13 +431,16 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     return _triangle_positions("triu_indices", row, col, offset, dtype, False)
 
 
-# ---- windows: constants of their length, computed by NumPy in float64 -------------------------------------------------------------
+# ---- windows: constants of their length, computed by NumPy in float64 ----------------------------
 
 
 def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, formula) -> Array:
-    """A window of ``length``; a periodic one is the longer symmetric one without its last value. ``formula(i, last)``."""
+    """A window of ``length``; a periodic one is the longer symmetric one without its last value.
+    ``formula(i, last)``."""
     if length < 0:
-        raise RuntimeError(f"{name}_window requires non-negative window_length, got window_length={length}")
+        raise RuntimeError(
+            f"{name}_window requires non-negative window_length, got window_length={length}"
+        )
     wanted = np.dtype(_default(dtype))
     if wanted.kind in "biuc":
         raise RuntimeError(f"{name}_window expects floating point dtypes, got: {from_np(wanted)!r}")
@@ -410,15 +455,25 @@ def _cosines(*coefficients: float):
     """``c0 - c1 cos(x) + c2 cos(2x) - ...`` over one turn."""
 
     def formula(i: np.ndarray, last: int) -> np.ndarray:
-        return sum(((-1) ** k * c * np.cos(2 * math.pi * k * i / last) for k, c in enumerate(coefficients)), np.zeros(len(i)))
+        return sum(
+            (
+                (-1) ** k * c * np.cos(2 * math.pi * k * i / last)
+                for k, c in enumerate(coefficients)
+            ),
+            np.zeros(len(i)),
+        )
 
     return formula
 
 
 @factory(aten="hann_window")
-@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
+@schemas(
+    "(int window_length, ...) -> Tensor",
+    ".periodic(int window_length, bool periodic, ...) -> Tensor",
+)
 def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
-    """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last.
+    """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more,
+    without its last.
 
     Shapes: (window_length).
     Dtypes: the default dtype unless ``dtype`` names another floating-point one.
@@ -441,10 +496,16 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | Non
     "(int window_length, ...) -> Tensor",
     ".periodic(int window_length, bool periodic, ...) -> Tensor",
     ".periodic_alpha(int window_length, bool periodic, float alpha, ...) -> Tensor",
-    ".periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, ...) -> Tensor",
+    ".periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, ...) -> "
+    "Tensor",
 )
 def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Dtype | None = None
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Dtype | None = None,
 ) -> Array:
     """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``.
 
@@ -463,8 +524,13 @@ def hamming_window(
 
 
 @factory(aten="blackman_window")
-@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
-def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+@schemas(
+    "(int window_length, ...) -> Tensor",
+    ".periodic(int window_length, bool periodic, ...) -> Tensor",
+)
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype: Dtype | None = None
+) -> Array:
     """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``.
 
     Shapes: (window_length).
@@ -482,8 +548,13 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype |
 
 
 @factory(aten="bartlett_window")
-@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
-def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+@schemas(
+    "(int window_length, ...) -> Tensor",
+    ".periodic(int window_length, bool periodic, ...) -> Tensor",
+)
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype: Dtype | None = None
+) -> Array:
     """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``.
 
     Shapes: (window_length).
@@ -497,7 +568,9 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype |
         >>> torch.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _window("bartlett", window_length, periodic, dtype, lambda i, last: 1 - np.abs(2 * i / last - 1))
+    return _window(
+        "bartlett", window_length, periodic, dtype, lambda i, last: 1 - np.abs(2 * i / last - 1)
+    )
 
 
 @factory(aten="kaiser_window")
@@ -506,8 +579,11 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype |
     ".periodic(int window_length, bool periodic, ...) -> Tensor",
     ".beta(int window_length, bool periodic, float beta, ...) -> Tensor",
 )
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None) -> Array:
-    """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``.
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None
+) -> Array:
+    """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for
+    ``hann_window``.
 
     Shapes: (window_length).
     Dtypes: the default dtype unless ``dtype`` names another floating-point one.
@@ -522,12 +598,14 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     """
 
     def formula(i: np.ndarray, last: int) -> np.ndarray:
-        return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(np.float64(beta))
+        return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(
+            np.float64(beta)
+        )
 
     return _window("kaiser", window_length, periodic, dtype, formula)
 
 
-# ---- like another tensor ---------------------------------------------------------------------------------------------------------
+# ---- like another tensor -------------------------------------------------------------------------
 
 
 @like(aten="zeros_like")
@@ -605,4 +683,6 @@ def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -
         >>> torch.full_like(torch.zeros(3), 7)
         tensor([7., 7., 7.])
     """
-    return jnp.broadcast_to(number_as(fill_value, input.dtype if dtype is None else dtype), input.shape)
+    return jnp.broadcast_to(
+        number_as(fill_value, input.dtype if dtype is None else dtype), input.shape
+    )

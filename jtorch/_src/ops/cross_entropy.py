@@ -37,29 +37,50 @@ def _check_classes(input: Array, target: Array, weight: Array | None) -> None:
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     if input.ndim > 1 and input.shape[0] != (target.shape[0] if target.ndim else 0):
         given = target.shape[0] if target.ndim else 0
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({given}).")
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({given})."
+        )
     _check_weight(weight, input.shape[min(input.ndim - 1, 1)])
     if weight is not None and weight.dtype != input.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}"
+        )
     if input.ndim <= 2:
         if target.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if input.ndim == 1 and target.size != 1:
-            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                f"({target.shape[0]})."
+            )
     elif target.ndim != input.ndim - 1 and input.ndim == 4:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{target.ndim}"
+        )
     elif input.ndim == 4 and target.shape != input.shape[:1] + input.shape[2:]:
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")  # torch closes nothing
+        # torch closes nothing
+        raise RuntimeError(
+            f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}"
+        )
     elif target.shape != input.shape[:1] + input.shape[2:]:
-        raise RuntimeError(f"Expected target size {list(input.shape[:1] + input.shape[2:])}, got {list(target.shape)}")
+        raise RuntimeError(
+            f"Expected target size {list(input.shape[:1] + input.shape[2:])}, got "
+            f"{list(target.shape)}"
+        )
     if target.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target.dtype)}")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {scalar_name(target.dtype)}"
+        )
 
 
 class _Classes:
-    """Class indices against scores: the class dimension in front of the rest, and which elements count."""
+    """Class indices against scores: the class dimension in front of the rest, and which elements
+    count."""
 
-    def __init__(self, input: Array, target: Array, weight: Array | None, ignore_index: int) -> None:
+    def __init__(
+        self, input: Array, target: Array, weight: Array | None, ignore_index: int
+    ) -> None:
         x = wide(input)
         self.axis = min(input.ndim - 1, 1)
         self.x = x
@@ -67,27 +88,41 @@ class _Classes:
         self.target = target.reshape(()) if input.ndim == 1 else target
         indices = self.target.astype(np.int32)
         self.counted = self.target != ignore_index
-        guard_range(self.target, 0, self.classes - 1, IndexError, "Target {} is out of bounds.", skip=ignore_index, of=target)
+        guard_range(
+            self.target,
+            0,
+            self.classes - 1,
+            IndexError,
+            "Target {} is out of bounds.",
+            skip=ignore_index,
+            of=target,
+        )
         self.index = jnp.expand_dims(indices, self.axis)
         self.weight = None if weight is None else wide(weight)
         zero = number(0, x)
         if self.weight is None:
             self.weights = self.counted.astype(x.dtype)
         else:
-            self.weights = jnp.where(self.counted, jnp.take(self.weight, indices, mode="clip"), zero)
+            self.weights = jnp.where(
+                self.counted, jnp.take(self.weight, indices, mode="clip"), zero
+            )
 
     def picked(self, x: Array) -> Array:
         """The scores at the classes."""
         if self.classes == 0:
             return jnp.zeros(self.target.shape, x.dtype)
-        inside = jnp.clip(self.index, 0, self.classes - 1)  # those that do not count may be anything
+        # those that do not count may be anything
+        inside = jnp.clip(self.index, 0, self.classes - 1)
         return jnp.squeeze(jnp.take_along_axis(x, inside, self.axis, mode="clip"), self.axis)
 
     def hot(self, where: Any, otherwise: Any) -> Array:
-        """``where`` at the classes, ``otherwise`` elsewhere. A comparison, which vectorises and fuses, where scattering does not."""
+        """``where`` at the classes, ``otherwise`` elsewhere. A comparison, which vectorises and
+        fuses, where scattering does not."""
         shape = [1] * self.x.ndim
         shape[self.axis] = self.classes
-        return jnp.where(jnp.arange(self.classes, dtype=np.int32).reshape(shape) == self.index, where, otherwise)
+        return jnp.where(
+            jnp.arange(self.classes, dtype=np.int32).reshape(shape) == self.index, where, otherwise
+        )
 
     def along_classes(self) -> Array:
         """The weights of the classes, ready to broadcast over the scores."""
@@ -102,7 +137,11 @@ class _Classes:
 
     def finish(self, loss: Array, reduction: str) -> Array:
         """``loss`` reduced; the mean is over the sum of the weights."""
-        return jnp.sum(loss) / jnp.sum(self.weights) if reduction == "mean" else reduced(loss, reduction)
+        return (
+            jnp.sum(loss) / jnp.sum(self.weights)
+            if reduction == "mean"
+            else reduced(loss, reduction)
+        )
 
     def share(self, g: Array, reduction: str) -> Array:
         """The gradient of each element's loss."""
@@ -110,29 +149,46 @@ class _Classes:
 
 
 def _shift_and_log_sum(x: Array, axis: int) -> tuple[Array, Array]:
-    """``top`` and ``log(sum(exp(x - top)))`` along ``axis``, which is kept. Apart they lose nothing where scores are large."""
-    top = jnp.max(x, axis, keepdims=True) if x.shape[axis] else jnp.max(x, axis, keepdims=True, initial=-np.inf)
+    """``top`` and ``log(sum(exp(x - top)))`` along ``axis``, which is kept. Apart they lose nothing
+    where scores are large."""
+    top = (
+        jnp.max(x, axis, keepdims=True)
+        if x.shape[axis]
+        else jnp.max(x, axis, keepdims=True, initial=-np.inf)
+    )
     top = lax.stop_gradient(top)
     return top, jnp.log(jnp.sum(jnp.exp(x - top), axis, keepdims=True))
 
 
-def _index_loss(c: _Classes, top: Array, log_sum: Array, reduction: str, label_smoothing: float) -> Array:
+def _index_loss(
+    c: _Classes, top: Array, log_sum: Array, reduction: str, label_smoothing: float
+) -> Array:
     loss = c.weights * (jnp.squeeze(log_sum, c.axis) - (c.picked(c.x) - jnp.squeeze(top, c.axis)))
     if label_smoothing:
         scores = log_sum - (c.x - top)
         smooth = jnp.sum(scores if c.weight is None else scores * c.along_classes(), c.axis)
-        smooth = jnp.where(c.counted, smooth, number(0, c.x)) * number(label_smoothing / c.classes, c.x)
+        smooth = jnp.where(c.counted, smooth, number(0, c.x)) * number(
+            label_smoothing / c.classes, c.x
+        )
         loss = loss * number(1 - label_smoothing, c.x) + smooth
     return c.finish(jnp.where(c.counted, loss, number(0, c.x)), reduction)
 
 
 def _index_fwd(
-    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, label_smoothing: float
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> tuple[Array, tuple[Array, Array]]:
     _check_classes(input, target, weight)
     c = _Classes(input, target, weight, ignore_index)
     top, log_sum = _shift_and_log_sum(c.x, c.axis)
-    return cast(_index_loss(c, top, log_sum, reduction, label_smoothing), input.dtype), (top, log_sum)
+    return cast(_index_loss(c, top, log_sum, reduction, label_smoothing), input.dtype), (
+        top,
+        log_sum,
+    )
 
 
 def _index_grad(
@@ -155,7 +211,11 @@ def _index_grad(
         return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * scale, input.dtype)
     even = number(label_smoothing / c.classes, c.x)
     at_class = c.outer(c.weights) * number(1 - label_smoothing, c.x)
-    everywhere, total = (even, number(label_smoothing, c.x)) if c.weight is None else (even * c.along_classes(), even * jnp.sum(c.weight))
+    everywhere, total = (
+        (even, number(label_smoothing, c.x))
+        if c.weight is None
+        else (even * c.along_classes(), even * jnp.sum(c.weight))
+    )
     wanted = c.hot(at_class, number(0, c.x)) + everywhere
     grad = (probabilities * (at_class + total) - wanted) * share
     return cast(jnp.where(c.outer(c.counted), grad, number(0, c.x)), input.dtype)
@@ -170,7 +230,9 @@ def _common(*arrays: Array) -> np.dtype:
     return functools.reduce(dtypes.promote_types, [dtypes.from_np(x.dtype) for x in arrays]).np
 
 
-def _probability_loss(input: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float) -> Array:
+def _probability_loss(
+    input: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float
+) -> Array:
     dtype = _common(input, target)
     axis = min(input.ndim - 1, 1)
     x, t = wide(cast(input, dtype)), wide(cast(target, dtype))
@@ -179,7 +241,9 @@ def _probability_loss(input: Array, target: Array, weight: Array | None, reducti
         t = t * number(1 - label_smoothing, t) + number(label_smoothing / classes, t)
     if weight is not None:
         dtype = _common(input, target, weight)
-        weight = cast(weight, _common(t, weight)).reshape((-1,) + (1,) * (x.ndim - axis - 1))[(None,) * axis]
+        weight = cast(weight, _common(t, weight)).reshape((-1,) + (1,) * (x.ndim - axis - 1))[
+            (None,) * axis
+        ]
         t = cast(t, weight.dtype) * weight
         x = cast(x, weight.dtype)
     top, log_sum = _shift_and_log_sum(x, axis)
@@ -206,7 +270,10 @@ def _is_probabilities(input: Array, target: Array, ignore_index: int) -> bool:
     if input.shape != target.shape:
         return False
     if not is_float(target):
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target.dtype)}")
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{scalar_name(target.dtype)}"
+        )
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     return True
@@ -222,7 +289,10 @@ def _cross_entropy_fwd(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> tuple[Array, tuple[Array, Array]]:
-    reduction, label_smoothing = reduction_of(size_average, reduce, reduction), _smoothing(label_smoothing)
+    reduction, label_smoothing = (
+        reduction_of(size_average, reduce, reduction),
+        _smoothing(label_smoothing),
+    )
     if _is_probabilities(input, target, ignore_index):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)])
         # As many residuals as for indices: their number must not depend on shapes.
@@ -247,7 +317,9 @@ def _cross_entropy_rule(
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     label_smoothing = _smoothing(label_smoothing)
     if input.shape != target.shape:
-        grad = _index_grad(g, residuals, input, target, weight, ignore_index, reduction, label_smoothing)
+        grad = _index_grad(
+            g, residuals, input, target, weight, ignore_index, reduction, label_smoothing
+        )
         if weight is None:
             return grad, None, None
 
@@ -268,7 +340,11 @@ def _node_of_likelihood(made: Made, plain: bool = False) -> str:
     n = made.ndims[0]
     if n < 3:
         return "NllLossBackward0"
-    return "ViewBackward0" if made.given("reduction") == "none" and (n != 4 or plain) else "NllLoss2DBackward0"
+    return (
+        "ViewBackward0"
+        if made.given("reduction") == "none" and (n != 4 or plain)
+        else "NllLoss2DBackward0"
+    )
 
 
 def _node_of_entropy(made: Made) -> str:
@@ -283,7 +359,13 @@ def _node_of_entropy(made: Made) -> str:
 
 def _likelihood(input: Any, reduction: str) -> str | None:
     """The operator that refuses a weight with a history, unless the reduction is refused before."""
-    return None if reduction not in REDUCTIONS else "nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward"
+    return (
+        None
+        if reduction not in REDUCTIONS
+        else "nll_loss_forward"
+        if input.ndim < 3
+        else "nll_loss2d_forward"
+    )
 
 
 @op(
@@ -294,12 +376,16 @@ def _likelihood(input: Any, reduction: str) -> str | None:
     node=_node_of_entropy,
     autocast="float32",
     warns=warn_of_reduction,
-    underivable={"weight": lambda input, target, reduction: _likelihood(input, reduction) if input.shape != target.shape else None},
+    underivable={
+        "weight": lambda input, target, reduction: (
+            _likelihood(input, reduction) if input.shape != target.shape else None
+        )
+    },
     unchecked=("input",),
 )
 @schemas(
-    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
-    "float label_smoothing=0.) -> Tensor",
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+    "ignore_index=-100, float label_smoothing=0.) -> Tensor",
 )
 def cross_entropy(
     input: Array,
@@ -313,10 +399,12 @@ def cross_entropy(
 ) -> Array:
     """The cross entropy between ``target`` and the softmax of the scores ``input``.
 
-    Targets are class indices or probabilities. Indices equal to ``ignore_index`` do not count; the mean is over the weights of the others.
+    Targets are class indices or probabilities. Indices equal to ``ignore_index`` do not count; the
+    mean is over the weights of the others.
 
     Args:
-        input: scores, with a class for each index of the second dimension (of the first without a batch).
+        input: scores, with a class for each index of the second dimension (of the first without a
+            batch).
         target: class numbers, or probabilities of the input's shape.
         weight: a factor for each class, or None.
         size_average: deprecated: see ``reduction``.
@@ -325,10 +413,11 @@ def cross_entropy(
         reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
         label_smoothing: how much of the probability is spread over all classes.
 
-    Shapes: input (C), (N, C) or (N, C, *); target (), (N) or (N, *), or for probabilities as the input; weight (C) -> () or, for the
-    reduction ``"none"``, input without C.
+    Shapes: input (C), (N, C) or (N, C, *); target (), (N) or (N, *), or for probabilities as the
+    input; weight (C) -> () or, for the reduction ``"none"``, input without C.
 
-    Dtypes: floating-point -> the same; class indices are int64 or uint8, probabilities floating-point.
+    Dtypes: floating-point -> the same; class indices are int64 or uint8, probabilities
+    floating-point.
 
     Raises:
         IndexError: if a class is out of range.
@@ -344,7 +433,9 @@ def cross_entropy(
         >>> torch.nn.functional.cross_entropy(scores, torch.tensor([0, -100]))
         tensor(0.1269)
     """
-    return _cross_entropy_fwd(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)[0]
+    return _cross_entropy_fwd(
+        input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
+    )[0]
 
 
 defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
@@ -362,8 +453,10 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
     underivable={"weight": lambda input, reduction: _likelihood(input, reduction)},
 )
 @schemas(
-    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor ; =out",
-    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) "
+    "-> Tensor ; =out",
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+    "ignore_index=-100) -> Tensor",
 )
 def nll_loss(
     input: Array,
@@ -374,9 +467,11 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``. The mean is as for ``cross_entropy``.
+    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``.
+    The mean is as for ``cross_entropy``.
 
-    Shapes: input (C), (N, C) or (N, C, *), target (), (N) or (N, *), weight (C) -> () or, for the reduction ``"none"``, that of target.
+    Shapes: input (C), (N, C) or (N, C, *), target (), (N) or (N, *), weight (C) -> () or, for the
+    reduction ``"none"``, that of target.
     Dtypes: floating-point -> the same; targets are int64 or uint8.
 
     Raises:
@@ -386,7 +481,9 @@ def nll_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), torch.tensor([0, 1]))
+        >>> torch.nn.functional.nll_loss(
+        ...     torch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), torch.tensor([0, 1])
+        ... )
         tensor(0.3750)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -411,7 +508,9 @@ def _nll_loss_rule(
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     c = _Classes(input, target, weight, ignore_index)
-    grad = cast(c.hot(-c.share(wide(g), reduction) * c.outer(c.weights), number(0, c.x)), input.dtype)
+    grad = cast(
+        c.hot(-c.share(wide(g), reduction) * c.outer(c.weights), number(0, c.x)), input.dtype
+    )
     if weight is None:
         return grad, None, None
 
@@ -425,14 +524,14 @@ defvjp(nll_loss, _nll_loss_rule)
 derivative(
     A.nll_loss_forward,
     results=(0,),
-    self=lambda g, self, target, weight, reduction, ignore_index, result1: A.nll_loss_backward.default(
-        g, self, target, weight, reduction, ignore_index, result1
+    self=lambda g, self, target, weight, reduction, ignore_index, result1: (
+        A.nll_loss_backward.default(g, self, target, weight, reduction, ignore_index, result1)
     ),
 )
 derivative(
     A.nll_loss2d_forward,
     results=(0,),
-    self=lambda g, self, target, weight, reduction, ignore_index, result1: A.nll_loss2d_backward.default(
-        g, self, target, weight, reduction, ignore_index, result1
+    self=lambda g, self, target, weight, reduction, ignore_index, result1: (
+        A.nll_loss2d_backward.default(g, self, target, weight, reduction, ignore_index, result1)
     ),
 )

@@ -37,7 +37,9 @@ def _products(x: Array, axis: int) -> Array:
     return running(x, axis, lax.mul, lax.cumprod, jnp.prod)
 
 
-def _running(input: Array, dim: int, dtype: Dtype | None, scan: Callable[..., object], kernel: str) -> Array:
+def _running(
+    input: Array, dim: int, dtype: Dtype | None, scan: Callable[..., object], kernel: str
+) -> Array:
     axis = canonical_dim(dim, input.ndim)
     x = accumulated(input, dtype)
     if x.dtype == np.bool_ and x.ndim and x.size:
@@ -45,7 +47,15 @@ def _running(input: Array, dim: int, dtype: Dtype | None, scan: Callable[..., ob
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
-@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum", out_dtype="expected", out_apart="partly", autocast="cuda float32")
+@reduction(
+    inplace=True,
+    saves=(),
+    computes_out=True,
+    aten="cumsum",
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda float32",
+)
 def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running sums along ``dim``.
 
@@ -96,8 +106,11 @@ def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     return _running(input, dim, dtype, _products, "cumprod")
 
 
-def _cumprod_rule(g: Array, result: Array, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
-    """The products before each element, times what it is followed by: ``s[k] = g[k] + x[k + 1] * s[k + 1]``, without any division."""
+def _cumprod_rule(
+    g: Array, result: Array, input: Array, dim: int, *, dtype: Dtype | None = None
+) -> tuple[Array]:
+    """The products before each element, times what it is followed by:
+    ``s[k] = g[k] + x[k + 1] * s[k + 1]``, without any division."""
     if not input.ndim or not input.size:
         return (to_dtype(g, input.dtype),)
     axis = canonical_dim(dim, input.ndim)
@@ -120,9 +133,13 @@ def _cumprod_rule(g: Array, result: Array, input: Array, dim: int, *, dtype: Dty
         return earlier[0] * later[0], earlier[1] + earlier[0] * later[1]
 
     if x.size // x.shape[0] >= COLUMNS:
-        found = _loops.scan(step, jnp.zeros(x.shape[1:], kind), (factors, above, before), reverse=True)[1]
+        found = _loops.scan(
+            step, jnp.zeros(x.shape[1:], kind), (factors, above, before), reverse=True
+        )[1]
     else:
-        s = lax.associative_scan(join, (to_dtype(factors, kind), to_dtype(above, kind)), reverse=True)[1]
+        s = lax.associative_scan(
+            join, (to_dtype(factors, kind), to_dtype(above, kind)), reverse=True
+        )[1]
         found = to_dtype(to_dtype(before, kind) * s, x.dtype)
     return (to_dtype(jnp.moveaxis(found, 0, axis), input.dtype),)
 
@@ -134,7 +151,9 @@ def _reversed_sum(x: object, dim: int) -> object:
     return A.flip.default(A.cumsum.default(A.flip.default(x, [dim]), dim), [dim])
 
 
-def _cumprod_formula(g: object, self: Any, dim: int, result: object, grads: object, node: object) -> Any:
+def _cumprod_formula(
+    g: object, self: Any, dim: int, result: object, grads: object, node: object
+) -> Any:
     if self._aval.size <= 1 or self._aval.shape[dim] == 1:
         return g
     if D.recorded():
@@ -144,10 +163,14 @@ def _cumprod_formula(g: object, self: Any, dim: int, result: object, grads: obje
     before = A.cumsum.default(A.eq.Scalar(self, 0), dim)  # zeros up to each element
     first = A.eq.Scalar(before, 0)
     kept = A.masked_fill.Scalar(weighted, A.bitwise_not.default(first), 0.0)
-    found = A.where.self(first, A.div.Tensor(_reversed_sum(kept, dim), x), D.made_zeros(self._aval.shape, g))
+    found = A.where.self(
+        first, A.div.Tensor(_reversed_sum(kept, dim), x), D.made_zeros(self._aval.shape, g)
+    )
     mask = A.eq.Scalar(before, 1)
     place = A.max.dim(mask, dim, True)[1]
-    at_zero = A.logical_and_.default(A.scatter_.value(A.zeros_like.default(mask), dim, place, 1), mask)
+    at_zero = A.logical_and_.default(
+        A.scatter_.value(A.zeros_like.default(mask), dim, place, 1), mask
+    )
     mask = A.bitwise_and_.Tensor(mask, A.bitwise_not.default(at_zero))
     following = A.cumprod.default(A.masked_fill.Scalar(x, A.bitwise_not.default(mask), 1.0), dim)
     following = A.masked_fill.Scalar(following, A.ne.Scalar(before, 1), 0.0)
@@ -160,7 +183,9 @@ def _cumprod_formula(g: object, self: Any, dim: int, result: object, grads: obje
 derivative(A.cumprod, self=_cumprod_formula)
 
 
-def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
+def _cumsum_rule(
+    g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None
+) -> tuple[Array]:
     axis = canonical_dim(dim, g.ndim)
     return (to_dtype(_scanned(wide(g), axis, functools.partial(_sums, reverse=True)), g.dtype),)
 
@@ -190,12 +215,15 @@ def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Arr
 
     def by_xla(x: Array) -> tuple[Array, Array]:
         values = scan(x, axis=axis)
-        # A new extremum stands where an element equals the running one: the last of equal ones counts.
+        # A new extremum stands where an element equals the running one: the last of equal ones
+        # counts.
         new = x == values
         if floating:
             new |= jnp.isnan(x)
         place = positions(x, axis)
-        return values, lax.cummax(jnp.where(new, place, jnp.zeros((), place.dtype)), axis=axis).astype(np.int64)
+        return values, lax.cummax(
+            jnp.where(new, place, jnp.zeros((), place.dtype)), axis=axis
+        ).astype(np.int64)
 
     def beats(new: Array, old: Array) -> Array:
         found = new >= old if scan is lax.cummax else new <= old
@@ -204,7 +232,9 @@ def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Arr
     return running_extremum(input, axis, beats, by_xla)
 
 
-@reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax", out_dtype="scalar_type")
+@reduction(
+    saves=(), returns="cummax", fields=("values", "indices"), aten="cummax", out_dtype="scalar_type"
+)
 def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     """Running maxima along ``dim`` and the last places so far where they stand.
 
@@ -222,7 +252,9 @@ def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     return _running_extremum("cummax", input, dim, lax.cummax)
 
 
-@reduction(saves=(), returns="cummin", fields=("values", "indices"), aten="cummin", out_dtype="scalar_type")
+@reduction(
+    saves=(), returns="cummin", fields=("values", "indices"), aten="cummin", out_dtype="scalar_type"
+)
 def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     """Running minima along ``dim`` and the last places so far where they stand.
 
@@ -240,7 +272,9 @@ def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     return _running_extremum("cummin", input, dim, lax.cummin)
 
 
-def _extremum_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int) -> tuple[Array]:
+def _extremum_rule(
+    g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int
+) -> tuple[Array]:
     if input.ndim == 0 or input.size == 0:
         return (g[0],)
     axis = canonical_dim(dim, input.ndim)
@@ -263,12 +297,15 @@ derivative(
     A.cummax,
     A.cummin,
     results=(0,),
-    self=lambda g, self_, dim, result1: A.scatter_add.default(D.made_zeros(self_.shape, g), dim, result1, g),
+    self=lambda g, self_, dim, result1: A.scatter_add.default(
+        D.made_zeros(self_.shape, g), dim, result1, g
+    ),
 )
 
 
 def _log_add(x: Array, total: Array) -> Array:
-    """``log(exp(x) + exp(total))`` of complex numbers; its imaginary part is not brought into (-pi, pi]."""
+    """``log(exp(x) + exp(total))`` of complex numbers; its imaginary part is not brought into (-pi,
+    pi]."""
     first = jnp.real(x) < jnp.real(total)
     small, large = jnp.where(first, x, total), jnp.where(first, total, x)
     both_zero = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == -np.inf)
@@ -279,7 +316,8 @@ def _log_add(x: Array, total: Array) -> Array:
 
 
 def _complex_logcumsumexp(x: Array, axis: int) -> Array:
-    """One element after the other, since the imaginary part depends on the order; the logarithm of 0, from where it starts, has none."""
+    """One element after the other, since the imaginary part depends on the order; the logarithm of
+    0, from where it starts, has none."""
     moved = jnp.moveaxis(x, axis, 0)
     nothing = np.asarray(complex(-math.inf, 0), x.dtype)
     unknown = np.asarray(complex(math.nan, math.nan), x.dtype)
@@ -292,7 +330,9 @@ def _complex_logcumsumexp(x: Array, axis: int) -> Array:
     return jnp.moveaxis(found, 0, axis)
 
 
-@reduction(saves=("input", "result"), aten="logcumsumexp", out_dtype="scalar_type", out_apart="partly")
+@reduction(
+    saves=("input", "result"), aten="logcumsumexp", out_dtype="scalar_type", out_apart="partly"
+)
 def logcumsumexp(input: Array, dim: int) -> Array:
     """Logarithms of the running sums of exponentials along ``dim``, without overflow.
 
@@ -310,7 +350,10 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     if input.ndim == 0 or input.size == 0:
         return input
     x = wide(input)
-    return to_dtype(_complex_logcumsumexp(x, axis) if is_complex(x) else _running_logsumexp(x, axis=axis), input.dtype)
+    return to_dtype(
+        _complex_logcumsumexp(x, axis) if is_complex(x) else _running_logsumexp(x, axis=axis),
+        input.dtype,
+    )
 
 
 def _by_numpy(axis: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -324,7 +367,8 @@ def _running_logsumexp(x: Array, *, axis: int) -> Array:
 
 
 def _real_logcumsumexp(x: Array, axis: int) -> Array:
-    """Scans pairs (largest so far, sum of exponentials relative to it); infinities and numbers near them are put right afterwards.
+    """Scans pairs (largest so far, sum of exponentials relative to it); infinities and numbers near
+    them are put right afterwards.
 
     One exponential a combination: one of the two terms is the largest itself.
     """
@@ -337,10 +381,13 @@ def _real_logcumsumexp(x: Array, axis: int) -> Array:
 
     lowest = jnp.full((), np.finfo(x.dtype).min / 4, x.dtype)
     highest = -lowest
-    m, s = lax.associative_scan(combine, (jnp.clip(x, lowest, highest), jnp.ones_like(x)), axis=axis)
+    m, s = lax.associative_scan(
+        combine, (jnp.clip(x, lowest, highest), jnp.ones_like(x)), axis=axis
+    )
     total = m + jnp.log(s)
     seen = lax.cummax(x, axis=axis)  # NaN stays once seen
-    return jnp.where(jnp.abs(seen) < highest, total, seen)  # of the others a sum of exponentials has the same logarithm
+    # of the others a sum of exponentials has the same logarithm
+    return jnp.where(jnp.abs(seen) < highest, total, seen)
 
 
 def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple[Array]:
@@ -350,10 +397,13 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
     x, y, g = wide(input), wide(result), wide(g)
 
     if is_complex(x):
-        # The sum over later positions of g * conj(exp(x - y)). Relative to the running sums y, which hardly ever shrink, it stays small.
+        # The sum over later positions of g * conj(exp(x - y)). Relative to the running sums y,
+        # which hardly ever shrink, it stays small.
         totals = jnp.moveaxis(y, axis, 0)
         alike = totals[:-1] == totals[1:]  # infinities, too
-        factors = jnp.exp(jnp.conj(jnp.where(alike, jnp.zeros((), y.dtype), totals[:-1] - totals[1:])))
+        factors = jnp.exp(
+            jnp.conj(jnp.where(alike, jnp.zeros((), y.dtype), totals[:-1] - totals[1:]))
+        )
 
         def step(later: Array, item: tuple[Array, Array]) -> tuple[Array, Array]:
             total = item[0] + item[1] * later
@@ -399,7 +449,7 @@ def _logcumsumexp_formula(g: Any, self: object, dim: int, result: object) -> obj
 derivative(A.logcumsumexp, self=_logcumsumexp_formula)
 
 
-# ---- differences and areas -------------------------------------------------------------------------------------------------------
+# ---- differences and areas -----------------------------------------------------------------------
 
 
 def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
@@ -410,13 +460,29 @@ def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
     for d in range(input.ndim):
         if d != axis and other.shape[d] != input.shape[d]:
             raise RuntimeError(
-                "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
-                f"input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {other.shape[d]}"
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({d}) = {input.shape[d]}, but "
+                f"got tensor.size({d}) = {other.shape[d]}"
             )
 
 
-@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly", node="SubBackward0", implicit=True)
-def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
+@op(
+    promote="common",
+    out=True,
+    saves=(),
+    aten="diff",
+    strides="order",
+    out_apart="wholly",
+    node="SubBackward0",
+    implicit=True,
+)
+def diff(
+    input: Array,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Array | None = None,
+    append: Array | None = None,
+) -> Array:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 
     ``prepend`` and ``append`` are joined to ``input`` first.
@@ -425,7 +491,8 @@ def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, 
     Dtypes: any, promoted with ``prepend`` and ``append``.
 
     Raises:
-        RuntimeError: for a 0-dim input, a negative ``n``, or if ``prepend`` or ``append`` differ in other dimensions than ``dim``.
+        RuntimeError: for a 0-dim input, a negative ``n``, or if ``prepend`` or ``append`` differ in
+            other dimensions than ``dim``.
 
     Example:
         >>> import jtorch as torch
@@ -448,18 +515,24 @@ def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, 
     x = jnp.concatenate([part for part in (prepend, input, append) if part is not None], axis=axis)
     for _ in range(min(n, x.shape[axis])):
         size = x.shape[axis]
-        later, earlier = lax.slice_in_dim(x, min(1, size), size, axis=axis), lax.slice_in_dim(x, 0, max(size - 1, 0), axis=axis)
+        later, earlier = (
+            lax.slice_in_dim(x, min(1, size), size, axis=axis),
+            lax.slice_in_dim(x, 0, max(size - 1, 0), axis=axis),
+        )
         x = later ^ earlier if x.dtype == np.bool_ else later - earlier
     return x
 
 
 def _ends(y: Array, axis: int) -> tuple[Array, Array]:
     n = y.shape[axis]
-    return lax.slice_in_dim(y, 0, max(n - 1, 0), axis=axis), lax.slice_in_dim(y, min(1, n), n, axis=axis)
+    return lax.slice_in_dim(y, 0, max(n - 1, 0), axis=axis), lax.slice_in_dim(
+        y, min(1, n), n, axis=axis
+    )
 
 
 def _steps(name: str, y: Array, x: Array, axis: int) -> Array:
-    """The differences of the points ``x``: one vector along ``axis`` of ``y``, or an array that broadcasts with ``y``."""
+    """The differences of the points ``x``: one vector along ``axis`` of ``y``, or an array that
+    broadcasts with ``y``."""
     if x.ndim == 1:
         if x.shape[0] != y.shape[axis]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -473,7 +546,9 @@ def _steps(name: str, y: Array, x: Array, axis: int) -> Array:
 def _no_bools(name: str) -> Callable[[list[dtypes.dtype]], None]:
     def check(kinds: list[dtypes.dtype]) -> None:
         if dtypes.bool_ in kinds:
-            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+            raise RuntimeError(
+                f"{name}: received a bool input for `x` or `y`, but bool is not supported"
+            )
 
     return check
 
@@ -494,18 +569,28 @@ def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array
 
 
 def float_times(a: Array, b: Array) -> Array:
-    """``a * b``, ``b`` counting as a number if it has no dimensions; integers become the default dtype, as torch's division makes them."""
+    """``a * b``, ``b`` counting as a number if it has no dimensions; integers become the default
+    dtype, as torch's division makes them."""
     if b.ndim == 0 and is_float(a) and category(b.dtype) <= dtypes.FLOATING:
         return (wide(a) * to_dtype(b, wide(a).dtype)).astype(a.dtype)
     if category(a.dtype) >= category(b.dtype):
         b = to_dtype(b, a.dtype)
     else:
-        a = to_dtype(a, dtypes.get_default_dtype().np if category(b.dtype) == dtypes.FLOATING else b.dtype)
+        a = to_dtype(
+            a, dtypes.get_default_dtype().np if category(b.dtype) == dtypes.FLOATING else b.dtype
+        )
         b = to_dtype(b, a.dtype)
     return default_float(a * b)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x", node="DivBackward1", unchecked=("y", "x"))
+@op(
+    namespace="_C",
+    promote="common",
+    check=_no_bools("trapezoid"),
+    aten="trapezoid.x",
+    node="DivBackward1",
+    unchecked=("y", "x"),
+)
 def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -522,11 +607,16 @@ def _trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
         return _nothing(y, axis)
     if y.dtype == np.bool_:
         raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
-    # Each point but the first and the last belongs to two areas. (Sums of neighbours do not vectorise.)
-    ends = lax.index_in_dim(y, 0, axis, keepdims=False) + lax.index_in_dim(y, -1, axis, keepdims=False)
+    # Each point but the first and the last belongs to two areas. (Sums of neighbours do not
+    # vectorise.)
+    ends = lax.index_in_dim(y, 0, axis, keepdims=False) + lax.index_in_dim(
+        y, -1, axis, keepdims=False
+    )
     x = wide(y)
     total = default_float(jnp.sum(x, axis=axis)) - default_float(to_dtype(ends, x.dtype)) / 2
-    return float_times(to_dtype(total, y.dtype) if category(y.dtype) >= dtypes.FLOATING else total, jnp.asarray(dx))
+    return float_times(
+        to_dtype(total, y.dtype) if category(y.dtype) >= dtypes.FLOATING else total, jnp.asarray(dx)
+    )
 
 
 def _nothing(y: Array, axis: int) -> Array:

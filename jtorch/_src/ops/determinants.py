@@ -22,7 +22,14 @@ def _check_det(a: Array, function: str) -> None:
     check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
-@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0", implicit=True)
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_det",
+    out_dtype="expected",
+    node="LinalgDetBackward0",
+    implicit=True,
+)
 def det(A: Array) -> Array:
     """The determinants of square matrices.
 
@@ -75,7 +82,8 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     implicit=True,
 )
 def slogdet(A: Array) -> tuple[Array, Array]:
-    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
+    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the
+    logarithms of their magnitudes.
 
     Shapes: A (*, n, n) -> sign (*), logabsdet (*).
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Logarithms are real.
@@ -121,7 +129,11 @@ def torch_slogdet(input: Array) -> tuple[Array, Array]:
     return slogdet(input)
 
 
-@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0", implicit=True)
+@op(
+    aten="logdet",
+    node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0",
+    implicit=True,
+)
 def logdet(input: Array) -> Array:
     """The logarithms of the determinants; nan where one is negative.
 
@@ -143,13 +155,16 @@ def logdet(input: Array) -> Array:
     return jnp.where(sign == -1, np.asarray(np.nan, logarithm.dtype), logarithm)
 
 
-# ---- derivatives as operators -------------------------------------------------------------------------------------------------------
+# ---- derivatives as operators --------------------------------------------------------------------
 
 
 def _diagonal_system(scale: object, A: Any, LU: Any, pivots: object, perturbed: bool) -> object:
-    """The matrix ``X`` with ``A^H X = scale I``, by the factors that the determinant was computed with."""
+    """The matrix ``X`` with ``A^H X = scale I``, by the factors that the determinant was computed
+    with."""
     shape = list(A._aval.shape[:-1])
-    diagonal = aten.diag_embed.default(aten.expand.default(aten.unsqueeze.default(scale, -1), shape))
+    diagonal = aten.diag_embed.default(
+        aten.expand.default(aten.unsqueeze.default(scale, -1), shape)
+    )
     transposed = D.is_contiguous(A) and not A._aval.torch_dtype.is_complex
     if transposed:
         aten.transpose.int(A, -2, -1)  # what was factored
@@ -161,7 +176,9 @@ def _diagonal_system(scale: object, A: Any, LU: Any, pivots: object, perturbed: 
     return aten.linalg_lu_solve.default(LU, pivots, diagonal, adjoint=not transposed)
 
 
-def _det_formula(g: object, A: Any, result: object, result1: Any, result2: object, grads: object, node: object) -> object:
+def _det_formula(
+    g: object, A: Any, result: object, result1: Any, result2: object, grads: object, node: object
+) -> object:
     if D.recorded() or not A._aval.size:
         return D.general(grads, node, A)
     return _diagonal_system(aten.mul.Tensor(g, D.conj(result)), A, result1, result2, True)

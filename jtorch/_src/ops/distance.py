@@ -25,10 +25,12 @@ def _safe_sqrt(x: Array) -> Array:
 
 
 def _norm(difference: Array, p: float) -> Array:
-    """The ``p``-norm over the last dimension, with torch's gradients: 0 at 0, and all of it to each element that attains the maximum."""
+    """The ``p``-norm over the last dimension, with torch's gradients: 0 at 0, and all of it to each
+    element that attains the maximum."""
     size = difference * lax.stop_gradient(jnp.sign(difference))
     if p == 0:
-        return jnp.sum(jnp.minimum(jnp.ceil(lax.stop_gradient(size)), number(1, size)), -1)  # NaN stays
+        # NaN stays
+        return jnp.sum(jnp.minimum(jnp.ceil(lax.stop_gradient(size)), number(1, size)), -1)
     if p == 1:
         return jnp.sum(size, -1)
     if p == 2:
@@ -38,29 +40,43 @@ def _norm(difference: Array, p: float) -> Array:
         attained = jnp.sum(jnp.where(size == top[..., None], size, number(0, size)), -1)
         return jnp.where(jnp.isinf(top), top, top + (attained - lax.stop_gradient(attained)))
     nonzero = ~(size == 0)  # NaN counts
-    powers = jnp.where(nonzero, jnp.where(nonzero, size, number(1, size)) ** number(p, size), number(0, size))
+    powers = jnp.where(
+        nonzero, jnp.where(nonzero, size, number(1, size)) ** number(p, size), number(0, size)
+    )
     total = jnp.sum(powers, -1)
     some = ~(total == 0)
-    return jnp.where(some, jnp.where(some, total, number(1, total)) ** number(1 / p, total), number(0, total))
+    return jnp.where(
+        some, jnp.where(some, total, number(1, total)) ** number(1 / p, total), number(0, total)
+    )
 
 
 def _check_cdist(x1: Array, x2: Array, p: float) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if not is_float(x):
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(x.dtype)}")
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {scalar_name(x.dtype)}"
+            )
     for name, x in (("X1", x1), ("X2", x2)):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
     if not p >= 0:  # NaN too
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype != x2.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(x1.dtype)} but found {scalar_name(x2.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {scalar_name(x1.dtype)} but found {scalar_name(x2.dtype)}"
+        )
 
 
 #: By the number that the operator calls them.
-DISTANCE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+DISTANCE_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
 
 
 def _by_product(x1: Array, x2: Array, p: float, compute_mode: str) -> bool:
@@ -89,17 +105,21 @@ def _node_of_distances(made: Made) -> str:
     implicit=True,
 )
 @schemas("(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
-def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Array:
+def cdist(
+    x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary"
+) -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 
-    Euclidean ones of more than 25 rows are computed by a matrix product, unless ``compute_mode`` says otherwise.
+    Euclidean ones of more than 25 rows are computed by a matrix product, unless ``compute_mode``
+    says otherwise.
 
     Args:
         x1: one set of points, in the rows of the last two dimensions.
         x2: the other set.
         p: the order of the norm.
-        compute_mode: whether distances of order 2 come from a matrix product: ``"use_mm_for_euclid_dist_if_necessary"`` (of more than 25
-            points), ``"use_mm_for_euclid_dist"``, or ``"donot_use_mm_for_euclid_dist"``.
+        compute_mode: whether distances of order 2 come from a matrix product:
+            ``"use_mm_for_euclid_dist_if_necessary"`` (of more than 25 points),
+            ``"use_mm_for_euclid_dist"``, or ``"donot_use_mm_for_euclid_dist"``.
 
     Shapes: x1 (*A, n, d), x2 (*B, m, d) -> (*broadcast(A, B), n, m).
     Dtypes: real floating-point -> the same.
@@ -121,12 +141,21 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_
     a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))
     if not _by_product(x1, x2, p, compute_mode):
         return _norm(a[..., :, None, :] - b[..., None, :, :], p)
-    squares = jnp.sum(a * a, -1)[..., :, None] + jnp.sum(b * b, -1)[..., None, :] - number(2, a) * (a @ jnp.swapaxes(b, -1, -2))
+    squares = (
+        jnp.sum(a * a, -1)[..., :, None]
+        + jnp.sum(b * b, -1)[..., None, :]
+        - number(2, a) * (a @ jnp.swapaxes(b, -1, -2))
+    )
     return jnp.sqrt(jnp.maximum(squares, number(0, squares)))
 
 
 def _cdist_rule(
-    g: Array, result: Array, x1: Array, x2: Array, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+    g: Array,
+    result: Array,
+    x1: Array,
+    x2: Array,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> tuple[Array, Array]:
     batch = g.shape[:-2]
     a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))
@@ -138,7 +167,9 @@ def _cdist_rule(
     else:
         from jax import vjp
 
-        grad_a, grad_b = vjp(lambda a, b: _norm(a[..., :, None, :] - b[..., None, :, :], p), a, b)[1](g)
+        grad_a, grad_b = vjp(lambda a, b: _norm(a[..., :, None, :] - b[..., None, :, :], p), a, b)[
+            1
+        ](g)
     return unbroadcast(grad_a, x1.shape, x1.dtype), unbroadcast(grad_b, x2.shape, x2.dtype)
 
 
@@ -154,14 +185,24 @@ def _cdist_other_formula(g: object, x1: object, x2: object, p: float, result: ob
 
 
 derivative(
-    A._cdist_forward, x1=lambda g, x1, x2, p, result: A._cdist_backward.default(D.packed(g), x1, x2, p, result), x2=_cdist_other_formula
+    A._cdist_forward,
+    x1=lambda g, x1, x2, p, result: A._cdist_backward.default(D.packed(g), x1, x2, p, result),
+    x2=_cdist_other_formula,
 )
 
 
-@op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32", dispatched="in parts")
+@op(
+    namespace="nn.functional",
+    aliases=("pdist",),
+    aten="pdist",
+    method=False,
+    autocast="cuda float32",
+    dispatched="in parts",
+)
 @schemas("(Tensor self, float p=2.) -> Tensor")
 def pdist(input: Array, p: float = 2) -> Array:
-    """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ...
+    """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to
+    those after it, ...
 
     Shapes: input (n, d) -> (n * (n - 1) / 2).
     Dtypes: real floating-point -> the same.
@@ -201,7 +242,8 @@ def _clamped_norm(x: Array, axis: int | None, eps: float) -> Array:
     autocast="cuda float32",
 )
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) -> Array:
-    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``.
+    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least
+    ``eps``.
 
     Shapes: x1 and x2 broadcast -> that without ``dim``.
     Dtypes: real floating-point, promoted.
@@ -211,11 +253,16 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) ->
 
     Example:
         >>> import jtorch as torch
-        >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+        >>> torch.cosine_similarity(
+        ...     torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+        ... )
         tensor([0.0000, 0.7071])
     """
     if not is_float(x1):
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {scalar_name(x1.dtype)}")
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{scalar_name(x1.dtype)}"
+        )
     if not eps >= 0:  # NaN too
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     shape = broadcast_shapes(x1.shape, x2.shape)

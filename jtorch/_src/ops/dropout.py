@@ -1,4 +1,5 @@
-"""The kernels of dropout and of sampling: what is random was drawn before and comes as an operand."""
+"""The kernels of dropout and of sampling: what is random was drawn before and comes as an
+operand."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def _dropout(input: Array, mask: Array, keep: Number) -> Array:
     return input * _noise(input, mask, keep)
 
 
-def _dropout_rule(g: Array, result: None, input: Array, mask: Array, keep: Array) -> tuple[Array, None]:
+def _dropout_rule(
+    g: Array, result: None, input: Array, mask: Array, keep: Array
+) -> tuple[Array, None]:
     return g * conj(_noise(g, mask, keep)), None
 
 
@@ -39,14 +42,17 @@ def _scale(p: float) -> float:
 
 @op(namespace="_C", saves=("mask",), aten="alpha_dropout", strides="preserve", node="AddBackward0")
 def _alpha_dropout(input: Array, mask: Array, p: float) -> Array:
-    """``input`` where ``mask`` (broadcast) is true, SELU's saturation value elsewhere, scaled and shifted to keep mean and variance."""
+    """``input`` where ``mask`` (broadcast) is true, SELU's saturation value elsewhere, scaled and
+    shifted to keep mean and variance."""
     a = _scale(p)
     kept = mask.astype(input.dtype)
     shift = (kept - 1) * (_ALPHA * a) + _ALPHA * a * p
     return input * (kept * a) + shift
 
 
-def _alpha_dropout_rule(g: Array, result: None, input: Array, mask: Array, p: float) -> tuple[Array, None]:
+def _alpha_dropout_rule(
+    g: Array, result: None, input: Array, mask: Array, p: float
+) -> tuple[Array, None]:
     return g * (mask.astype(g.dtype) * _scale(p)), None
 
 
@@ -55,7 +61,8 @@ defvjp(_alpha_dropout, _alpha_dropout_rule, saves=("mask",))
 
 @op(namespace="_C", saves=(), aten="bernoulli", node="NormalBackward3")
 def _drawn(sample: Array, parameters: list[Array]) -> Array:
-    """The sample, as a result that depends on the parameters of its distribution, with zero gradients."""
+    """The sample, as a result that depends on the parameters of its distribution, with zero
+    gradients."""
     return sample
 
 

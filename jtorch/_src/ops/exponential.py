@@ -21,7 +21,7 @@ from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import conj, is_complex, require, rounded, wide, zeros_where
 
-# ---- powers ----------------------------------------------------------------------------------------------------------------------
+# ---- powers --------------------------------------------------------------------------------------
 
 
 @unary(inplace="both", saves=("result",), aten="exp", autocast="cuda float32")
@@ -66,9 +66,11 @@ def exp2(input: Array) -> Array:
     return _exp2(wide(input)).astype(input.dtype)
 
 
-@hosted(by_scipy("exp2"), ns=12, many=many.exp2)  # exact for whole numbers, which NumPy's is not with every processor
+# exact for whole numbers, which NumPy's is not with every processor
+@hosted(by_scipy("exp2"), ns=12, many=many.exp2)
 def _exp2(x: Array) -> Array:
-    """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
+    """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose
+    rounding grows with ``x``."""
     if is_complex(x):
         return _complex.exp2(x)
     info = jnp.finfo(x.dtype)
@@ -82,7 +84,9 @@ def _power_of_two(n: Array) -> Array:
     """``2**n`` for whole numbers in the range of normal exponents, put together from bits."""
     info = jnp.finfo(n.dtype)
     kind = np.int32 if n.dtype == np.float32 else np.int64
-    return lax.bitcast_convert_type((n.astype(kind) + kind(1 - info.minexp)) << kind(info.nmant), n.dtype)
+    return lax.bitcast_convert_type(
+        (n.astype(kind) + kind(1 - info.minexp)) << kind(info.nmant), n.dtype
+    )
 
 
 def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -90,10 +94,18 @@ def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(exp2, _exp2_rule)
-derivative(A.exp2, self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, D.conj(result)), math.log(2)))
+derivative(
+    A.exp2, self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, D.conj(result)), math.log(2))
+)
 
 
-@unary(inplace="both", aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
+@unary(
+    inplace="both",
+    aliases=("special.expm1",),
+    saves=("result",),
+    aten="expm1",
+    autocast="cuda float32",
+)
 @schemas(".", "special_expm1. ; =out")
 def expm1(input: Array) -> Array:
     """``exp(input) - 1``, exact near 0.
@@ -106,7 +118,9 @@ def expm1(input: Array) -> Array:
         >>> torch.expm1(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 1.7183])
     """
-    return _complex.expm1(input) if is_complex(input) else jnp.expm1(wide(input)).astype(input.dtype)
+    return (
+        _complex.expm1(input) if is_complex(input) else jnp.expm1(wide(input)).astype(input.dtype)
+    )
 
 
 def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -139,7 +153,8 @@ def ldexp(input: Array, other: Array) -> Array:
 
 def _times_power(x: Array, n: Array, dtype: np.dtype) -> Array:
     """``x * 2**n``, with the fraction of the power rounded to ``dtype``."""
-    # The power by itself may be beyond the range of the dtype where the product is not: it is multiplied in four parts.
+    # The power by itself may be beyond the range of the dtype where the product is not: it is
+    # multiplied in four parts.
     most = 4 * (jnp.finfo(x.dtype).maxexp - 8)
     whole = jnp.clip(jnp.round(n), -most, most)
     whole = lax.stop_gradient(jnp.where(jnp.isnan(n), jnp.zeros((), n.dtype), whole))
@@ -164,7 +179,9 @@ def _scaled_by_numpy() -> Compute:
         fraction = np.where(np.isfinite(n), n - np.rint(n), n)
         part = np.exp(fraction * x.dtype.type(math.log(2)))
         quarter = np.trunc(whole / 4)
-        return scale(x * scale(part, (whole - 3 * quarter).astype(np.int32)), (3 * quarter).astype(np.int32))
+        return scale(
+            x * scale(part, (whole - 3 * quarter).astype(np.int32)), (3 * quarter).astype(np.int32)
+        )
 
     return compute
 
@@ -194,12 +211,20 @@ def _mantissa(x: Array) -> Array:
 def _exponent_by_numpy() -> Compute:
     def compute(x: np.ndarray) -> np.ndarray:
         finite, found = np.isfinite(x), np.frexp(x)[1]
-        return found if count_nonzero(finite) == x.size else np.where(finite, found, np.int32(0))  # C leaves it open
+        # C leaves it open
+        return found if count_nonzero(finite) == x.size else np.where(finite, found, np.int32(0))
 
     return compute
 
 
-@hosted(_exponent_by_numpy, ns=5, calls=2, keeps=False, shape=lambda x: x.shape, gives=np.dtype(np.int32))
+@hosted(
+    _exponent_by_numpy,
+    ns=5,
+    calls=2,
+    keeps=False,
+    shape=lambda x: x.shape,
+    gives=np.dtype(np.int32),
+)
 def _exponent(x: Array) -> Array:
     return jnp.where(jnp.isfinite(x), jnp.frexp(x)[1], 0).astype(np.int32)
 
@@ -216,7 +241,8 @@ def _exponent(x: Array) -> Array:
     },
 )
 def frexp(input: Array) -> tuple[Array, Array]:
-    """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent.
+    """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an
+    ``int32`` exponent.
 
     Shapes: input (*) -> mantissa (*), exponent (*).
     Dtypes: real floating-point -> the same and int32.
@@ -244,7 +270,7 @@ def _frexp_rule(g: tuple[Array, Array], result: tuple[Array, Array], _: Array) -
 defvjp(frexp, _frexp_rule)
 
 
-# ---- logarithms ------------------------------------------------------------------------------------------------------------------
+# ---- logarithms ----------------------------------------------------------------------------------
 
 
 @unary(inplace="both", saves=("input",), aten="log", autocast="cuda float32")
@@ -285,7 +311,11 @@ def log2(input: Array) -> Array:
         >>> torch.log2(torch.tensor([1, 8, 10]))
         tensor([0.0000, 3.0000, 3.3219])
     """
-    return _complex.logarithm(jnp.log2, input) if is_complex(input) else jnp.log2(wide(input)).astype(input.dtype)
+    return (
+        _complex.logarithm(jnp.log2, input)
+        if is_complex(input)
+        else jnp.log2(wide(input)).astype(input.dtype)
+    )
 
 
 def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -308,7 +338,11 @@ def log10(input: Array) -> Array:
         >>> torch.log10(torch.tensor([1.0, 50.0]))
         tensor([0.0000, 1.6990])
     """
-    return _complex.logarithm(jnp.log10, input) if is_complex(input) else jnp.log10(wide(input)).astype(input.dtype)
+    return (
+        _complex.logarithm(jnp.log10, input)
+        if is_complex(input)
+        else jnp.log10(wide(input)).astype(input.dtype)
+    )
 
 
 def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -319,7 +353,13 @@ defvjp(log10, _log10_rule)
 derivative(A.log10, self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(D.conj(self), math.log(10))))
 
 
-@unary(inplace="both", aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
+@unary(
+    inplace="both",
+    aliases=("special.log1p",),
+    saves=("input",),
+    aten="log1p",
+    autocast="cuda float32",
+)
 @schemas(".", "special_log1p. ; =out")
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact near 0.
@@ -367,7 +407,8 @@ def _logaddexp(x: Array, y: Array) -> Array:
 
 
 def _complex_logaddexp(x: Array, y: Array) -> Array:
-    """Seen from the operand with the larger real part, whose imaginary part is kept as it is, not wrapped into [-pi, pi]."""
+    """Seen from the operand with the larger real part, whose imaginary part is kept as it is, not
+    wrapped into [-pi, pi]."""
     swap = x.real < y.real
     high, low = jnp.where(swap, y, x), jnp.where(swap, x, y)
     infinite = ~jnp.isfinite(low.real) & (low.real == high.real)
@@ -433,7 +474,13 @@ derivative(
 )
 
 
-@binary(promote="float", inplace="both", aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
+@binary(
+    promote="float",
+    inplace="both",
+    aliases=("special.xlogy",),
+    saves=("input", "other"),
+    aten="xlogy.Tensor",
+)
 @schemas(
     ".Tensor ; _ =OutTensor",
     ".Scalar_Other(Tensor self, Scalar other) -> Tensor ; _ =OutScalar_Other",
@@ -446,7 +493,8 @@ def xlogy(input: Array | Number, other: Array | Number) -> Array:
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 
     Shapes: that of the operands, broadcast.
-    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused (NotImplementedError).
+    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -463,7 +511,8 @@ def _xlogy(x: Array, y: Array) -> Array:
 
 
 def _times_log(x: Array, y: Array, log: Any, one: int = 1) -> Array:
-    """``x * log(y)``, 0 where x is; ``one`` is what has the logarithm 0. JAX's derivatives at 0 are the logarithm, too."""
+    """``x * log(y)``, 0 where x is; ``one`` is what has the logarithm 0. JAX's derivatives at 0 are
+    the logarithm, too."""
     zero = x == 0
     endless = (y <= one - 1) | (y == np.inf)
     product = x * log(jnp.where(zero & endless, jnp.asarray(one, y.dtype), y))
@@ -476,13 +525,18 @@ def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 
 
 def _slope_where_zero(none: Array, g: Array, y: Array, log: Any, one: int) -> Array:
-    """``g * log(y)``, 0 where there is ``none``; so it is when ``g`` is a tangent and the product comes after the choice."""
+    """``g * log(y)``, 0 where there is ``none``; so it is when ``g`` is a tangent and the product
+    comes after the choice."""
     return zeros_where(none, _times_log(g, jnp.where(none, jnp.asarray(one, y.dtype), y), log, one))
 
 
 defvjp(xlogy, _xlogy_rule)
-derivative(A.xlogy.Scalar_Self, other=lambda g, self, other: A.div.Tensor(A.mul.Scalar(g, self), other))
-derivative(A.xlogy.Scalar_Other, self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g)
+derivative(
+    A.xlogy.Scalar_Self, other=lambda g, self, other: A.div.Tensor(A.mul.Scalar(g, self), other)
+)
+derivative(
+    A.xlogy.Scalar_Other, self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g
+)
 
 
 def _xlogy_formula(g: object, self: object, other: object) -> object:
@@ -499,14 +553,20 @@ derivative(
 
 
 @binary(
-    namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py", node="SpecialXlog1PyBackward0"
+    namespace="special",
+    promote="float",
+    method=False,
+    saves=("input", "other"),
+    aten="special_xlog1py",
+    node="SpecialXlog1PyBackward0",
 )
 @schemas(".", ".other_scalar", ".self_scalar")
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 
     Shapes: that of the operands, broadcast.
-    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused (NotImplementedError).
+    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused
+    (NotImplementedError).
 
     Example:
         >>> import jtorch as torch
@@ -523,7 +583,9 @@ def _xlog1py(x: Array, y: Array) -> Array:
 
 
 def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
-    return _slope_where_zero((input == 0) & (other <= -1), g, other, jnp.log1p, 0), g * input / (other + 1)
+    return _slope_where_zero((input == 0) & (other <= -1), g, other, jnp.log1p, 0), g * input / (
+        other + 1
+    )
 
 
 defvjp(xlog1py, _xlog1py_rule)

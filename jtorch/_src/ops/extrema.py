@@ -16,7 +16,7 @@ from ._hosted import REALS, hosted
 from ._nodes import Made, by_operand
 from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
 
-# ---- the larger and the smaller --------------------------------------------------------------------------------------------------
+# ---- the larger and the smaller ------------------------------------------------------------------
 
 
 def _refuse_complex(name: str, x: Array) -> None:
@@ -82,7 +82,8 @@ defvjp(maximum, _maximum_rule)
 
 
 def _larger(smaller: Callable[..., object]) -> Any:
-    """The gradient of one operand of ``maximum``: half where both are equal, none where it is the other one."""
+    """The gradient of one operand of ``maximum``: half where both are equal, none where it is the
+    other one."""
 
     def gradient(g: object, self: object, other: object) -> object:
         half = A.div.Scalar(g, 2)
@@ -168,7 +169,9 @@ def _numbered(better: Callable[..., object]) -> Any:
         return A.logical_or_.default(first, A.isnan.default(other))
 
     return {
-        "self": lambda g, self, other: A.masked_fill.Scalar(g, A.logical_not_.default(chosen(self, other)), 0),
+        "self": lambda g, self, other: A.masked_fill.Scalar(
+            g, A.logical_not_.default(chosen(self, other)), 0
+        ),
         "other": lambda g, self, other: A.masked_fill.Scalar(g, chosen(self, other), 0),
     }
 
@@ -178,7 +181,7 @@ defvjp(fmin, _fmin_rule)
 derivative(A.fmin, **_numbered(A.le.Tensor))
 
 
-# ---- clamping --------------------------------------------------------------------------------------------------------------------
+# ---- clamping ------------------------------------------------------------------------------------
 
 
 def _node_of_clamp(made: Made) -> str:
@@ -196,7 +199,9 @@ def _node_of_clamp(made: Made) -> str:
     node=_node_of_clamp,
 )
 @schemas("(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor ; _ =out", ".Tensor", "clip")
-def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
+def clamp(
+    input: Array, min: Array | Number | None = None, max: Array | Number | None = None
+) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
     Args:
@@ -206,7 +211,8 @@ def clamp(input: Array, min: Array | Number | None = None, max: Array | Number |
 
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted with the bounds.
-    Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the elements they replace.
+    Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the
+    elements they replace.
 
     Raises:
         RuntimeError: if neither bound is given, or a number does not fit the dtype.
@@ -293,7 +299,13 @@ def _clamp_self_formula(g: object, self: object, min: object, max: object) -> ob
 derivative(A.clamp.Tensor, min__max=_clamp_bounds_formula, self=_clamp_self_formula)
 
 
-@pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
+@pointwise(
+    inplace="both",
+    saves=("input", "min"),
+    fits=("min",),
+    aten="clamp_min",
+    node=by_operand("ClampMin", "min", 1, 0),
+)
 @schemas("(Tensor self, Scalar min) -> Tensor ; _ =out", ".Tensor")
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
@@ -327,7 +339,13 @@ derivative(
 )
 
 
-@pointwise(inplace="both", saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
+@pointwise(
+    inplace="both",
+    saves=("input", "max"),
+    fits=("max",),
+    aten="clamp_max",
+    node=by_operand("ClampMax", "max", 1, 0),
+)
 @schemas("(Tensor self, Scalar max) -> Tensor ; _ =out", ".Tensor")
 def clamp_max(input: Array, max: Array | Number) -> Array:
     """Lowers elements above ``max`` to ``max``.
@@ -357,17 +375,28 @@ derivative(
 )
 
 
-# ---- choosing --------------------------------------------------------------------------------------------------------------------
+# ---- choosing ------------------------------------------------------------------------------------
 
 
-@pointwise(namespace="_C", name="_where", promote=("input", "other"), broadcast=False, saves=("condition",), aten="where.self")
+@pointwise(
+    namespace="_C",
+    name="_where",
+    promote=("input", "other"),
+    broadcast=False,
+    saves=("condition",),
+    aten="where.self",
+)
 def where(condition: Array, input: Array | Number, other: Array | Number) -> Array:
-    """``input`` where ``condition`` holds, else ``other``. The public function, which also takes a condition alone, is a composite.
+    """``input`` where ``condition`` holds, else ``other``. The public function, which also takes a
+    condition alone, is a composite.
 
     Dtypes: ``input`` and ``other`` are promoted; ``condition`` takes no part.
     """
     if condition.dtype not in (np.bool_, np.uint8):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {scalar_name(condition.dtype)}")
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{scalar_name(condition.dtype)}"
+        )
     shape = broadcast_shapes(condition.shape, input.shape, other.shape)
     condition = condition if is_bool(condition) else condition != 0
     return jnp.where(*(jnp.broadcast_to(x, shape) for x in (condition, input, other)))

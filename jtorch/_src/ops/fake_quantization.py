@@ -13,7 +13,10 @@ from ._facts import schemas
 def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array) -> None:
     kind = dtypes.from_np(input.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f'"fake_quantize_tensor_cachemask_kernel_type_handling" not implemented for {kind.scalar_name!r}')
+        raise NotImplementedError(
+            '"fake_quantize_tensor_cachemask_kernel_type_handling" not implemented for '
+            f"{kind.scalar_name!r}"
+        )
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
     words = "`zero_point` must be between `quant_min` and `quant_max`."
@@ -26,13 +29,17 @@ def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
     return jnp.round(input * (1 / scale)) + jnp.round(zero_point.astype(input.dtype))
 
 
-def _quantised(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array) -> Array:
+def _quantised(
+    input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array
+) -> Array:
     _checked(input, zero_point, quant_min, quant_max, of)
     place = jnp.clip(_steps(input, scale, zero_point), quant_min, quant_max)
     return (place - jnp.round(zero_point.astype(input.dtype))) * scale.astype(input.dtype)
 
 
-def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+def _passed(
+    g: Array, input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int
+) -> Array:
     """The gradient goes through where nothing was clipped."""
     place = _steps(input, scale, zero_point)
     return jnp.where((place >= quant_min) & (place <= quant_max), g, jnp.zeros((), g.dtype))
@@ -43,11 +50,22 @@ def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: 
     saves=("input", "scale", "zero_point"),
     aten="fake_quantize_per_tensor_affine.tensor_qparams",
     node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
-    underivable=dict.fromkeys(("scale", "zero_point"), lambda: "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
+    underivable=dict.fromkeys(
+        ("scale", "zero_point"), lambda: "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+    ),
 )
-def _fake_quantize(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+def _fake_quantize(
+    input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int
+) -> Array:
     """``fake_quantize_per_tensor_affine`` with tensors for scale and zero point."""
-    return _quantised(input, scale.reshape((1,) * input.ndim), zero_point.reshape((1,) * input.ndim), quant_min, quant_max, zero_point)
+    return _quantised(
+        input,
+        scale.reshape((1,) * input.ndim),
+        zero_point.reshape((1,) * input.ndim),
+        quant_min,
+        quant_max,
+        zero_point,
+    )
 
 
 def _per_tensor_rule(
@@ -69,11 +87,16 @@ def _along(x: Array, axis: int, ndim: int) -> Array:
     saves=("input", "scale", "zero_point"),
     aten="fake_quantize_per_channel_affine",
     node="FakeQuantizePerChannelAffineCachemaskBackward0",
-    underivable=dict.fromkeys(("scale", "zero_point"), lambda: "fake_quantize_per_channel_affine_cachemask"),
+    underivable=dict.fromkeys(
+        ("scale", "zero_point"), lambda: "fake_quantize_per_channel_affine_cachemask"
+    ),
 )
 @schemas()
-def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:
-    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for each channel.
+def fake_quantize_per_channel_affine(
+    input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int
+) -> Array:
+    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a
+    scale and zero point for each channel.
 
     Shapes: input (*, C, *) with C at ``axis``, scale and zero_point (C) -> (*, C, *).
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
@@ -84,11 +107,16 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
 
     Example:
         >>> import jtorch as torch
-        >>> torch.fake_quantize_per_channel_affine(torch.tensor([[0.3], [0.3]]), torch.tensor([0.5, 0.25]), torch.zeros(2), 0, 0, 255)
+        >>> torch.fake_quantize_per_channel_affine(
+        ...     torch.tensor([[0.3], [0.3]]), torch.tensor([0.5, 0.25]), torch.zeros(2), 0, 0, 255
+        ... )
         tensor([[0.5000],
                 [0.2500]])
     """
-    for name, x, kinds in (("Scale", scale, ("Float", "BFloat16")), ("Zero-point", zero_point, ("Int", "Float", "Half"))):
+    for name, x, kinds in (
+        ("Scale", scale, ("Float", "BFloat16")),
+        ("Zero-point", zero_point, ("Int", "Float", "Half")),
+    ):
         found = dtypes.from_np(x.dtype).scalar_name
         if found not in kinds:
             wanted = "Float or BFloat16" if name == "Scale" else "Int32, Float or Half"
@@ -96,19 +124,43 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
     at = canonical_dim(axis, input.ndim)
     for name, x in (("scale", scale), ("zero-point", zero_point)):
         if x.ndim != 1:
-            raise RuntimeError(f"{name} should be a 1-D tensor" if name == "scale" else "zero point should be a 1-D tensor")
+            raise RuntimeError(
+                f"{name} should be a 1-D tensor"
+                if name == "scale"
+                else "zero point should be a 1-D tensor"
+            )
     if scale.shape != zero_point.shape:
         raise RuntimeError("scale and zero-point need to have the same dimensions")
     if scale.shape[0] != input.shape[at]:
-        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
-    return _quantised(input, _along(scale, at, input.ndim), _along(zero_point, at, input.ndim), quant_min, quant_max, zero_point)
+        raise RuntimeError(
+            "dimensions of scale and zero-point are not consistent with input tensor"
+        )
+    return _quantised(
+        input,
+        _along(scale, at, input.ndim),
+        _along(zero_point, at, input.ndim),
+        quant_min,
+        quant_max,
+        zero_point,
+    )
 
 
 def _per_channel_rule(
-    g: Array, result: None, input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int
+    g: Array,
+    result: None,
+    input: Array,
+    scale: Array,
+    zero_point: Array,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
 ) -> tuple[Array, None, None]:
     at, n = canonical_dim(axis, input.ndim), input.ndim
-    return _passed(g, input, _along(scale, at, n), _along(zero_point, at, n), quant_min, quant_max), None, None
+    return (
+        _passed(g, input, _along(scale, at, n), _along(zero_point, at, n), quant_min, quant_max),
+        None,
+        None,
+    )
 
 
 defvjp(fake_quantize_per_channel_affine, _per_channel_rule)

@@ -24,7 +24,7 @@ def transform(**options: object):
     return op(**{"namespace": "fft", "saves": (), "out": True, "family": "fft", **options})
 
 
-# ------------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
 def _scale(norm: str | None, inverse: bool, points: int) -> float:
@@ -52,7 +52,11 @@ def _inexact(x: Array) -> Array:
 
 def _complex(x: Array) -> Array:
     x = _inexact(x)
-    return x if jnp.iscomplexobj(x) else x.astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+    return (
+        x
+        if jnp.iscomplexobj(x)
+        else x.astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+    )
 
 
 def _real(x: Array, message: str) -> Array:
@@ -71,7 +75,9 @@ def _dims(x: Array, s: Sizes, dim: Sizes) -> tuple[tuple[int, ...], tuple[int, .
     dim = (dim,) if isinstance(dim, int) else dim
     if dim is None:
         if s is not None and len(s) > x.ndim:
-            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+            raise RuntimeError(
+                f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions."
+            )
         dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     else:
         dims = tuple(_dim(x, d) for d in dim)
@@ -79,7 +85,11 @@ def _dims(x: Array, s: Sizes, dim: Sizes) -> tuple[tuple[int, ...], tuple[int, .
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
-    sizes = tuple(x.shape[d] for d in dims) if s is None else tuple(x.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True))
+    sizes = (
+        tuple(x.shape[d] for d in dims)
+        if s is None
+        else tuple(x.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True))
+    )
     return dims, sizes
 
 
@@ -97,7 +107,7 @@ def _resize(x: Array, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
     return lax.pad(x, jnp.zeros((), x.dtype), config) if any(map(any, config)) else x
 
 
-# ------------------------------------------------------------------------------------------------------------------ transforms
+# --------------------------------------------------------------------------------------- transforms
 
 
 def _scaled(x: Array, factor: float) -> Array:
@@ -130,7 +140,8 @@ def _c2c(x: Array, dims: tuple[int, ...], norm: str | None, inverse: bool) -> Ar
 
 
 def _r2c(x: Array, dims: tuple[int, ...]) -> Array:
-    """The unscaled spectrum of a real array over up to three dimensions, of which the last is halved."""
+    """The unscaled spectrum of a real array over up to three dimensions, of which the last is
+    halved."""
     if not x.size:
         shape = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
         return jnp.zeros(shape, np.complex64 if x.dtype == np.float32 else np.complex128)
@@ -138,14 +149,17 @@ def _r2c(x: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _c2r(x: Array, dim: int, n: int, factor: float) -> Array:
-    """The real array of ``n`` points whose half spectrum is ``x``, times ``factor`` over what XLA does: dividing by ``n``."""
+    """The real array of ``n`` points whose half spectrum is ``x``, times ``factor`` over what XLA
+    does: dividing by ``n``."""
     if not x.size:
         shape = [n if d == dim else k for d, k in enumerate(x.shape)]
         return jnp.zeros(shape, np.float32 if x.dtype == np.complex64 else np.float64)
     return _scaled(_on_last(x, (dim,), lax.FftType.IRFFT, (n,)), factor)
 
 
-def _along(name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool) -> Array:
+def _along(
+    name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool
+) -> Array:
     del name
     x = _complex(input)
     d = _dim(x, dim)
@@ -154,7 +168,9 @@ def _along(name: str, input: Array, n: int | None, dim: int, norm: str | None, i
     return _c2c(_resize(x, (d,), (points,)), (d,), norm, inverse)
 
 
-def _real_along(name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool) -> Array:
+def _real_along(
+    name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool
+) -> Array:
     x = _real(input, f"{name} expects a real input tensor, but got ")
     d = _dim(x, dim)
     points = x.shape[d] if n is None else n
@@ -187,12 +203,15 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
 )
 @schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
+    """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n``
+    points.
 
-    ``norm`` is ``"backward"`` (the default: the inverse divides by n), ``"forward"`` or ``"ortho"`` (both by its root).
+    ``norm`` is ``"backward"`` (the default: the inverse divides by n), ``"forward"`` or ``"ortho"``
+    (both by its root).
 
     Shapes: input (*) -> (*), of n elements along ``dim``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: for half precision, no points, or an unknown ``norm``.
@@ -218,7 +237,8 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     """The inverse of ``fft``.
 
     Shapes: as for ``fft``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fft``.
@@ -231,13 +251,16 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along("ifft", input, n, dim, norm, True)
 
 
-@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
     Shapes: input (*) -> (*), of ``n // 2 + 1`` elements along ``dim``.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fft``.
@@ -250,13 +273,17 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _real_along("rfft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
+    """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of
+    the real result.
 
     Shapes: input (*) -> (*), of n elements along ``dim``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fft``.
@@ -269,7 +296,9 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     return _to_real_along(input, n, dim, norm, True)
 
 
-@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
@@ -277,7 +306,8 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     The result has ``n`` points, by default ``2 * (m - 1)`` for m elements.
 
     Shapes: input (*) -> (*), of n elements along ``dim``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fft``.
@@ -290,13 +320,16 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _to_real_along(input, n, dim, norm, False)
 
 
-@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
     Shapes: input (*) -> (*), of ``n // 2 + 1`` elements along ``dim``.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fft``.
@@ -316,20 +349,29 @@ def _complex_nd(input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: b
     return _c2c(_resize(x, dims, sizes), dims, norm, inverse)
 
 
-def _real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
-    message = "Only supports floating-point dtypes, but found: " if inverse else f"{name} expects a real-valued input tensor, but got "
+def _real_nd(
+    name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool
+) -> Array:
+    message = (
+        "Only supports floating-point dtypes, but found: "
+        if inverse
+        else f"{name} expects a real-valued input tensor, but got "
+    )
     x = _real(input, message)
     dims, sizes = _dims(x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     _check_points(*sizes)
     x = _resize(x, dims, sizes)
-    first = 1 if inverse else 3  # the inverse of several would be their conjugate, but for the signs of zeros
+    # the inverse of several would be their conjugate, but for the signs of zeros
+    first = 1 if inverse else 3
     half = _scaled(_r2c(x, dims[-first:]), _scale(norm, inverse, math.prod(sizes[-first:])))
     return _c2c(jnp.conj(half) if inverse else half, dims[:-first], norm, inverse)
 
 
-def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
+def _to_real_nd(
+    name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool
+) -> Array:
     x = _complex(input)
     dims, sizes = _dims(x, s, dim)
     if not dims:
@@ -342,7 +384,8 @@ def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None,
 
 
 def _node_of_transform(real: str, dims: str = "dim") -> Rule:
-    """A Fourier transform of complex numbers, or of real ones: then ``real`` if it is along one dimension only."""
+    """A Fourier transform of complex numbers, or of real ones: then ``real`` if it is along one
+    dimension only."""
 
     def rule(made: Made) -> str:
         if made.is_complex:
@@ -355,13 +398,26 @@ def _node_of_transform(real: str, dims: str = "dim") -> Rule:
     return rule
 
 
-@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_fftn",
+    strides="fftn",
+    node=_node_of_transform("FftC2CBackward0"),
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
-def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
+def fftn(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with
+    sizes ``s``.
 
     Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: if ``s`` and ``dim`` do not fit, and as for ``fft``.
@@ -375,13 +431,25 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_ifftn",
+    strides="fftn",
+    node=_node_of_transform("FftC2CBackward0"),
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
-def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+def ifftn(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
+) -> Array:
     """The inverse of ``fftn``.
 
     Shapes: as for ``fftn``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -395,13 +463,23 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
-def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
+def rfftn(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """The transform of a real input over ``dim``; the last of these keeps only the frequencies that
+    are not negative.
 
-    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has ``s[-1] // 2 + 1`` elements.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has
+    ``s[-1] // 2 + 1`` elements.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fftn``.
@@ -414,15 +492,26 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_irfftn",
+    strides="irfftn",
+    node="FftC2RBackward0",
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def irfftn(
-    input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
 ) -> Array:
-    """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by default.
+    """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by
+    default.
 
     Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -438,11 +527,18 @@ def irfftn(
 
 @transform(aten="fft_hfftn", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
-def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
+def hfftn(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """The real transform of a signal that is Hermitian in time and given by its half along the last
+    of ``dim``.
 
     Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -456,15 +552,25 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfftn", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
+@transform(
+    aten="fft_ihfftn",
+    strides="ihfftn",
+    node=_node_of_transform("ConjBackward0"),
+    dispatched="in parts",
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def ihfftn(
-    input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    norm: str | None = None,
 ) -> Array:
     """The inverse of ``hfftn``.
 
-    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has ``s[-1] // 2 + 1`` elements.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has
+    ``s[-1] // 2 + 1`` elements.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fftn``.
@@ -478,13 +584,25 @@ def ihfftn(
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_fft2",
+    strides="fftn",
+    node=_node_of_transform("FftR2CBackward0"),
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def fft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``fftn`` over two dimensions.
 
     Shapes: as for ``fftn``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -498,13 +616,25 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_ifft2",
+    strides="fftn",
+    node=_node_of_transform("ConjBackward0"),
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def ifft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``ifftn`` over two dimensions.
 
     Shapes: as for ``ifftn``.
-    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -518,13 +648,21 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def rfft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``rfftn`` over two dimensions.
 
     Shapes: as for ``rfftn``.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fftn``.
@@ -538,13 +676,25 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@transform(
+    aten="fft_irfft2",
+    strides="irfftn",
+    node="FftC2RBackward0",
+    autocast="cpu float32",
+    implicit=True,
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def irfft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``irfftn`` over two dimensions.
 
     Shapes: as for ``irfftn``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -560,11 +710,17 @@ def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
 
 @transform(aten="fft_hfft2", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def hfft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``hfftn`` over two dimensions.
 
     Shapes: as for ``hfftn``.
-    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool
+    count as the default dtype.
 
     Raises:
         RuntimeError: as for ``fftn``.
@@ -578,13 +734,24 @@ def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfft2", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
+@transform(
+    aten="fft_ihfft2",
+    strides="ihfftn",
+    node=_node_of_transform("ConjBackward0"),
+    dispatched="in parts",
+)
 @schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
-def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+def ihfft2(
+    input: Array,
+    s: int | tuple[int, ...] | None = None,
+    dim: int | tuple[int, ...] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """``ihfftn`` over two dimensions.
 
     Shapes: as for ``ihfftn``.
-    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default
+    dtype.
 
     Raises:
         RuntimeError: for complex numbers, and as for ``fftn``.
@@ -598,7 +765,7 @@ def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-# ---------------------------------------------------------------------------------------------------- derivatives as operators
+# ------------------------------------------------------------------------- derivatives as operators
 
 
 def _fft_r2c(g: Any, self_: Any, dim: Any, normalization: int, onesided: bool) -> Any:
@@ -624,4 +791,9 @@ def _fft_c2r(g: Any, dim: Any, normalization: int) -> Any:
 
 derivative(A._fft_r2c, self=_fft_r2c)
 derivative(A._fft_c2r, self=_fft_c2r)
-derivative(A._fft_c2c, self=lambda g, dim, normalization, forward: A._fft_c2c.default(g, dim, normalization, not forward))
+derivative(
+    A._fft_c2c,
+    self=lambda g, dim, normalization, forward: A._fft_c2c.default(
+        g, dim, normalization, not forward
+    ),
+)

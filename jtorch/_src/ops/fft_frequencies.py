@@ -18,7 +18,9 @@ def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype 
     if category < dtypes.FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if category == dtypes.COMPLEX:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.from_np(wanted).scalar_name}'")
+        raise NotImplementedError(
+            f"\"arange_cpu\" not implemented for '{dtypes.from_np(wanted).scalar_name}'"
+        )
     with np.errstate(all="ignore"):
         step = np.float64(1.0) / np.float64(n * d)
     # As in torch, the step is rounded before it is multiplied.
@@ -28,7 +30,8 @@ def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype 
 @factory(namespace="fft", sequence="counted", aten="fft_fftfreq")
 @schemas(". ;")
 def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
-    """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones.
+    """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up,
+    then the negative ones.
 
     Shapes: (n).
     Dtypes: the default dtype unless ``dtype`` names another floating-point one.
@@ -44,7 +47,9 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     """
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    return _frequencies("fftfreq", n, np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]), d, dtype)
+    return _frequencies(
+        "fftfreq", n, np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]), d, dtype
+    )
 
 
 @factory(namespace="fft", sequence="counted", aten="fft_rfftfreq")
@@ -72,11 +77,20 @@ def _shift(input: Array, dim: int | tuple[int, ...] | None, halves: str) -> Arra
     if not dims:
         raise RuntimeError("`shifts` required")
     dims = tuple(canonical_dim(d, input.ndim) for d in dims)
-    shifts = tuple(input.shape[d] // 2 if halves == "down" else -(input.shape[d] // 2) for d in dims)
+    shifts = tuple(
+        input.shape[d] // 2 if halves == "down" else -(input.shape[d] // 2) for d in dims
+    )
     return jnp.roll(input, shifts, dims)
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift", node="RollBackward0", implicit=True)
+@op(
+    namespace="fft",
+    saves=(),
+    family="fft",
+    aten="fft_fftshift",
+    node="RollBackward0",
+    implicit=True,
+)
 def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Brings the zero frequency to the middle of ``dim`` (all dimensions by default).
 
@@ -91,7 +105,14 @@ def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     return _shift(input, dim, "down")
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift", node="RollBackward0", implicit=True)
+@op(
+    namespace="fft",
+    saves=(),
+    family="fft",
+    aten="fft_ifftshift",
+    node="RollBackward0",
+    implicit=True,
+)
 def ifftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """The inverse of ``fftshift``.
 

@@ -1,4 +1,5 @@
-"""Maximum pooling over windows at places that are drawn, after Graham (2014), *Fractional Max-Pooling*."""
+"""Maximum pooling over windows at places that are drawn, after Graham (2014), *Fractional
+Max-Pooling*."""
 
 from __future__ import annotations
 
@@ -12,25 +13,45 @@ from ._declare import Array, defvjp, op
 from ._pooling import add_at, take_over
 
 
-def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> None:
+def _fractional_check(
+    n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]
+) -> None:
     names = ("time", "height", "width")[-n:]
     function = "fractional_max_pool2d()" if n == 2 else "fractional_max_pool3d_out()"
     ints = "Ints" if n == 2 else "three Ints"
     if len(kernel) != n:
-        raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must either be a single Int or tuple of {ints}")
+        raise RuntimeError(
+            f"fractional_max_pool{n}d: kernel_size must either be a single Int or tuple of {ints}"
+        )
     if len(out) != n:
-        raise RuntimeError(f"fractional_max_pool{n}d: output_size must either be a single Int or tuple of {ints}")
+        raise RuntimeError(
+            f"fractional_max_pool{n}d: output_size must either be a single Int or tuple of {ints}"
+        )
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{function}: Expected {n + 1}D or {n + 2}D tensor, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"{function}: Expected {n + 1}D or {n + 2}D tensor, but got: {list(input.shape)}"
+        )
     if 0 in input.shape[-n - 1 :]:
-        raise RuntimeError(f"{function}: Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}")
+        raise RuntimeError(
+            f"{function}: Expected input to have non-zero size for non-batch dimensions, but got "
+            f"{list(input.shape)}"
+        )
     for name, size, k, o in zip(names, input.shape[-n:], kernel, out, strict=True):
-        if k < 1:  # torch looks for the maximum of nothing, and names places that need not lie in the input
-            raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must be greater than zero, but got {list(kernel)}")
+        # torch looks for the maximum of nothing, and names places that need not lie in the input
+        if k < 1:
+            raise RuntimeError(
+                f"fractional_max_pool{n}d: kernel_size must be greater than zero, but got "
+                f"{list(kernel)}"
+            )
         if o + k - 1 > size - (n == 3):  # torch wants one more in volumes
-            raise RuntimeError(f"{function}: pool {name} {k} too large relative to input {name} {size}")
+            raise RuntimeError(
+                f"{function}: pool {name} {k} too large relative to input {name} {size}"
+            )
     if min(out) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {[*input.shape[:-n], *out]}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(out)}: "
+            f"{[*input.shape[:-n], *out]}"
+        )
     if samples.dtype != input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if samples.ndim != 3:
@@ -44,7 +65,9 @@ def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, .
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {n} got {samples.shape[2]}.")
 
 
-def _fractional(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> tuple[Array, Array]:
+def _fractional(
+    n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]
+) -> tuple[Array, Array]:
     _fractional_check(n, input, samples, kernel, out)
     size, lead = input.shape[-n:], input.shape[:-n]
     planes = math.prod(lead)
@@ -54,7 +77,9 @@ def _fractional(n: int, input: Array, samples: Array, kernel: tuple[int, ...], o
     if n == 2:  # torch takes the first number for the width
         samples = samples[:, ::-1]
     values = input.reshape(planes, *size)
-    places = jnp.broadcast_to(jnp.arange(math.prod(size), dtype=np.int64).reshape(size), values.shape)
+    places = jnp.broadcast_to(
+        jnp.arange(math.prod(size), dtype=np.int64).reshape(size), values.shape
+    )
     for i in reversed(range(n)):
         start = _fractional_starts(samples[:, i], size[i], out[i], kernel[i])
         start = start.reshape(planes, *[out[i] if j == i else 1 for j in range(n)])
@@ -96,15 +121,24 @@ def _fractional_gradient(kernel_function, n: int) -> None:
     defvjp(kernel_function, rule, fwd=fwd, shown=(1,))
 
 
-@op(namespace="_C", aten="fractional_max_pool2d", underivable={"random_samples": lambda: "fractional_max_pool2d"})
+@op(
+    namespace="_C",
+    aten="fractional_max_pool2d",
+    underivable={"random_samples": lambda: "fractional_max_pool2d"},
+)
 def fractional_max_pool2d(
     input: Array, random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places; ``random_samples (N, C, 2)`` chooses."""
+    """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places;
+    ``random_samples (N, C, 2)`` chooses."""
     return _fractional(2, input, random_samples, kernel_size, output_size)
 
 
-@op(namespace="_C", aten="fractional_max_pool3d", underivable={"random_samples": lambda: "fractional_max_pool3d"})
+@op(
+    namespace="_C",
+    aten="fractional_max_pool3d",
+    underivable={"random_samples": lambda: "fractional_max_pool3d"},
+)
 def fractional_max_pool3d(
     input: Array, random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
 ) -> tuple[Array, Array]:

@@ -46,7 +46,11 @@ def lgamma(input: Array) -> Array:
     """
     require("lgamma_vml_cpu", input)
     # In single precision XLA's formula has no correct digit near its zeros at 1 and 2.
-    return lax.lgamma(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.lgamma(input)
+    return (
+        lax.lgamma(input.astype(np.float64)).astype(input.dtype)
+        if input.dtype == np.float32
+        else lax.lgamma(input)
+    )
 
 
 @unary(inplace=True, aliases=("special.digamma", "special.psi"), saves=("input",), aten="digamma")
@@ -73,7 +77,9 @@ def digamma(input: Array) -> Array:
 @hosted(by_scipy("psi"), ns=30)
 def _digamma(x: Array) -> Array:
     pole = (x <= 0) & (x == jnp.trunc(x))
-    at_pole = jnp.where(x == 0, jnp.copysign(jnp.asarray(jnp.inf, x.dtype), -x), jnp.asarray(jnp.nan, x.dtype))
+    at_pole = jnp.where(
+        x == 0, jnp.copysign(jnp.asarray(jnp.inf, x.dtype), -x), jnp.asarray(jnp.nan, x.dtype)
+    )
     return jnp.where(pole, at_pole, lax.digamma(jnp.where(pole, jnp.ones((), x.dtype), x)))
 
 
@@ -92,7 +98,8 @@ def _trigamma_by_scipy() -> Compute:
 
 @hosted(_trigamma_by_scipy, ns=60, calls=3)
 def _trigamma(x: Array) -> Array:
-    """The second derivative of ``lgamma``: reflected to x >= 0.5, moved up by six, then its asymptotic series."""
+    """The second derivative of ``lgamma``: reflected to x >= 0.5, moved up by six, then its
+    asymptotic series."""
     reflected = x < 0.5
     sine = jnp.sin(math.pi * x)
     y = jnp.where(reflected, 1 - x, x)
@@ -127,7 +134,11 @@ def _polygamma(n: int, x: Array) -> Array:
 
 
 @unary(aliases=("special.polygamma",), saves=("input",), aten="polygamma")
-@schemas("(int n, Tensor self) -> Tensor ; =out", "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", "special_polygamma")
+@schemas(
+    "(int n, Tensor self) -> Tensor ; =out",
+    "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
+    "special_polygamma",
+)
 def polygamma(n: int, input: Array) -> Array:
     """The ``n``-th derivative of ``digamma``.
 
@@ -147,7 +158,14 @@ def polygamma(n: int, input: Array) -> Array:
     return _polygamma(n, input)
 
 
-@unary(namespace="Tensor", name="polygamma", out=False, inplace=True, saves=("input",), aten="polygamma")
+@unary(
+    namespace="Tensor",
+    name="polygamma",
+    out=False,
+    inplace=True,
+    saves=("input",),
+    aten="polygamma",
+)
 @schemas()
 def polygamma_method(input: Array, n: int) -> Array:
     """The ``n``-th derivative of ``digamma``.
@@ -170,7 +188,8 @@ def polygamma_method(input: Array, n: int) -> Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _slope(n: int, x: Array) -> Array:
-    """``polygamma`` as rules have it: its derivatives are those of higher order, at poles and far out as well."""
+    """``polygamma`` as rules have it: its derivatives are those of higher order, at poles and far
+    out as well."""
     return _polygamma(n, x)
 
 
@@ -215,7 +234,14 @@ def _no_bool(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
 
 
-@unary(inplace=True, aliases=("special.multigammaln",), check=_no_bool, saves=("input",), aten="mvlgamma", strides="rows")
+@unary(
+    inplace=True,
+    aliases=("special.multigammaln",),
+    check=_no_bool,
+    saves=("input",),
+    aten="mvlgamma",
+    strides="rows",
+)
 @schemas(".", "special_multigammaln. ; =out")
 def mvlgamma(input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension ``p``.
@@ -259,14 +285,27 @@ defvjp(mvlgamma, _mvlgamma_rule)
 
 def _mvlgamma_formula(g: object, self: Any, p: int) -> object:
     dtype, device = self._aval.torch_dtype, of_placement(self._aval.device)
-    shifts = A.arange.start_step(-p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=strided, device=device)
-    return A.mul.Tensor(g, A.sum.dim_IntList(A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]))
+    shifts = A.arange.start_step(
+        -p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=strided, device=device
+    )
+    return A.mul.Tensor(
+        g,
+        A.sum.dim_IntList(
+            A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]
+        ),
+    )
 
 
 derivative(A.mvlgamma, self=_mvlgamma_formula)
 
 
-@pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma", underived={"input": "igamma: input"})
+@pointwise(
+    inplace=True,
+    aliases=("special.gammainc",),
+    saves=("input", "other"),
+    aten="igamma",
+    underived={"input": "igamma: input"},
+)
 @schemas(".", "special_gammainc. ; =out")
 def igamma(input: Array, other: Array) -> Array:
     """The lower incomplete gamma function of order ``input``, regularised.
@@ -277,7 +316,8 @@ def igamma(input: Array, other: Array) -> Array:
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes to ``input``.
+        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes
+            to ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -288,7 +328,13 @@ def igamma(input: Array, other: Array) -> Array:
     return _incomplete(lax.igamma, 1, input, other)
 
 
-@pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac", underived={"input": "igammac: input"})
+@pointwise(
+    inplace=True,
+    aliases=("special.gammaincc",),
+    saves=("input", "other"),
+    aten="igammac",
+    underived={"input": "igammac: input"},
+)
 @schemas(".", "special_gammaincc. ; =out")
 def igammac(input: Array, other: Array) -> Array:
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``.
@@ -299,7 +345,8 @@ def igammac(input: Array, other: Array) -> Array:
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes to ``input``.
+        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes
+            to ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -310,23 +357,29 @@ def igammac(input: Array, other: Array) -> Array:
     return _incomplete(lax.igammac, 0, input, other)
 
 
-def _incomplete(function: Callable[[Array, Array], Array], at_zero_order: int, input: Array, other: Array) -> Array:
+def _incomplete(
+    function: Callable[[Array, Array], Array], at_zero_order: int, input: Array, other: Array
+) -> Array:
     """``function`` with its limits for the orders 0 and infinity, which JAX gives as NaN."""
     a, x = _incomplete_operands(input, other)
     found = jnp.where((a == 0) & (x > 0), jnp.asarray(at_zero_order, a.dtype), function(a, x))
-    found = jnp.where((a == jnp.inf) & (x >= 0) & (x < jnp.inf), jnp.asarray(1 - at_zero_order, a.dtype), found)
+    found = jnp.where(
+        (a == jnp.inf) & (x >= 0) & (x < jnp.inf), jnp.asarray(1 - at_zero_order, a.dtype), found
+    )
     return found.astype(input.dtype)
 
 
 def _incomplete_operands(a: Array, x: Array) -> tuple[Array, Array]:
-    """In double precision: in single, the smaller of the two functions has three correct digits only, being 1 minus the other."""
+    """In double precision: in single, the smaller of the two functions has three correct digits
+    only, being 1 minus the other."""
     a, x = jnp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     return a, x
 
 
 @jax.custom_jvp
 def _slope_by_order(a: Array, x: Array) -> Array:
-    """The derivative of the lower function by its order; the second one is known by ``x`` alone, and NaN by the order."""
+    """The derivative of the lower function by its order; the second one is known by ``x`` alone,
+    and NaN by the order."""
     return lax.igamma_grad_a(a, x)
 
 

@@ -27,16 +27,19 @@ def _check(input: Array, grid: Array, mode: int) -> None:
     n = input.ndim - 2
     if input.shape[:1] != grid.shape[:1]:
         raise RuntimeError(
-            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} "
-            f"and grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected grid and input to have same batch size, but got input with "
+            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if grid.shape[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with "
+            f"sizes {list(grid.shape)}"
+        )
     for axis in range(2, input.ndim):
         if input.shape[axis] == 0:
             raise RuntimeError(
-                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} "
-                f"with dimension {axis} being empty"
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(input.shape)} with dimension {axis} being empty"
             )
     if n not in (2, 3) or input.ndim != grid.ndim:
         raise RuntimeError(
@@ -46,10 +49,16 @@ def _check(input: Array, grid: Array, mode: int) -> None:
     if n == 3 and mode == BICUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input.dtype != grid.dtype:
-        expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(grid.dtype).scalar_name
+        expected, found = (
+            dtypes.from_np(input.dtype).scalar_name,
+            dtypes.from_np(grid.dtype).scalar_name,
+        )
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
     if not jnp.issubdtype(input.dtype, jnp.floating):
-        raise NotImplementedError(f"\"grid_sampler_{n}d_cpu_kernel_impl\" not implemented for '{dtypes.from_np(input.dtype).scalar_name}'")
+        raise NotImplementedError(
+            f'"grid_sampler_{n}d_cpu_kernel_impl" not implemented for '
+            f"'{dtypes.from_np(input.dtype).scalar_name}'"
+        )
 
 
 def _unnormalized(x: Array, size: int, align_corners: bool) -> Array:
@@ -84,7 +93,8 @@ def _place(x: Array, size: int, padding: int, align_corners: bool) -> Array:
 
 
 def _picked(input: Array, places: list[Array]) -> Array:
-    """The input at whole-numbered ``places`` (given as floats, one array (N, P) for each dimension), zero outside: ``(N, C, P)``."""
+    """The input at whole-numbered ``places`` (given as floats, one array (N, P) for each
+    dimension), zero outside: ``(N, C, P)``."""
     inside = None
     flat = jnp.zeros(places[0].shape, np.int32 if fewer(input.size, 2**31) else np.int64)
     for size, p in zip(input.shape[2:], places, strict=True):
@@ -107,7 +117,10 @@ def _multilinear(input: Array, places: list[Array]) -> Array:
             factor = part if side else 1 - part
             weight = factor if weight is None else weight * factor
         assert weight is not None
-        term = _picked(input, [low + side for low, side in zip(lows, corner, strict=True)]) * weight[:, None]
+        term = (
+            _picked(input, [low + side for low, side in zip(lows, corner, strict=True)])
+            * weight[:, None]
+        )
         total = term if total is None else total + term
     assert total is not None
     return total
@@ -144,9 +157,10 @@ def _bicubic(input: Array, places: list[Array], padding: int, align_corners: boo
     return total
 
 
-# ---- by NumPy --------------------------------------------------------------------------------------------------------------------
+# ---- by NumPy ------------------------------------------------------------------------------------
 
-#: Of more elements than this, in all the neighbours together, one neighbour is taken after the other.
+#: Of more elements than this, in all the neighbours together, one neighbour is taken after the
+#: other.
 _AT_ONCE = 1 << 15
 
 
@@ -167,11 +181,17 @@ def _placed(x: np.ndarray, sizes: np.ndarray, padding: int, align_corners: bool)
 def _cubic(part: np.ndarray) -> np.ndarray:
     """``_cubic_weights``: (n, ...) -> (n, 4, ...)."""
     a, number = -0.75, part.dtype.type
-    away = np.absolute(np.subtract(np.array([-1, 0, 1, 2], part.dtype).reshape(4, *(1,) * (part.ndim - 1)), part[:, None]))
+    away = np.absolute(
+        np.subtract(
+            np.array([-1, 0, 1, 2], part.dtype).reshape(4, *(1,) * (part.ndim - 1)), part[:, None]
+        )
+    )
     x, y = away[:, 1:3], away[:, ::3]
     found = np.empty_like(away)
     np.add((number(a + 2) * x - number(a + 3)) * x * x, number(1), found[:, 1:3])
-    np.subtract(((number(a) * y - number(5 * a)) * y + number(8 * a)) * y, number(4 * a), found[:, ::3])
+    np.subtract(
+        ((number(a) * y - number(5 * a)) * y + number(8 * a)) * y, number(4 * a), found[:, ::3]
+    )
     return found
 
 
@@ -180,7 +200,8 @@ _MANY = 64
 
 
 class _Sizes:
-    """What of an input's shape alone is needed: sizes and last places of the dimensions, and where the planes begin."""
+    """What of an input's shape alone is needed: sizes and last places of the dimensions, and where
+    the planes begin."""
 
     __slots__ = ("base", "last", "less", "sizes")
 
@@ -193,14 +214,16 @@ class _Sizes:
 
 
 def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.ndarray]:
-    """What samples on the host: the formulas' operations, of all neighbours and dimensions at once."""
+    """What samples on the host: the formulas' operations, of all neighbours and dimensions at
+    once."""
     known: dict[Any, _Sizes] = {}
     numbers = {np.dtype(t): [np.array(n, t) for n in (0, 1, 2)] for t in (np.float32, np.float64)}
     next_ones = {t: np.array([0, 1], t).reshape(2, 1, 1) for t in numbers}
     sides = {t: next_ones[t][::-1] for t in numbers}
 
     def neighbours(x: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """From coordinates (n, N, P) to those of the neighbours, (n, T, N, P), and their weights in each dimension."""
+        """From coordinates (n, N, P) to those of the neighbours, (n, T, N, P), and their weights in
+        each dimension."""
         if mode != BICUBIC:
             x = _placed(x, sizes, padding, bool(align_corners))
         if mode == NEAREST:
@@ -209,7 +232,9 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
         part = np.subtract(x, low)
         if mode == BILINEAR:
             # (A distance from 1 or 0 is what 1 less it, or it, is.)
-            return np.add(low[:, None], next_ones[x.dtype]), np.absolute(np.subtract(sides[x.dtype], part[:, None]))
+            return np.add(low[:, None], next_ones[x.dtype]), np.absolute(
+                np.subtract(sides[x.dtype], part[:, None])
+            )
         at = np.add(low[:, None], np.arange(-1, 3).astype(x.dtype).reshape(4, 1, 1))
         at = _placed(at, sizes[:, None], padding, bool(align_corners))
         return at if padding == ZEROS else np.floor(at), _cubic(part)
@@ -268,26 +293,46 @@ def _shape(input: Array, grid: Array, **_: object) -> tuple[int, ...]:
 def _sampled(input: Array, grid: Array, *, mode: int, padding: int, align_corners: int) -> Array:
     """The input at the places of a grid (N, P, n): (N, C, P)."""
     n = input.ndim - 2
-    places = [_unnormalized(grid[..., n - 1 - i], input.shape[2 + i], bool(align_corners)) for i in range(n)]
+    places = [
+        _unnormalized(grid[..., n - 1 - i], input.shape[2 + i], bool(align_corners))
+        for i in range(n)
+    ]
     if mode == BICUBIC:
         return _bicubic(input, places, padding, bool(align_corners))
-    places = [_place(p, size, padding, bool(align_corners)) for p, size in zip(places, input.shape[2:], strict=True)]
+    places = [
+        _place(p, size, padding, bool(align_corners))
+        for p, size in zip(places, input.shape[2:], strict=True)
+    ]
     if mode == NEAREST:
-        return _picked(input, [jnp.round(p) for p in places])  # halves go to the even neighbour, as in torch
+        # halves go to the even neighbour, as in torch
+        return _picked(input, [jnp.round(p) for p in places])
     return _multilinear(input, places)
 
 
-# ---- functions -------------------------------------------------------------------------------------------------------------------
+# ---- functions -----------------------------------------------------------------------------------
 
 
-@op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32", implicit=True)
-@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
-def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+@op(
+    method=False,
+    aten="grid_sampler",
+    node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0",
+    autocast="cpu float32",
+    implicit=True,
+)
+@schemas(
+    "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> "
+    "Tensor"
+)
+def grid_sampler(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first.
 
-    ``interpolation_mode``: 0 bilinear, 1 nearest, 2 bicubic. ``padding_mode`` for places outside: 0 zeros, 1 border, 2 reflection.
+    ``interpolation_mode``: 0 bilinear, 1 nearest, 2 bicubic. ``padding_mode`` for places outside: 0
+    zeros, 1 border, 2 reflection.
 
-    Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for volumes.
+    Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for
+    volumes.
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
 
     Raises:
@@ -304,13 +349,20 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
     if any(type(n) is int and n == 0 for n in shape):
         return jnp.zeros(shape, input.dtype)
     flat = grid.reshape(grid.shape[0], -1, input.ndim - 2)
-    result = _sampled(input, flat, mode=interpolation_mode, padding=padding_mode, align_corners=int(align_corners))
+    result = _sampled(
+        input, flat, mode=interpolation_mode, padding=padding_mode, align_corners=int(align_corners)
+    )
     return result.reshape(shape)
 
 
 @op(method=False, aten="grid_sampler_2d")
-@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor ; =out")
-def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+@schemas(
+    "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> "
+    "Tensor ; =out"
+)
+def grid_sampler_2d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
     """``grid_sampler`` of images.
 
     Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W').
@@ -318,15 +370,26 @@ def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_
 
     Example:
         >>> import jtorch as torch
-        >>> torch.grid_sampler_2d(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), torch.tensor([[[[0.5, 0.5]]]]), 1, 0, False)
+        >>> torch.grid_sampler_2d(
+        ...     torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]),
+        ...     torch.tensor([[[[0.5, 0.5]]]]),
+        ...     1,
+        ...     0,
+        ...     False,
+        ... )
         tensor([[[[4.]]]])
     """
     return _of_rank(4, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @op(method=False, aten="grid_sampler_3d")
-@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor ; =out")
-def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+@schemas(
+    "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> "
+    "Tensor ; =out"
+)
+def grid_sampler_3d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
     """``grid_sampler`` of volumes.
 
     Shapes: input (N, C, D, H, W), grid (N, D', H', W', 3) -> (N, C, D', H', W').
@@ -334,7 +397,9 @@ def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_
 
     Example:
         >>> import jtorch as torch
-        >>> torch.grid_sampler_3d(torch.arange(8.0).reshape(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+        >>> torch.grid_sampler_3d(
+        ...     torch.arange(8.0).reshape(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False
+        ... )
         tensor([[[[[3.5000]]]]])
     """
     return _of_rank(5, input, grid, interpolation_mode, padding_mode, align_corners)
@@ -342,24 +407,36 @@ def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_
 
 derivative(
     A.grid_sampler_2d,
-    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: A.grid_sampler_2d_backward.default(
-        g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: (
+        A.grid_sampler_2d_backward.default(
+            g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+        )
     ),
 )
 derivative(
     A.grid_sampler_3d,
-    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: A.grid_sampler_3d_backward.default(
-        g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: (
+        A.grid_sampler_3d_backward.default(
+            g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+        )
     ),
 )
 
 
-def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+def _of_rank(
+    ndim: int,
+    input: Array,
+    grid: Array,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+) -> Array:
     if input.ndim != ndim:
         _check(input, grid, interpolation_mode)
         raise RuntimeError(
-            f"grid_sampler_{ndim - 2}d(): expected {ndim}D input and grid with same number of dimensions, "
-            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sampler_{ndim - 2}d(): expected {ndim}D input and grid with same number of "
+            f"dimensions, but got input with sizes {list(input.shape)} and grid with sizes "
+            f"{list(grid.shape)}"
         )
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -367,40 +444,58 @@ def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padd
 @op(method=False, aten="affine_grid_generator", saves=())
 @schemas("(Tensor theta, SymInt[] size, bool align_corners) -> Tensor ; =out")
 def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bool) -> Array:
-    """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``.
+    """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an
+    output of ``size``.
 
-    Shapes: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3).
+    Shapes: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H,
+    W) -> (N, D, H, W, 3).
     Dtypes: that of ``theta``.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.affine_grid_generator(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), [1, 1, 1, 2], False)
+        >>> torch.affine_grid_generator(
+        ...     torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), [1, 1, 1, 2], False
+        ... )
         tensor([[[[-0.5000,  0.5000],
                   [ 0.5000,  0.5000]]]])
     """
     n = len(size) - 2
     if n not in (2, 3):
         raise NotImplementedError(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
         )
     if theta.shape[0] != size[0]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {n + 1}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] "
+            f"but got: [{theta.shape[0]}, {n + 1}]."
         )
     lines = [_line(length, align_corners) for length in size[2:]]
     if numbers(*size[2:]):
-        base = jnp.asarray(np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1).reshape(-1, n + 1), theta.dtype)
+        base = jnp.asarray(
+            np.stack(
+                [*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1
+            ).reshape(-1, n + 1),
+            theta.dtype,
+        )
     else:
         mesh = reversed(jnp.meshgrid(*map(jnp.asarray, lines), indexing="ij"))
-        base = jnp.stack([*mesh, jnp.ones(size[2:], np.float64)], -1).reshape(-1, n + 1).astype(theta.dtype)
+        base = (
+            jnp.stack([*mesh, jnp.ones(size[2:], np.float64)], -1)
+            .reshape(-1, n + 1)
+            .astype(theta.dtype)
+        )
     return jnp.einsum("pk,njk->npj", base, theta).reshape(size[0], *size[2:], n)
 
 
 def _line(length: object, align_corners: bool) -> Array | np.ndarray:
-    """The places of the middles of so many elements, or of them between both ends: of NumPy where their number is known."""
+    """The places of the middles of so many elements, or of them between both ends: of NumPy where
+    their number is known."""
     if type(length) is int:
         line = np.linspace(-1, 1, length) if length > 1 else np.zeros(1)
         return line if align_corners else line * (length - 1) / length
     n = counted(length, np.dtype(np.float64))
-    line = jnp.where(n > 1, counting(length).astype(np.float64) * (2 / jnp.maximum(n - 1, 1)) - 1, 0)
+    line = jnp.where(
+        n > 1, counting(length).astype(np.float64) * (2 / jnp.maximum(n - 1, 1)) - 1, 0
+    )
     return line if align_corners else line * (n - 1) / n

@@ -11,11 +11,20 @@ from ._axes import reduced_dims
 from ._declare import Array, op
 
 
-@op(out=True, differentiable=False, aten="hash_tensor", out_dtype="Expected result to be of dtype uint64, but got {mine}")
-def hash_tensor(input: Array, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0) -> Array:
-    """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers.
+@op(
+    out=True,
+    differentiable=False,
+    aten="hash_tensor",
+    out_dtype="Expected result to be of dtype uint64, but got {mine}",
+)
+def hash_tensor(
+    input: Array, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0
+) -> Array:
+    """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as
+    64-bit numbers.
 
-    Integers are widened to int64 first, floating-point numbers to float64. ``mode`` 0 is the only one there is.
+    Integers are widened to int64 first, floating-point numbers to float64. ``mode`` 0 is the only
+    one there is.
 
     Shapes: input (*) -> (*) without ``dim``, or with size 1 there if ``keepdim``.
     Dtypes: any real one but uint16 to uint64 -> uint64.
@@ -36,7 +45,8 @@ def hash_tensor(input: Array, dim: int | tuple[int, ...] = (), *, keepdim: bool 
     dims = reduced_dims(input, dim)
     if input.size == 0 and not dim and dim != 0:
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
         )
     for d in dims:
         if input.shape[d] == 0:

@@ -1,4 +1,5 @@
-"""Writing of slices at a vector of positions along one dimension: ``index_add`` and its relatives."""
+"""Writing of slices at a vector of positions along one dimension: ``index_add`` and its
+relatives."""
 
 from __future__ import annotations
 
@@ -32,25 +33,40 @@ from .scattering import _reduce_at, _reduce_gradients, write, write_rounded_once
 def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
     if index.ndim > 1:
         raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_name(index)} "
-            f"and size: {list_text(index.shape)}"
+            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{scalar_name(index)} and size: {list_text(index.shape)}"
         )
     if long and index.dtype != np.int64:
-        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+        raise RuntimeError(
+            f"{name}: Expected a long tensor for index, but got {scalar_name(index)}"
+        )
     if index.dtype not in (np.int32, np.int64):
-        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {scalar_name(index)}")
+        raise RuntimeError(
+            f"{name}: Expected dtype int32/int64 for index but got: {scalar_name(index)}"
+        )
 
 
-def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array) -> tuple[Array, int, Array, Array]:
-    """The operands of ``index_add`` and ``index_reduce``: input, dimension, checked positions and source, at least vectors."""
+def _added_slices(
+    name: str, input: Array, dim: int, index: Array, source: Array
+) -> tuple[Array, int, Array, Array]:
+    """The operands of ``index_add`` and ``index_reduce``: input, dimension, checked positions and
+    source, at least vectors."""
     axis = canonical_dim(dim, input.ndim)
     _vector_index(name, index)
     if input.dtype != source.dtype:
-        raise RuntimeError(f"{name}: self ({scalar_name(input)}) and source ({scalar_name(source)}) must have the same scalar type")
+        raise RuntimeError(
+            f"{name}: self ({scalar_name(input)}) and source ({scalar_name(source)}) must have the "
+            "same scalar type"
+        )
     size = source.shape[axis] if axis < source.ndim else 1
     if input.ndim and index.size != size:
-        raise RuntimeError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim): ({size}), for dim: {axis}")
-    fits = source.ndim == input.ndim and all(d == axis or a == b for d, (a, b) in enumerate(zip(input.shape, source.shape, strict=True)))
+        raise RuntimeError(
+            f"{name}: Number of indices ({index.size}) should be equal to source.size(dim): "
+            f"({size}), for dim: {axis}"
+        )
+    fits = source.ndim == input.ndim and all(
+        d == axis or a == b for d, (a, b) in enumerate(zip(input.shape, source.shape, strict=True))
+    )
     if not fits:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
@@ -60,7 +76,9 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     if input.ndim <= 1 or name != "index_add_()":
         i = in_bounds(i, x.shape[axis], IndexError, "index out of range in self", of=index)
     else:
-        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
+        i = in_bounds(
+            i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index
+        )
     return x, axis, i, s
 
 
@@ -76,12 +94,13 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     refused_as="name",
 )
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
-    """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
+    """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the
+    positions ``index``.
 
     Shapes: index (n), source as ``input`` but for size n along ``dim``.
 
-    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32. Half precision is added up in float32 and rounded once,
-    in vectors number by number.
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32. Half precision is
+    added up in float32 and rounded once, in vectors number by number.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
@@ -89,13 +108,17 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 
     Example:
         >>> import jtorch as torch
-        >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]), alpha=10)
+        >>> torch.zeros(3).index_add(
+        ...     0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]), alpha=10
+        ... )
         tensor([10.,  0., 50.])
     """
     x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
     if jnp.iscomplexobj(alpha) and s.dtype != np.bool_ and not jnp.iscomplexobj(s):
         kind = dtypes.from_np(s.dtype).scalar_name
-        raise RuntimeError(f"value cannot be converted to type {CPP_NAMES.get(kind, kind)} without overflow")
+        raise RuntimeError(
+            f"value cannot be converted to type {CPP_NAMES.get(kind, kind)} without overflow"
+        )
     alpha = jnp.asarray(alpha).astype(s.dtype)
     scaled = s & alpha if s.dtype == np.bool_ else s * alpha
     if s.dtype.kind == "c":  # of which infinities times one are NaN
@@ -131,8 +154,11 @@ def _warn_of_beta() -> None:
     refused_as="name",
     warns=_warn_of_beta,
 )
-def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
-    """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
+def index_reduce(
+    input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``:
+    ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
     Shapes: index (n), source as ``input`` but for size n along ``dim``.
 
@@ -151,7 +177,10 @@ def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: st
         tensor([12.,  1.])
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
     x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
     require("index_func_", input, "if")
     return _reduce_at(x, at_dim(axis, i), s, reduce, include_self, write).reshape(input.shape)
@@ -159,7 +188,9 @@ def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: st
 
 def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):
     x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
-    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self)
+    gx, gs = _reduce_gradients(
+        g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self
+    )
     return (gx.reshape(g.shape), None, gs.reshape(source.shape))
 
 
@@ -177,7 +208,8 @@ defvjp(index_reduce, _index_reduce_rule)
     autocast="cpu widest",
 )
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
-    """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
+    """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions
+    ``index``.
 
     Shapes: index (n), source as ``input`` but for size n along ``dim``.
 
@@ -198,30 +230,41 @@ def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     if index.ndim > 1:
         raise IndexError(f"{name}: Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and index.size != 1:
-        raise IndexError(f"{name}: When source is scalar, index should have one element (got {index.size})")
+        raise IndexError(
+            f"{name}: When source is scalar, index should have one element (got {index.size})"
+        )
     if source.ndim != input.ndim and source.ndim and input.ndim:
         raise IndexError(
-            f"{name}: When source and destination are not scalars, their dimensionality must match. "
-            f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
+            f"{name}: When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({source.ndim}), destination dimensionality "
+            f"({input.ndim})"
         )
     if index.dtype != np.int64:
-        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+        raise RuntimeError(
+            f"{name}: Expected a long tensor for index, but got {scalar_name(index)}"
+        )
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"{name}: self and source expected to have the same dtype, but got (self) {scalar_name(input)} "
-            f"and (source) {scalar_name(source)}"
+            f"{name}: self and source expected to have the same dtype, but got (self) "
+            f"{scalar_name(input)} and (source) {scalar_name(source)}"
         )
     rest = input.shape[:axis] + input.shape[axis + 1 :]
     source_rest = source.shape[:axis] + source.shape[axis + 1 :]
     if rest != source_rest:
         raise RuntimeError(
-            f"{name}: Source/destination tensor must have same slice shapes. Destination slice shape: {_plain(rest)} at dimension {axis} "
-            f"and source slice shape: {_plain(source_rest)} at dimension 0."
+            f"{name}: Source/destination tensor must have same slice shapes. Destination slice "
+            f"shape: {_plain(rest)} at dimension {axis} and source slice shape: "
+            f"{_plain(source_rest)} at dimension 0."
         )
     if source.ndim and index.size != source.shape[axis]:
-        raise IndexError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[axis]})")
+        raise IndexError(
+            f"{name}: Number of indices ({index.size}) should be equal to source.size(dim) "
+            f"({source.shape[axis]})"
+        )
     x, at = _copy_places(input, axis, index)
-    return write(x, at, source.reshape(*x.shape[:axis], index.size, *x.shape[axis + 1 :])).reshape(input.shape)
+    return write(x, at, source.reshape(*x.shape[:axis], index.size, *x.shape[axis + 1 :])).reshape(
+        input.shape
+    )
 
 
 def _plain(sizes: tuple[int, ...]) -> str:
@@ -231,14 +274,20 @@ def _plain(sizes: tuple[int, ...]) -> str:
 def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[Any, ...]]:
     x = as_vector(input)
     message = f"index_copy_(): {_BOUNDS.format(dim=axis, size=x.shape[axis])}"
-    return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message, of=index))
+    return x, at_dim(
+        axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message, of=index)
+    )
 
 
 def _index_copy_rule(g, result, input, dim, index, source):
     axis = canonical_dim(dim, g.ndim)
     gx, at = _copy_places(g, axis, index)
     gs = fetch(gx, at)
-    return (write(gx, at, jnp.zeros(gs.shape, g.dtype)).reshape(g.shape), None, gs.reshape(source.shape))
+    return (
+        write(gx, at, jnp.zeros(gs.shape, g.dtype)).reshape(g.shape),
+        None,
+        gs.reshape(source.shape),
+    )
 
 
 defvjp(index_copy, _index_copy_rule)
@@ -259,16 +308,21 @@ derivative(
     node=by_operand("IndexFill", "value", 1, 0),
     refused_as="name",
 )
-@schemas(".int_Tensor ; _ =int_Tensor_out", ".int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =int_Scalar_out")
+@schemas(
+    ".int_Tensor ; _ =int_Tensor_out",
+    ".int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =int_Scalar_out",
+)
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
-    """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
+    """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``;
+    negative positions count from the end.
 
     Shapes: index (n) or () -> that of ``input``.
 
     Dtypes: any, kept; ``value``, a number or a tensor without dimensions, is cast; ``index`` int64.
 
     Raises:
-        RuntimeError: if the index has more than one dimension, or the value cannot be held by the dtype.
+        RuntimeError: if the index has more than one dimension, or the value cannot be held by the
+            dtype.
         IndexError: if a position is out of range or the index is not int64.
 
     Example:
@@ -283,18 +337,34 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     if jnp.asarray(value).dtype.kind == "c" and input.dtype.kind != "c":
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     filling = fill_value(value, input, "index_fill_")
     x = as_vector(input)
-    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, _BOUNDS.format(dim=axis, size=x.shape[axis]), wrap=True, of=index)
+    i = in_bounds(
+        index.reshape(-1),
+        x.shape[axis],
+        IndexError,
+        _BOUNDS.format(dim=axis, size=x.shape[axis]),
+        wrap=True,
+        of=index,
+    )
     chosen = jnp.zeros(x.shape[axis], bool).at[i].set(True, mode="promise_in_bounds")
-    # A mask over one dimension and a select fuse with their surroundings, and differentiate as cheaply.
-    return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
+    # A mask over one dimension and a select fuse with their surroundings, and differentiate as
+    # cheaply.
+    return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(
+        input.shape
+    )
 
 
-derivative(A.index_fill.int_Scalar, self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0))
+derivative(
+    A.index_fill.int_Scalar, self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0)
+)
 derivative(
     A.index_fill.int_Tensor,
     self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0),
-    value=lambda g, dim, index: A.sum.default(A.index_select.default(g, dim, A._unique.default(index, False)[0])),
+    value=lambda g, dim, index: A.sum.default(
+        A.index_select.default(g, dim, A._unique.default(index, False)[0])
+    ),
 )

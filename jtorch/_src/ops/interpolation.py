@@ -1,7 +1,9 @@
-"""Resizing of sequences, images and volumes: every mode of ``interpolate`` as a sparse table of weights for each dimension.
+"""Resizing of sequences, images and volumes: every mode of ``interpolate`` as a sparse table of
+weights for each dimension.
 
-A mode says which input elements an output element is made of, and in which parts. Along each dimension that is a small table known when
-the kernel is traced; the gradient applies the transposed table, so that neither direction needs a scatter.
+A mode says which input elements an output element is made of, and in which parts. Along each
+dimension that is a small table known when the kernel is traced; the gradient applies the transposed
+table, so that neither direction needs a scatter.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _MAX_TAPS = 12
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """For each output element, the places of its input elements and their weights: two arrays ``(out, taps)``; ``size`` inputs.
+    """For each output element, the places of its input elements and their weights: two arrays
+    ``(out, taps)``; ``size`` inputs.
 
     Where a size varies, the arrays are values of the program.
     """
@@ -51,13 +54,16 @@ class Table:
         return self.places.shape[1] > 1 or (self.known and bool((self.weights != 1).any()))
 
     def apply_to_bytes(self, x: Array, axis: int) -> Array:
-        """``apply`` for bytes, in integers: weights of 16 bits with as many binary places as the largest of them leaves room for."""
+        """``apply`` for bytes, in integers: weights of 16 bits with as many binary places as the
+        largest of them leaves room for."""
         largest = float(max(self.weights.max(initial=0), 0))
         digits = 0
         while digits < 22 and int(0.5 + largest * (1 << (digits + 1))) < 1 << 15:
             digits += 1
         scaled = self.weights * (1 << digits)
-        whole = dataclasses.replace(self, weights=np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32))
+        whole = dataclasses.replace(
+            self, weights=np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32)
+        )
         total = whole.apply(x.astype(np.int32), axis) + np.int32(1 << digits >> 1)
         return jnp.clip(total >> np.int32(digits), 0, 255).astype(np.uint8)
 
@@ -73,10 +79,14 @@ class Table:
         counts = np.bincount(place, minlength=self.size)
         column = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
         width = max(int(counts.max(initial=0)), 1)
-        # An unused entry points where a used one of its row does, so that it cannot bring an infinity in.
+        # An unused entry points where a used one of its row does, so that it cannot bring an
+        # infinity in.
         first = np.zeros(self.size, np.int64)
         first[place[::-1]] = source[::-1]
-        places, weights = np.repeat(first[:, None], width, 1), np.zeros((self.size, width), self.weights.dtype)
+        places, weights = (
+            np.repeat(first[:, None], width, 1),
+            np.zeros((self.size, width), self.weights.dtype),
+        )
         places[place, column], weights[place, column] = source, weight
         return Table(places, weights, out)
 
@@ -102,7 +112,8 @@ class Table:
 
 
 def _take(x: Array, places: np.ndarray, axis: int) -> Array:
-    """``jnp.take``, without a gather where the places are the whole dimension or each several times over."""
+    """``jnp.take``, without a gather where the places are the whole dimension or each several times
+    over."""
     if not isinstance(places, np.ndarray):
         return jnp.take(x, places, axis, mode="clip")
     n, out = x.shape[axis], len(places)
@@ -113,11 +124,12 @@ def _take(x: Array, places: np.ndarray, axis: int) -> Array:
     return jnp.take(x, places, axis)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 
 
 def _arrays(*sizes: object) -> Any:
-    """What computes tables: NumPy while the kernel is traced, or the program where a size varies."""
+    """What computes tables: NumPy while the kernel is traced, or the program where a size
+    varies."""
     return np if numbers(*sizes) else jnp
 
 
@@ -131,13 +143,17 @@ def _ratio(size: int, out: int, scale: float | None, precision: type) -> np.floa
 def _nearest_table(size: int, out: int, scale: float | None, exact: bool) -> Table:
     at, xp = counting(out), _arrays(size, out)
     if exact:
-        places = xp.floor((at.astype(np.float32) + np.float32(0.5)) * _ratio(size, out, scale, np.float32))
+        places = xp.floor(
+            (at.astype(np.float32) + np.float32(0.5)) * _ratio(size, out, scale, np.float32)
+        )
     elif out == size or out == 2 * size:
         places = at // (out // size)
     else:
         places = xp.floor(at.astype(np.float32) * _ratio(size, out, scale, np.float32))
     last = counted(size - 1, np.dtype(np.int64))
-    return Table(xp.minimum(places.astype(np.int64), last)[:, None], xp.ones((out, 1), np.float32), size)
+    return Table(
+        xp.minimum(places.astype(np.int64), last)[:, None], xp.ones((out, 1), np.float32), size
+    )
 
 
 def _steps_of_corners(size: int, out: int, precision: type) -> object:
@@ -147,14 +163,18 @@ def _steps_of_corners(size: int, out: int, precision: type) -> object:
     return jnp.where(between > 0, steps / jnp.maximum(between, precision(1)), precision(0))
 
 
-def _sources(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> np.ndarray:
+def _sources(
+    size: int, out: int, scale: float | None, align_corners: bool, precision: type
+) -> np.ndarray:
     at = counting(out).astype(precision)
     if align_corners:
         return at * _steps_of_corners(size, out, precision)
     return _ratio(size, out, scale, precision) * (at + precision(0.5)) - precision(0.5)
 
 
-def _linear_table(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> Table:
+def _linear_table(
+    size: int, out: int, scale: float | None, align_corners: bool, precision: type
+) -> Table:
     if size == out and numbers(size):
         return Table(np.arange(out)[:, None], np.ones((out, 1), precision), size)
     xp, last = _arrays(size, out), counted(size - 1, np.dtype(np.int64))
@@ -177,7 +197,9 @@ def _cubic(x: np.ndarray, a: float) -> np.ndarray:
     return xp.where(x <= 1, near, xp.where(x < 2, far, xp.zeros((), x.dtype)))
 
 
-def _cubic_table(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> Table:
+def _cubic_table(
+    size: int, out: int, scale: float | None, align_corners: bool, precision: type
+) -> Table:
     xp, last = _arrays(size, out), counted(size - 1, np.dtype(np.int64))
     source = _sources(size, out, scale, align_corners, precision)
     low = xp.floor(source)
@@ -200,7 +222,9 @@ _FILTERS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
 
 def _byte_table(size: int, out: int, scale: float | None, align_corners: bool, mode: str) -> Table:
     """Weights for bytes: those of elements beyond an edge are added to the edge's."""
-    taps, shape = (2, _FILTERS["bilinear"][1]) if mode == "bilinear" else (4, lambda x: _cubic(x, -0.75))
+    taps, shape = (
+        (2, _FILTERS["bilinear"][1]) if mode == "bilinear" else (4, lambda x: _cubic(x, -0.75))
+    )
     source = _sources(size, out, scale, align_corners, np.float64)
     if mode == "bilinear":
         source = np.maximum(source, 0.0)
@@ -213,7 +237,9 @@ def _byte_table(size: int, out: int, scale: float | None, align_corners: bool, m
     return Table(np.minimum(start + np.arange(taps), size - 1), weights, size)
 
 
-def _antialias_table(size: int, out: int, scale: float | None, align_corners: bool, mode: str, precision: type) -> Table:
+def _antialias_table(
+    size: int, out: int, scale: float | None, align_corners: bool, mode: str, precision: type
+) -> Table:
     """Weights of a filter that is widened with the reduction, as in Pillow."""
     width, shape = _FILTERS[mode]
     # torch takes the step of aligned corners, but the places of unaligned ones.
@@ -240,11 +266,14 @@ def _antialias_table(size: int, out: int, scale: float | None, align_corners: bo
     return Table(np.stack(places), np.stack(weights), size)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------------------------------- checks
 
 
 def _output_size(
-    input: Array, size: int | tuple[int, ...] | None, scale_factor: float | tuple[float, ...] | None, recompute: bool | None
+    input: Array,
+    size: int | tuple[int, ...] | None,
+    scale_factor: float | tuple[float, ...] | None,
+    recompute: bool | None,
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
     """The spatial size of the result, and the scales that place its elements."""
     n = input.ndim - 2
@@ -256,26 +285,36 @@ def _output_size(
     if size is not None:
         if isinstance(size, tuple) and len(size) != n:
             raise ValueError(
-                f"Input and output must have the same number of spatial dimensions, but got {place} output size of {size}. "
-                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                "Input and output must have the same number of spatial dimensions, but got "
+                f"{place} output size of {size}. Please provide input tensor in (N, C, d1, d2, "
+                "...,dK) format and output size in (o1, o2, ...,oK) format."
             )
         sizes = size if isinstance(size, tuple) else (size,) * n
         if not all(isinstance(s, int) or type(s) in SYMBOLIC for s in sizes):
             raise TypeError(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], "
-                f"but got size with types {[type(s) for s in sizes]}"
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+                f"int, int], but got size with types {[type(s) for s in sizes]}"
             )
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         return sizes, (None,) * n
     if isinstance(scale_factor, tuple) and len(scale_factor) != n:
         raise ValueError(
-            f"Input and scale_factor must have the same number of spatial dimensions, but got {place} scale_factor of shape "
-            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+            "Input and scale_factor must have the same number of spatial dimensions, but got "
+            f"{place} scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, "
+            "d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
     assert scale_factor is not None
-    scales = tuple(float(s) for s in scale_factor) if isinstance(scale_factor, tuple) else (float(scale_factor),) * n
-    if not all(abs((k if type(k) is int else 1) * s) < 2.0**63 for k, s in zip(input.shape[2:], scales, strict=True)):  # NaN too
+    scales = (
+        tuple(float(s) for s in scale_factor)
+        if isinstance(scale_factor, tuple)
+        else (float(scale_factor),) * n
+    )
+    # NaN too
+    if not all(
+        abs((k if type(k) is int else 1) * s) < 2.0**63
+        for k, s in zip(input.shape[2:], scales, strict=True)
+    ):
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     sizes = tuple(scaled(k, s) for k, s in zip(input.shape[2:], scales, strict=True))
     return sizes, (None,) * n if recompute else scales
@@ -284,44 +323,75 @@ def _output_size(
 def _check_mode(input: Array, mode: str, align_corners: bool | None, antialias: bool) -> None:
     linear = mode in _LINEAR or mode == "bicubic" or mode == "lanczos"
     if align_corners is not None and not linear:
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear "
+            "| bicubic | trilinear"
+        )
     if antialias and not (mode in _FILTERS and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
     if mode == "lanczos" and input.ndim == 4:
         if align_corners:
             raise ValueError("Lanczos mode does not support align_corners=True")
         if not antialias:
             raise ValueError("Lanczos mode requires antialias=True")
     if input.ndim in (3, 4, 5) and _LINEAR.get(mode, input.ndim) != input.ndim:
-        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode]}D input")
-    known = mode in ("nearest", "nearest-exact", "area") or mode in _LINEAR or (mode in ("bicubic", "lanczos") and input.ndim == 4)
+        raise NotImplementedError(
+            f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode]}D input"
+        )
+    known = (
+        mode in ("nearest", "nearest-exact", "area")
+        or mode in _LINEAR
+        or (mode in ("bicubic", "lanczos") and input.ndim == 4)
+    )
     if input.ndim not in (3, 4, 5) or not known:
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the "
+            f"modes: {_MODES} (got {mode})"
         )
 
 
 def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str, antialias: bool) -> None:
     letters = "DHW"[-len(sizes) :]
     if any(surely(lambda s=s: s <= 0) for s in (*input.shape[2:], *sizes)):
-        shown = [", ".join(f"{a}: {s}" for a, s in zip(letters, values, strict=True)) for values in (input.shape[2:], sizes)]
+        shown = [
+            ", ".join(f"{a}: {s}" for a, s in zip(letters, values, strict=True))
+            for values in (input.shape[2:], sizes)
+        ]
         joint = " and" if len(sizes) == 1 else ""
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} output ({shown[1]})")
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} "
+            f"output ({shown[1]})"
+        )
     if input.shape[1] == 0:
-        raise RuntimeError(f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}")
+        raise RuntimeError(
+            f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes "
+            f"{list(input.shape)}"
+        )
     d = dtypes.from_np(input.dtype)
     whole = antialias and input.shape[2:] == sizes  # copied, whatever it is
-    if not (whole or d.category == dtypes.FLOATING or (d is dtypes.uint8 and mode not in ("area", "linear", "trilinear"))):
+    if not (
+        whole
+        or d.category == dtypes.FLOATING
+        or (d is dtypes.uint8 and mode not in ("area", "linear", "trilinear"))
+    ):
         if antialias:
             kernel = "compute_index_ranges_weights"
         elif len(sizes) == 2 and mode != "bicubic":
             kernel = f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
         else:
-            kernel = f"compute_indices_weights_{'cubic' if mode == 'bicubic' else 'nearest' if mode.startswith('nearest') else 'linear'}"
+            kernel = (
+                "compute_indices_weights_"
+                f"{'cubic' if mode == 'bicubic' else 'nearest' if mode.startswith('nearest') else 'linear'}"  # noqa: E501
+            )
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
 
 
-def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias) -> list[Table] | tuple[int, ...]:
+def _tables(
+    input, size, scale_factor, mode, align_corners, recompute, antialias
+) -> list[Table] | tuple[int, ...]:
     """A table for each spatial dimension; the output size for the mode ``area``."""
     if input.ndim < 3:
         _check_mode(input, mode, align_corners, antialias)
@@ -334,7 +404,9 @@ def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias
     bytes_in = input.dtype == np.uint8
     precision = np.float64 if bytes_in or input.dtype == np.float64 else np.float32
     if (antialias or (bytes_in and mode != "nearest")) and not numbers(*input.shape[2:], *sizes):
-        raise NotImplementedError("sizes that vary are not offered for bytes, nor with antialias=True")
+        raise NotImplementedError(
+            "sizes that vary are not offered for bytes, nor with antialias=True"
+        )
     found = []
     for n, out, scale in zip(input.shape[2:], sizes, scales, strict=True):
         if mode.startswith("nearest"):
@@ -354,16 +426,31 @@ def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias
 
 
 def _resample(x: Array, tables: list[Table]) -> Array:
-    """The tables applied from the last dimension on, in float32 for halves; bytes are rounded to bytes after each dimension."""
-    wide = x.astype(np.float32) if x.dtype in (np.float16, jnp.bfloat16) and any(t.weighs for t in tables) else x
+    """The tables applied from the last dimension on, in float32 for halves; bytes are rounded to
+    bytes after each dimension."""
+    wide = (
+        x.astype(np.float32)
+        if x.dtype in (np.float16, jnp.bfloat16) and any(t.weighs for t in tables)
+        else x
+    )
     for axis in reversed(range(2, x.ndim)):
         table = tables[axis - 2]
-        wide = table.apply_to_bytes(wide, axis) if x.dtype == np.uint8 and table.weighs else table.apply(wide, axis)
+        wide = (
+            table.apply_to_bytes(wide, axis)
+            if x.dtype == np.uint8 and table.weighs
+            else table.apply(wide, axis)
+        )
     return wide.astype(x.dtype)
 
 
 def _node_of_interpolation(made: Made) -> str:
-    kinds = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic", "linear": "Linear"}
+    kinds = {
+        "nearest": "Nearest",
+        "nearest-exact": "NearestExact",
+        "bilinear": "Bilinear",
+        "bicubic": "Bicubic",
+        "linear": "Linear",
+    }
     mode, n = str(made.given("mode") or "nearest"), made.avals[0].ndim - 2
     if mode == "area":
         return "SqueezeBackward1" if n == 1 else f"AdaptiveAvgPool{n}DBackward0"
@@ -371,7 +458,13 @@ def _node_of_interpolation(made: Made) -> str:
     return f"Upsample{kinds.get(mode, mode.capitalize())}{n}D{antialias}Backward0"
 
 
-@op(namespace="nn.functional", aten="upsample", strides="resized", native=False, node=_node_of_interpolation)
+@op(
+    namespace="nn.functional",
+    aten="upsample",
+    strides="resized",
+    native=False,
+    node=_node_of_interpolation,
+)
 def interpolate(
     input: Array,
     size: int | tuple[int, ...] | None = None,
@@ -383,20 +476,22 @@ def interpolate(
 ) -> Array:
     """Resizes the spatial dimensions to ``size``, or by ``scale_factor``.
 
-    ``mode`` is ``nearest``, ``nearest-exact``, ``area``, ``linear`` (3 dimensions), ``bilinear``, ``bicubic`` (4), ``trilinear`` (5) or
-    ``lanczos`` (with ``antialias``).
+    ``mode`` is ``nearest``, ``nearest-exact``, ``area``, ``linear`` (3 dimensions), ``bilinear``,
+    ``bicubic`` (4), ``trilinear`` (5) or ``lanczos`` (with ``antialias``).
 
     Args:
         input: a batch with channels.
         size: the new spatial size: a number, or one for each dimension.
         scale_factor: in its place, the factor: a number, or one for each dimension.
         mode: how values between are found.
-        align_corners: whether the corners' centres are the outermost points, instead of the corners.
+        align_corners: whether the corners' centres are the outermost points, instead of the
+            corners.
         recompute_scale_factor: find the factor anew from the rounded sizes.
         antialias: take the mean over what becomes one pixel, where the result is smaller.
 
     Shapes: input (N, C, *size) with one to three spatial dimensions -> (N, C, *new size).
-    Dtypes: floating-point, and uint8 but for ``area``, ``linear`` and ``trilinear`` -> the same; others are refused (NotImplementedError).
+    Dtypes: floating-point, and uint8 but for ``area``, ``linear`` and ``trilinear`` -> the same;
+    others are refused (NotImplementedError).
 
     Raises:
         ValueError: if sizes and options do not fit together.
@@ -411,7 +506,9 @@ def interpolate(
         >>> torch.nn.functional.interpolate(x, size=4, mode="linear")
         tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
     """
-    tables = _tables(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    tables = _tables(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    )
     if isinstance(tables, tuple):
         n = len(tables)
         return _adaptive_avg(f"adaptive_avg_pool{n}d", n, input, tables)
@@ -429,7 +526,9 @@ def _interpolate_rule(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> tuple[Array]:
-    tables = _tables(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    tables = _tables(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    )
     if not isinstance(tables, tuple) and not all(table.known for table in tables):
         return jax.vjp(lambda x: _resample(x, tables), input)[1](g)
     if isinstance(tables, tuple):
@@ -444,7 +543,9 @@ def _interpolate_rule(
 defvjp(interpolate, _interpolate_rule, saves=())
 derivative(
     A.upsample_nearest1d,
-    self=lambda g, self_, output_size, scales: A.upsample_nearest1d_backward.default(g, output_size, self_.shape, scales),
+    self=lambda g, self_, output_size, scales: A.upsample_nearest1d_backward.default(
+        g, output_size, self_.shape, scales
+    ),
 )
 derivative(
     A.upsample_nearest2d,
@@ -454,24 +555,32 @@ derivative(
 )
 derivative(
     A.upsample_nearest3d,
-    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: A.upsample_nearest3d_backward.default(
-        g, output_size, self_.shape, scales_d, scales_h, scales_w
+    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: (
+        A.upsample_nearest3d_backward.default(
+            g, output_size, self_.shape, scales_d, scales_h, scales_w
+        )
     ),
 )
 derivative(
     A._upsample_nearest_exact1d,
-    self=lambda g, self_, output_size, scales: A._upsample_nearest_exact1d_backward.default(g, output_size, self_.shape, scales),
+    self=lambda g, self_, output_size, scales: A._upsample_nearest_exact1d_backward.default(
+        g, output_size, self_.shape, scales
+    ),
 )
 derivative(
     A._upsample_nearest_exact2d,
-    self=lambda g, self_, output_size, scales_h, scales_w: A._upsample_nearest_exact2d_backward.default(
-        g, output_size, self_.shape, scales_h, scales_w
+    self=lambda g, self_, output_size, scales_h, scales_w: (
+        A._upsample_nearest_exact2d_backward.default(
+            g, output_size, self_.shape, scales_h, scales_w
+        )
     ),
 )
 derivative(
     A._upsample_nearest_exact3d,
-    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: A._upsample_nearest_exact3d_backward.default(
-        g, output_size, self_.shape, scales_d, scales_h, scales_w
+    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: (
+        A._upsample_nearest_exact3d_backward.default(
+            g, output_size, self_.shape, scales_d, scales_h, scales_w
+        )
     ),
 )
 derivative(
@@ -482,19 +591,25 @@ derivative(
 )
 derivative(
     A.upsample_bilinear2d,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: A.upsample_bilinear2d_backward.default(
-        g, output_size, self_.shape, align_corners, scales_h, scales_w
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
+        A.upsample_bilinear2d_backward.default(
+            g, output_size, self_.shape, align_corners, scales_h, scales_w
+        )
     ),
 )
 derivative(
     A.upsample_trilinear3d,
-    self=lambda g, self_, output_size, align_corners, scales_d, scales_h, scales_w: A.upsample_trilinear3d_backward.default(
-        g, output_size, self_.shape, align_corners, scales_d, scales_h, scales_w
+    self=lambda g, self_, output_size, align_corners, scales_d, scales_h, scales_w: (
+        A.upsample_trilinear3d_backward.default(
+            g, output_size, self_.shape, align_corners, scales_d, scales_h, scales_w
+        )
     ),
 )
 derivative(
     A.upsample_bicubic2d,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: A.upsample_bicubic2d_backward.default(
-        g, output_size, self_.shape, align_corners, scales_h, scales_w
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
+        A.upsample_bicubic2d_backward.default(
+            g, output_size, self_.shape, align_corners, scales_h, scales_w
+        )
     ),
 )

@@ -1,4 +1,5 @@
-"""Joining and repeating tensors: ``cat``, ``stack`` and their relatives, ``repeat``, ``tile``, ``repeat_interleave``, ``block_diag``."""
+"""Joining and repeating tensors: ``cat``, ``stack`` and their relatives, ``repeat``, ``tile``,
+``repeat_interleave``, ``block_diag``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ import numpy as np
 from jax import lax
 
 from ..engine import limits
-from ..facts.dtypes import DIMENSIONED, ZERO_DIM, from_np, get_default_dtype, promote_types, result_type_of
+from ..facts.dtypes import (
+    DIMENSIONED,
+    ZERO_DIM,
+    from_np,
+    get_default_dtype,
+    promote_types,
+    result_type_of,
+)
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
@@ -42,13 +50,22 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images", out_apart="wholly", autocast="widest")
+@shape(
+    aliases=("concat", "concatenate"),
+    out=True,
+    aten="cat",
+    strides="images",
+    out_apart="wholly",
+    autocast="widest",
+)
 @schemas(".", "concat", "concatenate")
 def cat(tensors: list[Array], dim: int = 0) -> Array:
-    """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
+    """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped,
+    whatever the others' shapes.
 
     Args:
-        tensors: a sequence of tensors that have equal sizes but along ``dim``; empty ones of one dimension are skipped.
+        tensors: a sequence of tensors that have equal sizes but along ``dim``; empty ones of one
+            dimension are skipped.
         dim: the dimension along which they follow each other.
 
     Shapes: all equal but for size ``dim``, in which they add up.
@@ -56,7 +73,8 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
 
     Raises:
         ValueError: for no tensors.
-        RuntimeError: if the other sizes or the numbers of dimensions differ, or one tensor is 0-dim.
+        RuntimeError: if the other sizes or the numbers of dimensions differ, or one tensor is
+            0-dim.
 
     Example:
         >>> import jtorch as torch
@@ -71,9 +89,13 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for position, t in enumerate(tensors):
         if t is None:
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got NoneType")
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 0, but got NoneType"
+            )
         if t.ndim == 0:
-            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+            raise RuntimeError(
+                f"zero-dimensional tensor (at position {position}) cannot be concatenated"
+            )
     kept = [(position, t) for position, t in enumerate(tensors) if t.shape != (0,)]
     if not kept:
         return jnp.zeros((0,), _common_dtype(tensors))
@@ -81,12 +103,14 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     axis = canonical_dim(dim, first.ndim)
     for position, t in kept[1:]:
         if t.ndim != first.ndim:
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}")
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}"
+            )
         for d, (expected, size) in enumerate(zip(first.shape, t.shape, strict=True)):
             if d != axis and expected != size:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {axis}. "
-                    f"Expected size {expected} but got size {size} for tensor number {position} in the list."
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size "
+                    f"{expected} but got size {size} for tensor number {position} in the list."
                 )
     dtype = _common_dtype(tensors)
     return lax.concatenate([lax.convert_element_type(t, dtype) for _, t in kept], axis)
@@ -119,13 +143,15 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     for position, t in enumerate(tensors):
         if t.shape != first.shape:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {_shape_text(first.shape)} at entry 0 "
-                f"and {_shape_text(t.shape)} at entry {position}"
+                f"stack expects each tensor to be equal size, but got {_shape_text(first.shape)} "
+                f"at entry 0 and {_shape_text(t.shape)} at entry {position}"
             )
     return _join([lax.expand_dims(t, (axis,)) for t in tensors], axis)
 
 
-def _cat_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> tuple[list[Array | None]]:
+def _cat_rule(
+    g: Array, result: None, tensors: list[Array], dim: int = 0
+) -> tuple[list[Array | None]]:
     axis = canonical_dim(dim, g.ndim)
     grads: list[Array | None] = []
     start = 0
@@ -157,7 +183,8 @@ def _cat_formula(g: Any, node: Any, dim: int) -> object:
             found[k] = A.new_zeros.default(g, [0]) if edge is not None else None
             continue
         n = aval.shape[dim]
-        part = A.slice.Tensor(g, dim, at, at + n)  # of operands without a history, too, as PyTorch takes it
+        # of operands without a history, too, as PyTorch takes it
+        part = A.slice.Tensor(g, dim, at, at + n)
         found[k] = part if edge is not None else None
         at += n
     return found
@@ -168,7 +195,8 @@ defvjp(stack, _stack_rule, saves=())
 derivative(
     A.stack,
     tensors=lambda g, node, dim: {
-        k: A.select.int(g, dim, k) if e is not None else None for (_, k, _), e in zip(node.slots, node.edges, strict=True)
+        k: A.select.int(g, dim, k) if e is not None else None
+        for (_, k, _), e in zip(node.slots, node.edges, strict=True)
     },
 )
 
@@ -181,7 +209,8 @@ def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
 
 @shape(out=True, aten="hstack", node="CatBackward0", implicit=True)
 def hstack(tensors: list[Array]) -> Array:
-    """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element.
+    """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim
+    tensors count as one element.
 
     Shapes: all equal but for that dimension, in which they add up.
     Dtypes: the common result type.
@@ -222,7 +251,8 @@ def vstack(tensors: list[Array]) -> Array:
 def dstack(tensors: list[Array]) -> Array:
     """Joins tensors along the third dimension, which is appended where missing.
 
-    Shapes: (a, b) counts as (a, b, 1), (b) as (1, b, 1); all equal but for the third dimension, in which they add up.
+    Shapes: (a, b) counts as (a, b, 1), (b) as (1, b, 1); all equal but for the third dimension, in
+    which they add up.
     Dtypes: the common result type.
 
     Raises:
@@ -261,7 +291,8 @@ def column_stack(tensors: list[Array]) -> Array:
 @shape(varargs="tensors", aten="block_diag", native=False, home="functional")
 @schemas(". ; =out")
 def block_diag(tensors: list[Array]) -> Array:
-    """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
+    """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as
+    rows.
 
     Shapes: (a, b), (c, d), ... -> (a + c + ..., b + d + ...).
     Dtypes: the common result type, in which tensors without dimensions count as in arithmetic.
@@ -280,13 +311,20 @@ def block_diag(tensors: list[Array]) -> Array:
         return jnp.zeros((1, 0), get_default_dtype().np)
     for position, t in enumerate(tensors):
         if t.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions")
-    dtype = result_type_of(tuple([(from_np(t.dtype), DIMENSIONED if t.ndim else ZERO_DIM) for t in tensors])).np
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{position} has {t.ndim} dimensions"
+            )
+    dtype = result_type_of(
+        tuple([(from_np(t.dtype), DIMENSIONED if t.ndim else ZERO_DIM) for t in tensors])
+    ).np
     blocks = [lax.convert_element_type(_at_least(t, 2), dtype) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, column = [], 0
     for b in blocks:
-        rows.append(lax.pad(b, jnp.zeros((), dtype), ((0, 0, 0), (column, width - column - b.shape[1], 0))))
+        rows.append(
+            lax.pad(b, jnp.zeros((), dtype), ((0, 0, 0), (column, width - column - b.shape[1], 0)))
+        )
         column += b.shape[1]
     return lax.concatenate(rows, 0)
 
@@ -298,9 +336,15 @@ def _block_diag_formula(g: object, node: Any) -> object:
         height, width = {0: (1, 1), 1: (1, *aval.shape)}.get(len(aval.shape), aval.shape)
         part = None
         if edge is not None:
-            part = A.slice.Tensor(A.slice.Tensor(g, 0, row, row + height), 1, column, column + width)
+            part = A.slice.Tensor(
+                A.slice.Tensor(g, 0, row, row + height), 1, column, column + width
+            )
             if len(aval.shape) < 2:
-                part = A.view.default(part, list(aval.shape)) if not aval.shape else A.squeeze.dim(part, 0)
+                part = (
+                    A.view.default(part, list(aval.shape))
+                    if not aval.shape
+                    else A.squeeze.dim(part, 0)
+                )
         found[k] = part
         row, column = row + height, column + width
     return found
@@ -314,9 +358,17 @@ def _vector(x: Array) -> None:
         raise RuntimeError(f"Expect a 1D vector, but got shape {_shape_text(x.shape)}")
 
 
-@shape(varargs="tensors", aten="cartesian_prod", native=False, home="functional", node="StackBackward0", dispatched="in parts")
+@shape(
+    varargs="tensors",
+    aten="cartesian_prod",
+    native=False,
+    home="functional",
+    node="StackBackward0",
+    dispatched="in parts",
+)
 def cartesian_prod(tensors: list[Array]) -> Array:
-    """All ways to take one element of each vector, one way a row; a single vector is returned as it is.
+    """All ways to take one element of each vector, one way a row; a single vector is returned as it
+    is.
 
     Shapes: (a), (b), ... of k vectors -> (a * b * ..., k).
     Dtypes: one for all operands.
@@ -347,7 +399,8 @@ def cartesian_prod(tensors: list[Array]) -> Array:
 
 @shape(method=False, aten="combinations", node="StackBackward0", dispatched="in parts")
 def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
-    """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row.
+    """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``,
+    one a row.
 
     Shapes: input (n) -> (m, r), m the number of ways.
     Dtypes: any -> the same.
@@ -375,14 +428,17 @@ def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Ar
     count = math.comb(n + r - 1, r) if with_replacement and n else math.comb(n, r)
     limits.check_size((count, r), input.dtype.itemsize)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    index = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64, count * r).reshape(-1, r)
+    index = np.fromiter(
+        itertools.chain.from_iterable(choose(range(n), r)), np.int64, count * r
+    ).reshape(-1, r)
     return input.at[index].get(mode="promise_in_bounds")
 
 
 @shape(namespace="Tensor", varargs="repeats", aten="repeat")
 @schemas("(Tensor self, SymInt[] repeats) -> Tensor ; =out")
 def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
-    """Copies the tensor ``repeats[i]`` times along dimension ``i``; more repeats than dimensions add dimensions in front.
+    """Copies the tensor ``repeats[i]`` times along dimension ``i``; more repeats than dimensions
+    add dimensions in front.
 
     Args:
         repeats: how often each dimension is repeated, spread or in one tuple.
@@ -401,12 +457,17 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
                 [1, 2, 1, 2]])
     """
     if len(repeats) < input.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
     sizes = (1,) * (len(repeats) - input.ndim) + input.shape
     result = tuple(n * s for n, s in zip(repeats, sizes, strict=True))
     for n, s in zip(repeats, result, strict=True):
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {s}: {_shape_text(result)}")
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {s}: {_shape_text(result)}"
+            )
     # One broadcast of interleaved (repeat, size) pairs, so that the gradient is one reduction.
     spread = tuple(itertools.chain.from_iterable(zip(repeats, sizes, strict=True)))
     offset = len(sizes) - input.ndim
@@ -438,9 +499,11 @@ derivative(A.repeat, self=lambda g, self_, repeats: _repeat(g, self_.shape, repe
 @shape(varargs="dims", aten="tile", node="RepeatBackward0", implicit=True)
 @schemas("(Tensor self, SymInt[] dims) -> Tensor")
 def tile(input: Array, dims: tuple[int, ...]) -> Array:
-    """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1.
+    """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing
+    counts are 1.
 
-    Shapes: input (*) -> each size times its count; more counts than dimensions add dimensions in front.
+    Shapes: input (*) -> each size times its count; more counts than dimensions add dimensions in
+    front.
     Dtypes: any -> the same.
 
     Raises:
@@ -465,7 +528,9 @@ def _repeat_interleave_each(input: Array, repeats: int, dim: int) -> Array:
         raise RuntimeError("Repeats must be non-negative")
     spread = (*input.shape[: axis + 1], repeats, *input.shape[axis + 1 :])
     axes = tuple(range(axis + 1)) + tuple(range(axis + 2, input.ndim + 1))
-    return lax.broadcast_in_dim(input, spread, axes).reshape(*input.shape[:axis], input.shape[axis] * repeats, *input.shape[axis + 1 :])
+    return lax.broadcast_in_dim(input, spread, axes).reshape(
+        *input.shape[:axis], input.shape[axis] * repeats, *input.shape[axis + 1 :]
+    )
 
 
 def check_repeats(repeats: Array) -> None:
@@ -473,12 +538,15 @@ def check_repeats(repeats: Array) -> None:
     if repeats.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.dtype not in (np.int32, np.int64):
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{from_np(repeats.dtype).scalar_name}'")
+        raise NotImplementedError(
+            f"\"repeat_interleave_cpu\" not implemented for '{from_np(repeats.dtype).scalar_name}'"
+        )
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="repeat_interleave.Tensor")
 def _repeat_positions(repeats: Array) -> np.ndarray:
-    """Position ``i`` written ``repeats[i]`` times. The shape depends on the values, so it is computed on the host."""
+    """Position ``i`` written ``repeats[i]`` times. The shape depends on the values, so it is
+    computed on the host."""
     check_repeats(repeats)
     if (repeats < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -487,7 +555,8 @@ def _repeat_positions(repeats: Array) -> np.ndarray:
 
 @op(namespace="_C", differentiable=False, aten="repeat_interleave.Tensor")
 def _repeat_positions_sized(repeats: Array, output_size: int) -> Array:
-    """Position ``i`` written ``repeats[i]`` times where the caller knows that this gives ``output_size`` of them."""
+    """Position ``i`` written ``repeats[i]`` times where the caller knows that this gives
+    ``output_size`` of them."""
     check_repeats(repeats)
     guard_range(repeats, 0, None, RuntimeError, "repeats can not be negative")
     guard(repeats.sum() != output_size, RuntimeError, "allocated size does not match required size")

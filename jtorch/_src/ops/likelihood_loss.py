@@ -46,9 +46,10 @@ def _warn_of_mean(reduction: str, size_average: bool | None, reduce: bool | None
     warn_of_reduction(reduction, size_average, reduce)
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            "reduction: 'mean' divides the total loss by both the batch size and the support "
+            "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release.",
             stacklevel=outside(),
         )
 
@@ -73,11 +74,14 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Array:
-    """``target * (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is in logarithms too.
+    """``target * (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the
+    target is in logarithms too.
 
-    ``"batchmean"`` divides the sum by the first dimension's size, ``"mean"`` by the number of elements.
+    ``"batchmean"`` divides the sum by the first dimension's size, ``"mean"`` by the number of
+    elements.
 
-    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction
+    ``"none"``.
 
     Dtypes: real floating-point ones; the result has the operands' common one.
 
@@ -117,7 +121,9 @@ def kl_div(
     dispatched="in parts",
     warns=warn_of_reduction,
 )
-@schemas("(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
+@schemas(
+    "(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"
+)
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -128,11 +134,13 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The negative log likelihood of counts ``target`` under Poisson distributions with (the logarithms of) rates ``input``.
+    """The negative log likelihood of counts ``target`` under Poisson distributions with (the
+    logarithms of) rates ``input``.
 
     ``full`` adds Stirling's approximation of the constant for targets above 1.
 
-    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction
+    ``"none"``.
 
     Dtypes: the operands' common one; integers become the default floating dtype.
 
@@ -142,7 +150,9 @@ def poisson_nll_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([2.0, 1.0]), reduction="none")
+        >>> torch.nn.functional.poisson_nll_loss(
+        ...     torch.tensor([0.0, 1.0]), torch.tensor([2.0, 1.0]), reduction="none"
+        ... )
         tensor([1.0000, 1.7183])
     """
     if size_average is not None or reduce is not None:
@@ -171,11 +181,18 @@ def poisson_nll_loss(
 )
 @schemas()
 def gaussian_nll_loss(
-    input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    input: Array,
+    target: Array,
+    var: Array | float,
+    full: bool = False,
+    eps: float = 1e-06,
+    reduction: str = "mean",
 ) -> Array:
-    """The negative log likelihood of ``target`` under normal distributions with means ``input`` and variances ``var``, at least ``eps``.
+    """The negative log likelihood of ``target`` under normal distributions with means ``input`` and
+    variances ``var``, at least ``eps``.
 
-    Shapes: ``var`` as the input, or with its last dimension missing or 1; or a number. ``full`` adds the constant.
+    Shapes: ``var`` as the input, or with its last dimension missing or 1; or a number. ``full``
+    adds the constant.
 
     Dtypes: real floating-point ones; the result has the operands' common one.
 
@@ -188,7 +205,9 @@ def gaussian_nll_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]), torch.ones(2), reduction="none")
+        >>> torch.nn.functional.gaussian_nll_loss(
+        ...     torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]), torch.ones(2), reduction="none"
+        ... )
         tensor([0., 2.])
     """
     if isinstance(var, (int, float)):
@@ -200,14 +219,18 @@ def gaussian_nll_loss(
     if variance.shape != input.shape:
         if input.shape[:-1] == variance.shape:
             variance = variance[..., None]
-        elif variance.ndim != input.ndim or any(n not in (1, m) for n, m in zip(variance.shape, input.shape, strict=True)):
+        elif variance.ndim != input.ndim or any(
+            n not in (1, m) for n, m in zip(variance.shape, input.shape, strict=True)
+        ):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     if is_complex(variance):
         raise unsupported("lt_cpu", variance)
     if is_integral(variance):  # torch clamps it in place by the float ``eps``
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {cpp_name(variance)}")
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {cpp_name(variance)}"
+        )
     guard_range(variance, 0, None, ValueError, "var has negative entry/entries", nan=True)
     if is_bool(input) or is_bool(target):
         raise RuntimeError(NO_BOOL_MINUS if is_bool(input) and is_bool(target) else NO_MINUS_BOOL)

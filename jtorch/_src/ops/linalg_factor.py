@@ -50,8 +50,8 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
-    Shapes: A (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` for mode ``"complete"``; ``"r"`` leaves Q out: it is
-    empty.
+    Shapes: A (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` for mode
+    ``"complete"``; ``"r"`` leaves Q out: it is empty.
 
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
@@ -68,12 +68,17 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     check_matrix(A, "linalg.qr")
     check_float(A, "linalg.qr", kernel="geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
+            "or 'complete'"
+        )
     q, r = _qr(A, mode == "complete")
     return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
 
 
-def _qr_formula(A: Any, grads: Any, node: object, mode: str, result: object, result1: object) -> object:
+def _qr_formula(
+    A: Any, grads: Any, node: object, mode: str, result: object, result1: object
+) -> object:
     m, n = A._aval.shape[-2:]
     if mode != "reduced" or m < n or A._aval.torch_dtype.is_complex:
         return D.general(grads, node, A, mode)
@@ -99,11 +104,13 @@ derivative(A.linalg_qr, results=(0, 1), A=_qr_formula)
 def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
-            "are going to differentiate through linalg.qr."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
         )
     if mode == "complete" and A.shape[-2] > A.shape[-1]:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+        )
     _, back = jax.vjp(lambda a: _qr(a, mode == "complete"), A)
     return (jnp.conj(back((jnp.conj(g[0]), jnp.conj(g[1])))[0]),)
 
@@ -113,8 +120,11 @@ defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
 
 def _warn_of_qr() -> None:
     warn_once(
-        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
-        "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
+        "PyTorch release.\n"
+        "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+        "Q, R = torch.qr(A, some)\n"
+        "should be replaced with\n"
         "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
 
@@ -138,7 +148,8 @@ def _warn_of_qr() -> None:
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
-    Shapes: input (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` unless ``some``.
+    Shapes: input (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` unless
+    ``some``.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Example:
@@ -149,13 +160,25 @@ def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     return qr(input, "reduced" if some else "complete")
 
 
-defvjp(torch_qr, lambda g, result, input, some=True: _qr_gradient(g, input, "reduced" if some else "complete"))
+defvjp(
+    torch_qr,
+    lambda g, result, input, some=True: _qr_gradient(g, input, "reduced" if some else "complete"),
+)
 
 
-@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0", castable="torch.geqrf", autocast="cpu float32")
+@op(
+    out=True,
+    returns="geqrf",
+    fields=("a", "tau"),
+    aten="geqrf",
+    strides="columns:0",
+    castable="torch.geqrf",
+    autocast="cpu float32",
+)
 @schemas(". ; =a:a,tau")
 def geqrf(input: Array) -> tuple[Array, Array]:
-    """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
+    """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and
+    their scales.
 
     Shapes: input (*, m, n) -> a (*, m, n), tau (*, min(m, n)).
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
@@ -181,30 +204,43 @@ without_derivative(geqrf, NotImplementedError("the derivative for 'geqrf' is not
 
 
 def _reflected(vectors: Array, tau: Array, x: Array, order: range, conjugate: bool) -> Array:
-    """``x`` after the reflections ``I - tau v v.mH``, taken in that order, which is all of them up or down."""
+    """``x`` after the reflections ``I - tau v v.mH``, taken in that order, which is all of them up
+    or down."""
     m = vectors.shape[-2]
     if len(order) > _ONE_BY_ONE:
-        return _reflected_at_once(vectors[..., : len(order)], jnp.conj(tau) if conjugate else tau, x, order[0] > order[-1])
+        return _reflected_at_once(
+            vectors[..., : len(order)], jnp.conj(tau) if conjugate else tau, x, order[0] > order[-1]
+        )
     row = np.arange(m).reshape((1,) * (vectors.ndim - 2) + (m,))
     for i in order:
-        v = jnp.where(row == i, np.ones((), x.dtype), jnp.where(row > i, vectors[..., i], np.zeros((), x.dtype)))[..., None]
+        v = jnp.where(
+            row == i,
+            np.ones((), x.dtype),
+            jnp.where(row > i, vectors[..., i], np.zeros((), x.dtype)),
+        )[..., None]
         scale = tau[..., i][..., None, None]
         x = x - (jnp.conj(scale) if conjugate else scale) * v * (adjoint(v) @ x)
     return x
 
 
-#: Up to as many reflections follow each other; more are one product, by the compact WY representation.
+#: Up to as many reflections follow each other; more are one product, by the compact WY
+#: representation.
 _ONE_BY_ONE = 8
 
 
 def _reflected_at_once(vectors: Array, tau: Array, x: Array, last_first: bool) -> Array:
-    """``x - V @ diag(tau) @ inv(I + N) @ V.mH @ x``, where N is the triangle of ``V.mH @ V @ diag(tau)`` that the order leaves."""
+    """``x - V @ diag(tau) @ inv(I + N) @ V.mH @ x``, where N is the triangle of
+    ``V.mH @ V @ diag(tau)`` that the order leaves."""
     m, k = vectors.shape[-2:]
     below = np.arange(m)[:, None] - np.arange(k)[None, :]
     below = below.reshape((1,) * (vectors.ndim - 2) + (m, k))
-    v = jnp.where(below == 0, np.ones((), x.dtype), jnp.where(below > 0, vectors, np.zeros((), x.dtype)))
+    v = jnp.where(
+        below == 0, np.ones((), x.dtype), jnp.where(below > 0, vectors, np.zeros((), x.dtype))
+    )
     inner = (adjoint(v) @ v) * tau[..., None, :]
-    mixed = lapack.triangular_solve(inner, adjoint(v) @ x, left_side=True, lower=not last_first, unit_diagonal=True)
+    mixed = lapack.triangular_solve(
+        inner, adjoint(v) @ x, left_side=True, lower=not last_first, unit_diagonal=True
+    )
     return x - v @ (tau[..., :, None] * mixed)
 
 
@@ -213,12 +249,19 @@ def _check_reflections(a: Array, tau: Array) -> None:
     if a.ndim < 2:
         raise RuntimeError(f"{function}: input must have at least 2 dimensions.")
     if a.shape[-2] < a.shape[-1]:
-        raise RuntimeError(f"{function}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+        raise RuntimeError(
+            f"{function}: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
     if _count(tau) > a.shape[-1]:
-        raise RuntimeError(f"{function}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+        raise RuntimeError(
+            f"{function}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
     _check_batches(a, tau, "tau", 1, function)
     if a.dtype != tau.dtype:
-        raise RuntimeError(f"{function}: tau dtype {scalar_name(tau.dtype)} does not match input dtype {scalar_name(a.dtype)}")
+        raise RuntimeError(
+            f"{function}: tau dtype {scalar_name(tau.dtype)} does not match input dtype "
+            f"{scalar_name(a.dtype)}"
+        )
 
 
 def _count(tau: Array) -> int:
@@ -228,15 +271,20 @@ def _count(tau: Array) -> int:
 
 
 def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> None:
-    """Refuses an operand with other dimensions in front of its own than the matrices ``a``; it has ``less`` dimensions than these."""
+    """Refuses an operand with other dimensions in front of its own than the matrices ``a``; it has
+    ``less`` dimensions than these."""
     if a.ndim - x.ndim != less:
         kind = "one dimension less than" if less else "the same number of dimensions as"
         raise RuntimeError(
-            f"{function}: Expected {name} to have {kind} input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {a.ndim}"
+            f"{function}: Expected {name} to have {kind} input, but got {name}.ndim equal to "
+            f"{x.ndim} and input.ndim is equal to {a.ndim}"
         )
     batch = x.shape[: a.ndim - 2]
     if batch != a.shape[:-2]:
-        raise RuntimeError(f"{function}: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
+        raise RuntimeError(
+            f"{function}: Expected batch dimensions of {name} to be equal to input.shape[:-2], but "
+            f"got {list(batch)}"
+        )
 
 
 @op(
@@ -267,8 +315,14 @@ def householder_product(input: Array, tau: Array) -> Array:
     """
     _check_reflections(input, tau)
     check_kernel(input, "orgqr_cpu")
-    start = jnp.broadcast_to(jnp.eye(input.shape[-2], input.shape[-1], dtype=input.dtype), input.shape)
-    return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
+    start = jnp.broadcast_to(
+        jnp.eye(input.shape[-2], input.shape[-1], dtype=input.dtype), input.shape
+    )
+    return (
+        _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False)
+        if input.size
+        else start
+    )
 
 
 @op(
@@ -304,15 +358,23 @@ def orgqr(input: Array, tau: Array) -> Array:
     out=True,
     aten="ormqr",
     strides="columns",
-    out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}",
+    out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has "
+    "dtype{its} and result has dtype {mine}",
     autocast="cpu float32",
     spelled={"tau": "input2", "other": "input3"},
 )
-@schemas("(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor ; =out")
-def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
-    """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
+@schemas(
+    "(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor ; "
+    "=out"
+)
+def ormqr(
+    input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False
+) -> Array:
+    """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q
+    the full product of the reflections.
 
-    Shapes: input (*, m, n), tau (*, min(m, n)), other (*, m, p), or (*, p, m) for ``left=False`` -> that of other.
+    Shapes: input (*, m, n), tau (*, min(m, n)), other (*, m, p), or (*, p, m) for ``left=False`` ->
+    that of other.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
@@ -320,7 +382,9 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
 
     Example:
         >>> import jtorch as torch
-        >>> torch.ormqr(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0]), torch.tensor([[2.0], [3.0]]))
+        >>> torch.ormqr(
+        ...     torch.tensor([[0.0], [1.0]]), torch.tensor([1.0]), torch.tensor([[2.0], [3.0]])
+        ... )
         tensor([[-3.],
                 [-2.]])
     """
@@ -332,22 +396,34 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
     if other.shape[axis] != input.shape[-2]:
         raise RuntimeError(f"{function}: other.shape[{axis}] must be equal to input.shape[-2]")
     if k != min(other.shape[axis], input.shape[-1]):
-        raise RuntimeError(f"{function}: tau.shape[-1] must be equal to min(other.shape[{axis}], input.shape[-1])")
+        raise RuntimeError(
+            f"{function}: tau.shape[-1] must be equal to min(other.shape[{axis}], input.shape[-1])"
+        )
     _check_batches(input, tau, "tau", 1, function)
     _check_batches(input, other, "other", 0, function)
     for name, x in (("tau", tau), ("other", other)):
         if x.dtype != input.dtype:
-            types = f"input has dtype{scalar_name(input.dtype)} and {name} has dtype {scalar_name(x.dtype)}"
-            raise RuntimeError(f"{function}: Expected input and {name} to have the same dtype, but {types}")
+            types = (
+                f"input has dtype{scalar_name(input.dtype)} and {name} has dtype "
+                f"{scalar_name(x.dtype)}"
+            )
+            raise RuntimeError(
+                f"{function}: Expected input and {name} to have the same dtype, but {types}"
+            )
     check_kernel(input, "ormqr_cpu")
     if left:
-        return _reflected(input, tau, other, range(k) if transpose else range(k - 1, -1, -1), transpose)
-    turned = _reflected(input, tau, adjoint(other), range(k - 1, -1, -1) if transpose else range(k), not transpose)
+        return _reflected(
+            input, tau, other, range(k) if transpose else range(k - 1, -1, -1), transpose
+        )
+    turned = _reflected(
+        input, tau, adjoint(other), range(k - 1, -1, -1) if transpose else range(k), not transpose
+    )
     return adjoint(turned)
 
 
 def _lu(a: Array) -> tuple[Array, Array, Array]:
-    """LU packed in one matrix, the row exchanges (from 1) and the order they bring the rows into."""
+    """LU packed in one matrix, the row exchanges (from 1) and the order they bring the rows
+    into."""
     if a.size == 0:
         k = min(a.shape[-2:])
         batch = a.shape[:-2]
@@ -360,7 +436,9 @@ def _lu(a: Array) -> tuple[Array, Array, Array]:
 def _unpacked(packed: Array) -> tuple[Array, Array]:
     m, n = packed.shape[-2:]
     k = min(m, n)
-    lower = jnp.tril(packed[..., :, :k], -1) + jnp.eye(m, k, dtype=packed.dtype).reshape((1,) * (packed.ndim - 2) + (m, k))
+    lower = jnp.tril(packed[..., :, :k], -1) + jnp.eye(m, k, dtype=packed.dtype).reshape(
+        (1,) * (packed.ndim - 2) + (m, k)
+    )
     return lower, jnp.triu(packed[..., :k, :])
 
 
@@ -386,7 +464,8 @@ def _check_pivot(pivot: bool) -> None:
     unchecked=("A",),
 )
 def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
-    """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
+    """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an
+    upper triangular one.
 
     Shapes: A (*, m, n) -> P (*, m, m), L (*, m, k), U (*, k, n) with ``k = min(m, n)``.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
@@ -411,7 +490,10 @@ def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
 
 def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     if a.ndim < 2:
-        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead")
+        raise RuntimeError(
+            "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
+            f"{list(a.shape)} instead"
+        )
     check_kernel(a, "lu_cpu")
     _check_pivot(pivot)
     packed, pivots, _ = _lu(a)
@@ -455,15 +537,21 @@ def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
 def _guard_pivots(a: Array, info: Array, function: str) -> None:
     """Raises torch's error where a pivot is zero."""
     message = (
-        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-        "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you "
+        "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+        "linalg.lu_factor_ex(A, pivot)"
     )
     flat = info.reshape(-1)
     place = f"{function}: " if a.ndim == 2 else f"{function}: (Batch element {{}}): "
     for k in range(1, min(*a.shape[-2:], 16) + 1 if flat.shape[0] else 1):
         guard(flat == k, RuntimeError, place + message.format(k), jnp.arange(flat.shape[0]))
     if flat.shape[0]:
-        guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
+        guard(
+            flat > 16,
+            RuntimeError,
+            place + message.replace("U[{0},{0}]", "a diagonal element of U"),
+            jnp.arange(flat.shape[0]),
+        )
 
 
 @op(
@@ -477,11 +565,15 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
     node="LinalgLuFactorExBackward0",
     unchecked=("A",),
 )
-def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
-    """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
+def lu_factor_ex(
+    A: Array, *, pivot: bool = True, check_errors: bool = False
+) -> tuple[Array, Array, Array]:
+    """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with
+    ``check_errors``.
 
     Shapes: A (*, m, n) -> LU (*, m, n), pivots (*, min(m, n)), info (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots and info are int32.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots and info are
+    int32.
 
     Raises:
         RuntimeError: with ``check_errors``, if a pivot is zero; without ``pivot``.
@@ -507,10 +599,14 @@ def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) ->
     out_dtype="expected",
     autocast="cpu float32",
 )
-def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Array, Array, Array]:
-    """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty.
+def lu_unpack(
+    LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Array, Array, Array]:
+    """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not
+    asked for is empty.
 
-    Shapes: LU_data (*, m, n), LU_pivots (*, k) with ``k = min(m, n)`` -> P (*, m, m), L (*, m, k), U (*, k, n).
+    Shapes: LU_data (*, m, n), LU_pivots (*, k) with ``k = min(m, n)`` -> P (*, m, m), L (*, m, k),
+    U (*, k, n).
     Dtypes: that of LU_data.
 
     Raises:
@@ -526,21 +622,30 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
     """
     if LU_pivots.dtype != np.int32:
         raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\n"
+            "Note: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
         )
     nothing = jnp.zeros((0,), LU_data.dtype)
     matrix, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
         m = LU_data.shape[-2]
-        message = "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+        message = (
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you "
+            "properly pass the result of lu_factor?"
+        )
         k = min(LU_data.shape[-2:])
         if LU_data.size and LU_pivots.shape[-1] < k:
             raise RuntimeError(message)
         pivots, LU_pivots = LU_pivots, LU_pivots[..., :k]
         if LU_data.size:
             guard_range(LU_pivots, 1, m, RuntimeError, message, of=pivots)
-        order = permutation(LU_pivots, m) if LU_data.size else jnp.broadcast_to(jnp.arange(m, dtype=np.int32), (*LU_data.shape[:-2], m))
+        order = (
+            permutation(LU_pivots, m)
+            if LU_data.size
+            else jnp.broadcast_to(jnp.arange(m, dtype=np.int32), (*LU_data.shape[:-2], m))
+        )
         matrix = _permutation_matrix(order, LU_data.dtype)
     if unpack_data:
         lower, upper = _unpacked(LU_data)
@@ -549,7 +654,8 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
 
 @op(namespace="_C", host=True, aten="linalg_ldl_factor_ex", strides="columns:0")
 def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block of D is singular."""
+    """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block
+    of D is singular."""
     from scipy.linalg import get_lapack_funcs
 
     a = np.asarray(A)
@@ -574,10 +680,14 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarra
     for wrong, words in ((piv == 0, ">= 1"), (abs(piv) > ld.shape[-2], "<= LD.size(-2)")):
         if wrong.any():
             raise RuntimeError(
-                f"Pivots given to ldl_solve must all satisfy |pivot| {words}. Did you properly pass the result of ldl_factor?"
+                f"Pivots given to ldl_solve must all satisfy |pivot| {words}. Did you properly "
+                "pass the result of ldl_factor?"
             )
     batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
-    ld, piv = np.broadcast_to(ld, batch + ld.shape[-2:]), np.broadcast_to(piv, batch + piv.shape[-1:])
+    ld, piv = (
+        np.broadcast_to(ld, batch + ld.shape[-2:]),
+        np.broadcast_to(piv, batch + piv.shape[-1:]),
+    )
     found = np.array(np.broadcast_to(b, batch + b.shape[-2:]), copy=True)
     name = "hetrs" if hermitian and np.iscomplexobj(ld) else "sytrs"
     (solve,) = get_lapack_funcs((name,), (ld, found))
@@ -587,5 +697,9 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarra
     return found
 
 
-without_derivative(_ldl_factor, RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented"))
-without_derivative(_ldl_solve, RuntimeError("derivative for aten::linalg_ldl_solve is not implemented"))
+without_derivative(
+    _ldl_factor, RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented")
+)
+without_derivative(
+    _ldl_solve, RuntimeError("derivative for aten::linalg_ldl_solve is not implemented")
+)

@@ -16,7 +16,18 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivative_calls import unbroadcast
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
+from ._linalg import (
+    adjoint,
+    batched,
+    check_float,
+    check_kernel,
+    check_matrix,
+    check_square,
+    diagonal,
+    eye_like,
+    guard_info,
+    is_vector,
+)
 from ._matrix import size_of
 from ._nodes import Made
 from ._numeric import scalar_name
@@ -24,20 +35,30 @@ from ._numeric import scalar_name
 aten = A  # where ``A`` is the matrix
 
 _adjoint = adjoint  # some ops have a parameter of that name
-_SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+_SINGULAR = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input "
+    "matrix is singular."
+)
 _UNSOLVABLE = "The solver failed because the input matrix is singular."
 
 
 def zero_pivot(lu: Array) -> Array:
-    """LAPACK's ``info`` of an LU factorisation: the first position (from 1) of a zero on the diagonal of U, or 0."""
+    """LAPACK's ``info`` of an LU factorisation: the first position (from 1) of a zero on the
+    diagonal of U, or 0."""
     zeros = diagonal(lu) == 0
     if zeros.shape[-1] == 0:
         return jnp.zeros(zeros.shape[:-1], np.int32)
-    return jnp.where(jnp.any(zeros, -1), jnp.argmax(zeros, -1).astype(np.int32) + np.int32(1), np.int32(0))
+    return jnp.where(
+        jnp.any(zeros, -1), jnp.argmax(zeros, -1).astype(np.int32) + np.int32(1), np.int32(0)
+    )
 
 
 def _lu_info(a: Array) -> Array:
-    return zero_pivot(lapack.lu(lax.stop_gradient(a))[0]) if a.size else jnp.zeros(a.shape[:-2], np.int32)
+    return (
+        zero_pivot(lapack.lu(lax.stop_gradient(a))[0])
+        if a.size
+        else jnp.zeros(a.shape[:-2], np.int32)
+    )
 
 
 def _inverse(a: Array, function: str) -> Array:
@@ -166,8 +187,14 @@ def _check_system(a: Array, b: Array, left: bool, function: str) -> None:
     """Raises torch's error if the matrices cannot be multiplied."""
     if (a.shape[-2] if left else a.shape[-1]) != (b.shape[-2] if left else b.shape[-1]):
         equation = "AX = B" if left else "XA = B"
-        sizes = f"({size_of(a[(0,) * (a.ndim - 2)])} and {size_of(b[(0,) * (b.ndim - 2)])})" if 0 not in a.shape + b.shape else ""
-        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {equation} {sizes}".rstrip())
+        sizes = (
+            f"({size_of(a[(0,) * (a.ndim - 2)])} and {size_of(b[(0,) * (b.ndim - 2)])})"
+            if 0 not in a.shape + b.shape
+            else ""
+        )
+        raise RuntimeError(
+            f"{function}: Incompatible shapes of A and B for the equation {equation} {sizes}".rstrip()  # noqa: E501
+        )
 
 
 def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
@@ -175,11 +202,16 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     check_float(a, function, kernel="lu_cpu")
     if a.dtype != b.dtype:
         names = f"A of type {scalar_name(a.dtype)} and B of type {scalar_name(b.dtype)}"
-        raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found {names} instead")
+        raise RuntimeError(
+            f"{function}: Expected A and B to have the same dtype, but found {names} instead"
+        )
     vector = is_vector(a, b)
     if vector:
         if not left:
-            raise RuntimeError(f"{function}: Vector broadcasting of the left hand side is not supported for left=False.")
+            raise RuntimeError(
+                f"{function}: Vector broadcasting of the left hand side is not supported for "
+                "left=False."
+            )
         b = b[..., None]
     _check_system(a, b, left, function)
     a, b = batched(a, b)
@@ -205,8 +237,8 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
-    Shapes: A (*, n, n), B (*, n, k) -> (*, n, k); a vector B (n) or a stack of vectors shaped ``A.shape[:-1]`` gives the same; batches
-    broadcast.
+    Shapes: A (*, n, n), B (*, n, k) -> (*, n, k); a vector B (n) or a stack of vectors shaped
+    ``A.shape[:-1]`` gives the same; batches broadcast.
 
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
@@ -236,7 +268,9 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     dispatched="in parts",
     unchecked=("B",),
 )
-def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
+def solve_ex(
+    A: Array, B: Array, *, left: bool = True, check_errors: bool = False
+) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
     Shapes: A and B as for ``solve`` -> result as for it, info (*).
@@ -248,7 +282,9 @@ def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = Fals
 
     Example:
         >>> import jtorch as torch
-        >>> torch.linalg.solve_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.tensor([1.0, 1.0])).info
+        >>> torch.linalg.solve_ex(
+        ...     torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.tensor([1.0, 1.0])
+        ... ).info
         tensor(2, dtype=torch.int32)
     """
     found, info = _solved(A, B, left, "linalg.solve"), _lu_info(A)
@@ -259,10 +295,21 @@ def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = Fals
 
 def _is_one_side(self: Any, other: Any) -> bool:
     """Whether the right side of a system is a vector, or a batch of them."""
-    return other.ndim == 1 or (self._aval.ndim - 1 == other.ndim and list(self._aval.shape[:-1]) == list(other.shape))
+    return other.ndim == 1 or (
+        self._aval.ndim - 1 == other.ndim and list(self._aval.shape[:-1]) == list(other.shape)
+    )
 
 
-def _solve_formula(g: object, A: Any, B_: object, left: bool, result: object, result1: object, result2: object, wants: Any) -> Any:
+def _solve_formula(
+    g: object,
+    A: Any,
+    B_: object,
+    left: bool,
+    result: object,
+    result1: object,
+    result2: object,
+    wants: Any,
+) -> Any:
     vector = _is_one_side(A, B_)
 
     def matrix(x: object) -> object:
@@ -283,13 +330,26 @@ derivative(A._linalg_solve_ex, results=(0,), A__B=_solve_formula)
 
 
 def triangular(
-    a: Array, b: Array, *, upper: bool, left: bool = True, transpose: bool = False, adjoint: bool = False, unit: bool = False
+    a: Array,
+    b: Array,
+    *,
+    upper: bool,
+    left: bool = True,
+    transpose: bool = False,
+    adjoint: bool = False,
+    unit: bool = False,
 ) -> Array:
     """The solution of a triangular system whose batches are equal."""
     if a.size == 0 or b.size == 0:
         return jnp.zeros_like(b)
     return lapack.triangular_solve(
-        a, b, left_side=left, lower=not upper, transpose_a=transpose or adjoint, conjugate_a=adjoint, unit_diagonal=unit
+        a,
+        b,
+        left_side=left,
+        lower=not upper,
+        transpose_a=transpose or adjoint,
+        conjugate_a=adjoint,
+        unit_diagonal=unit,
     )
 
 
@@ -304,11 +364,18 @@ def triangular(
     spelled={"A": "input"},
     unchecked=("B",),
 )
-@schemas("(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor ; =out")
-def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
-    """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
+@schemas(
+    "(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor ; "
+    "=out"
+)
+def solve_triangular(
+    A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
+    """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which
+    only that triangle is read.
 
-    Shapes: A (*, n, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B; batches broadcast.
+    Shapes: A (*, n, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B; batches
+    broadcast.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
@@ -316,7 +383,9 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
 
     Example:
         >>> import jtorch as torch
-        >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 1.0], [0.0, 4.0]]), torch.tensor([[3.0], [4.0]]), upper=True)
+        >>> torch.linalg.solve_triangular(
+        ...     torch.tensor([[2.0, 1.0], [0.0, 4.0]]), torch.tensor([[3.0], [4.0]]), upper=True
+        ... )
         tensor([[1.],
                 [1.]])
     """
@@ -328,13 +397,27 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
-def _triangular_formula(g: object, self: object, upper: bool, left: bool, unitriangular: bool, result: object, wants: Any) -> object:
-    solved = A.linalg_solve_triangular.default(D.adjoint(self), g, upper=not upper, left=left, unitriangular=unitriangular)
+def _triangular_formula(
+    g: object,
+    self: object,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+    result: object,
+    wants: Any,
+) -> object:
+    solved = A.linalg_solve_triangular.default(
+        D.adjoint(self), g, upper=not upper, left=left, unitriangular=unitriangular
+    )
     first = None
     if wants[0]:
         x = D.adjoint(result)
         first = A.neg.default(D.matmul(solved, x) if left else D.matmul(x, solved))
-        first = A.triu.default(first, int(unitriangular)) if upper else A.tril.default(first, -int(unitriangular))
+        first = (
+            A.triu.default(first, int(unitriangular))
+            if upper
+            else A.tril.default(first, -int(unitriangular))
+        )
     return first, solved if wants[1] else None
 
 
@@ -343,9 +426,13 @@ derivative(A.linalg_solve_triangular, self__B=_triangular_formula)
 
 def _warn_of_triangular_solve() -> None:
     warn_once(
-        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
-        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
-        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+        "removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of "
+        "one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\n"
+        "should be replaced with\n"
+        "X = torch.linalg.solve_triangular(A, B)."
     )
 
 
@@ -363,9 +450,11 @@ def _warn_of_triangular_solve() -> None:
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
-    """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``.
+    """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with
+    ``transpose``), and a copy of ``A``.
 
-    Shapes: input (*, n, k), A (*, n, n) -> solution (*, n, k), cloned_coefficient (*, n, n); batches broadcast.
+    Shapes: input (*, n, k), A (*, n, n) -> solution (*, n, k), cloned_coefficient (*, n, n);
+    batches broadcast.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
@@ -373,14 +462,17 @@ def triangular_solve(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.triangular_solve(torch.tensor([[3.0], [4.0]]), torch.tensor([[2.0, 1.0], [0.0, 4.0]])).solution
+        >>> torch.triangular_solve(
+        ...     torch.tensor([[3.0], [4.0]]), torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+        ... ).solution
         tensor([[1.],
                 [1.]])
     """
     for name, x in (("b", input), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions instead"
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it "
+                f"has {x.ndim} dimensions instead"
             )
     _check_pair(input, A, "triangular_solve")
     check_kernel(A, "triangular_solve_cpu")
@@ -392,15 +484,22 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
     check_square(a, "")
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-1]} by {a.shape[-1]} "
-            f"but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+            f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-1]} by "
+            f"{a.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
     if a.dtype != b.dtype:
         names = f"b of type {scalar_name(b.dtype)} and A of type {scalar_name(a.dtype)}"
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32", spelled={"L": "input2"})
+@op(
+    out=True,
+    aten="cholesky_solve",
+    strides="columns",
+    castable="cholesky_solve",
+    autocast="cpu float32",
+    spelled={"L": "input2"},
+)
 @schemas("(Tensor self, Tensor input2, bool upper=False) -> Tensor ; =out")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
@@ -413,13 +512,17 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.cholesky_solve(torch.tensor([[4.0], [8.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        >>> torch.cholesky_solve(
+        ...     torch.tensor([[4.0], [8.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+        ... )
         tensor([[1.],
                 [8.]])
     """
     for name, x in (("b", input), ("u", L)):
         if x.ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead"
+            )
     _check_pair(input, L, "cholesky_solve")
     check_kernel(L, "cholesky_solve_cpu")
     factor, b = batched(L, input)
@@ -427,11 +530,15 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     return triangular(factor, half, upper=upper, adjoint=not upper)
 
 
-def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper: bool = False) -> tuple[Array, Array]:
+def _cholesky_solve_rule(
+    g: Array, result: Array, input: Array, L: Array, upper: bool = False
+) -> tuple[Array, Array]:
     grad = cholesky_solve(g, L, upper)
     common = grad @ _adjoint(result)
     common = common + _adjoint(common)
-    return unbroadcast(grad, input.shape, input.dtype), unbroadcast(-L @ common if upper else -common @ L, L.shape, L.dtype)
+    return unbroadcast(grad, input.shape, input.dtype), unbroadcast(
+        -L @ common if upper else -common @ L, L.shape, L.dtype
+    )
 
 
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
@@ -487,10 +594,14 @@ defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
     node="LinalgLuSolveBackward0",
     unchecked=("B",),
 )
-def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
-    """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
+def lu_solve(
+    LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
+) -> Array:
+    """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with
+    ``adjoint``) from ``lu_factor(A)``.
 
-    Shapes: LU (*, n, n), pivots (*, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B; batches broadcast.
+    Shapes: LU (*, n, n), pivots (*, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B;
+    batches broadcast.
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
 
     Raises:
@@ -510,14 +621,20 @@ def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: 
     check_matrix(B, "linalg.lu_solve", "B")
     if LU.dtype != B.dtype:
         names = f"LU of type {scalar_name(LU.dtype)} and B of type {scalar_name(B.dtype)}"
-        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found {names} instead")
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found {names} instead"
+        )
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if pivots.shape[-1] != LU.shape[-1]:
-        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
+            "matrix"
+        )
     if pivots.shape[:-1] != LU.shape[:-2]:
-        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                           f"{list(pivots.shape)} instead")  # fmt: skip
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+            f"pivots with shape {list(pivots.shape)} instead")  # fmt: skip
     _check_system(LU, B, left, "linalg.lu_solve")
     check_kernel(LU, "linalg.lu_solve_cpu")
     if left:
@@ -534,8 +651,14 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     factor, b = batched(lu, b)
     if factor.size == 0 or b.size == 0:
         return jnp.zeros_like(b)
-    for low, high, words in ((1, None, "greater or equal to 1"), (None, lu.shape[-2], "smaller or equal to LU.size(-2)")):
-        message = f"Pivots given to lu_solve must all be {words}. Did you properly pass the result of lu_factor?"
+    for low, high, words in (
+        (1, None, "greater or equal to 1"),
+        (None, lu.shape[-2], "smaller or equal to LU.size(-2)"),
+    ):
+        message = (
+            f"Pivots given to lu_solve must all be {words}. Did you properly pass the result of "
+            "lu_factor?"
+        )
         guard_range(pivots, low, high, RuntimeError, message)
     order = jnp.broadcast_to(permutation(pivots, lu.shape[-1]), factor.shape[:-1])
     if adjoint:
@@ -558,7 +681,8 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     dispatched="in parts",
 )
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
-    """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
+    """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the
+    right-hand side first.
 
     Shapes: input (*, n, k), LU_data (*, n, n), LU_pivots (*, n) -> (*, n, k); batches broadcast.
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
@@ -577,7 +701,8 @@ def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
 
 
 def exponential(a: Array) -> Array:
-    """The matrix exponentials, computed in double precision: each squaring doubles the error, which single precision has no room for."""
+    """The matrix exponentials, computed in double precision: each squaring doubles the error, which
+    single precision has no room for."""
     if a.shape[-1] == 0 or a.size == 0:
         return a
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
@@ -632,7 +757,9 @@ derivative(A.linalg_matrix_exp, self=_matrix_exp_formula)
 
 def _node_of_matrix_power(made: Made) -> str:
     n = made.given("n")
-    return {0: "CopyBackwards", 1: "CloneBackward0"}.get(n, "MmBackward0" if made.avals[0].ndim == 2 else "UnsafeViewBackward0")
+    return {0: "CopyBackwards", 1: "CloneBackward0"}.get(
+        n, "MmBackward0" if made.avals[0].ndim == 2 else "UnsafeViewBackward0"
+    )
 
 
 @op(namespace="_C", aten="linalg_matrix_power", node=_node_of_matrix_power)

@@ -14,20 +14,35 @@ from ._declare import Array, defvjp, guard, guard_gradient, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._linalg import adjoint, check_kernel, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._linalg import (
+    adjoint,
+    check_kernel,
+    check_square,
+    diagonal,
+    embedded,
+    off_diagonal,
+    zero_where_zero,
+)
 from ._numeric import is_complex, is_integral, scalar_name
 
 aten = A  # where ``A`` is the matrix
 
-_ILL = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
-_NOT_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
+_ILL = (
+    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+    "repeated eigenvalues."
+)
+_NOT_FINITE = (
+    "The algorithm failed to converge because the input matrix contained non-finite values."
+)
 
 
 def _real_dtype(a: Array) -> np.dtype:
     return np.dtype(jnp.finfo(a.dtype).dtype)
 
 
-def _guard_finite(a: Array, function: str, message: str, exc_type: type[Exception] = LinAlgError) -> None:
+def _guard_finite(
+    a: Array, function: str, message: str, exc_type: type[Exception] = LinAlgError
+) -> None:
     if a.ndim == 2:
         guard(~jnp.all(jnp.isfinite(a)), exc_type, f"{function}: {message}")
         return
@@ -48,7 +63,8 @@ def _eigh(a: Array, uplo: str, function: str) -> tuple[Array, Array]:
 
 
 def phase_free(turned: Array, words: str) -> None:
-    """Refuses gradients of complex vectors that a loss has which is not the same for their multiples of length 1.
+    """Refuses gradients of complex vectors that a loss has which is not the same for their
+    multiples of length 1.
 
     ``turned`` are the derivatives of the loss along such multiples; the tolerance is PyTorch's.
     """
@@ -56,19 +72,22 @@ def phase_free(turned: Array, words: str) -> None:
 
 
 _DEPENDS = (
-    "{}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
-    "depends on this quantity, so it is ill-defined."
+    "{}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i "
+    "phi}}. The specified loss function depends on this quantity, so it is ill-defined."
 )
 
 
-def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vectors: Array) -> Array:
+def _eigh_grad(
+    grad_values: Array, grad_vectors: Array | None, values: Array, vectors: Array
+) -> Array:
     inner = embedded(cast(grad_values, vectors.dtype))
     if grad_vectors is not None:
         difference = values[..., None, :] - values[..., :, None]
         product = adjoint(vectors) @ grad_vectors
         if is_complex(vectors):
             phase_free(jnp.imag(diagonal(product)), _DEPENDS.format("linalg_eigh"))
-        product = (product - adjoint(product)) * np.asarray(0.5, product.dtype)  # the gradient is symmetric
+        # the gradient is symmetric
+        product = (product - adjoint(product)) * np.asarray(0.5, product.dtype)
         inner = inner + zero_where_zero(off_diagonal(product), cast(difference, product.dtype))
     return vectors @ inner @ adjoint(vectors)
 
@@ -87,9 +106,13 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
     spelled={"A": "input"},
     implicit=True,
 )
-@schemas('(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors) ; =eigvals:eigvals,eigvecs')
+@schemas(
+    '(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors) ; '
+    "=eigvals:eigvals,eigvecs"
+)
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
-    """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
+    """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian
+    matrices, given by one triangle.
 
     Shapes: A (*, n, n) -> eigenvalues (*, n), eigenvectors (*, n, n).
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Eigenvalues are real.
@@ -101,7 +124,13 @@ def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     Example:
         >>> import jtorch as torch
         >>> values, vectors = torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
-        >>> values, torch.dist(vectors @ values.diag() @ vectors.mT, torch.tensor([[2.0, 1.0], [1.0, 3.0]])) < 1e-5
+        >>> (
+        ...     values,
+        ...     torch.dist(
+        ...         vectors @ values.diag() @ vectors.mT, torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+        ...     )
+        ...     < 1e-5,
+        ... )
         (tensor([1.3820, 3.6180]), tensor(True))
     """
     return _eigh(A, UPLO, "linalg.eigh")
@@ -110,7 +139,9 @@ def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
 defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))
 
 
-def _eigh_formula(A: Any, grads: Any, node: object, UPLO: str, compute_v: bool, result: object, result1: object) -> object:
+def _eigh_formula(
+    A: Any, grads: Any, node: object, UPLO: str, compute_v: bool, result: object, result1: object
+) -> object:
     values, vectors = grads
     if values is None and vectors is None:
         return None
@@ -169,11 +200,19 @@ def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     return _eigvalsh_fwd(A, UPLO)[0]
 
 
-defvjp(eigvalsh, lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residuals),), fwd=_eigvalsh_fwd)
+defvjp(
+    eigvalsh,
+    lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residuals),),
+    fwd=_eigvalsh_fwd,
+)
 
 
 #: JAX before 0.10.2 does not differentiate eigenvectors, and does not ask.
-_DERIVATIVES: dict[str, Any] = {"enable_eigvec_derivs": True} if "enable_eigvec_derivs" in signature(lapack.eig).parameters else {}
+_DERIVATIVES: dict[str, Any] = (
+    {"enable_eigvec_derivs": True}
+    if "enable_eigvec_derivs" in signature(lapack.eig).parameters
+    else {}
+)
 
 
 def _eig(a: Array, function: str) -> tuple[Array, Array]:
@@ -181,15 +220,23 @@ def _eig(a: Array, function: str) -> tuple[Array, Array]:
     if is_integral(a):
         raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(a.dtype)}")
     check_kernel(a, "linalg_eig_out_cpu")
-    guard(~jnp.all(jnp.isfinite(a)), RuntimeError, "torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    dtype = np.dtype(np.complex128 if a.dtype.itemsize == (16 if is_complex(a) else 8) else np.complex64)
+    guard(
+        ~jnp.all(jnp.isfinite(a)),
+        RuntimeError,
+        "torch.linalg.eig: input tensor should not contain infs or NaNs.",
+    )
+    dtype = np.dtype(
+        np.complex128 if a.dtype.itemsize == (16 if is_complex(a) else 8) else np.complex64
+    )
     if a.size == 0:
         return jnp.zeros(a.shape[:-1], dtype), jnp.zeros(a.shape, dtype)
     values, vectors = lapack.eig(a, compute_left_eigenvectors=False, **_DERIVATIVES)
     return values, vectors
 
 
-def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vectors: Array, a: Array) -> Array:
+def _eig_grad(
+    grad_values: Array, grad_vectors: Array | None, values: Array, vectors: Array, a: Array
+) -> Array:
     if a.size == 0:
         return jnp.zeros_like(a)
     h = adjoint(vectors)
@@ -197,8 +244,12 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     if grad_vectors is not None:
         product = h @ grad_vectors
         phase_free(jnp.imag(diagonal(product)), _DEPENDS.format("linalg_eig"))
-        product = product - (h @ vectors) * cast(jnp.real(diagonal(product)), product.dtype)[..., None, :]
-        inner = inner + zero_where_zero(off_diagonal(product), jnp.conj(values[..., None, :] - values[..., :, None]))
+        product = (
+            product - (h @ vectors) * cast(jnp.real(diagonal(product)), product.dtype)[..., None, :]
+        )
+        inner = inner + zero_where_zero(
+            off_diagonal(product), jnp.conj(values[..., None, :] - values[..., :, None])
+        )
     grad = jnp.linalg.solve(h, inner @ h)
     return cast(grad, a.dtype)
 
@@ -216,12 +267,16 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     spelled={"A": "input"},
     unchecked=("A",),
 )
-@schemas("(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) ; =out:eigenvalues,eigenvectors")
+@schemas(
+    "(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) ; =out:eigenvalues,eigenvectors"
+)
 def eig(A: Array) -> tuple[Array, Array]:
-    """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
+    """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU
+    only.
 
     Shapes: A (*, n, n) -> eigenvalues (*, n), eigenvectors (*, n, n).
-    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are refused.
+    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are
+    refused.
 
     Raises:
         RuntimeError: if the input is not finite or the matrices are not square.
@@ -237,7 +292,11 @@ def eig(A: Array) -> tuple[Array, Array]:
     return _eig(A, "linalg.eig")
 
 
-defvjp(eig, lambda g, result, A: (_eig_grad(g[0], g[1], result[0], result[1], A),), saves=("A", "result"))
+defvjp(
+    eig,
+    lambda g, result, A: (_eig_grad(g[0], g[1], result[0], result[1], A),),
+    saves=("A", "result"),
+)
 
 
 def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -261,7 +320,8 @@ def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
     Shapes: A (*, n, n) -> (*, n).
-    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are refused.
+    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are
+    refused.
 
     Raises:
         RuntimeError: if the input is not finite or the matrices are not square.
@@ -274,4 +334,8 @@ def eigvals(A: Array) -> Array:
     return _eigvals_fwd(A)[0]
 
 
-defvjp(eigvals, lambda g, residuals, A: (_eig_grad(g, None, residuals[0], residuals[1], A),), fwd=_eigvals_fwd)
+defvjp(
+    eigvals,
+    lambda g, residuals, A: (_eig_grad(g, None, residuals[0], residuals[1], A),),
+    fwd=_eigvals_fwd,
+)

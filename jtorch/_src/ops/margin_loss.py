@@ -13,7 +13,17 @@ from ._declare import Array, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import REDUCTIONS, aligned, hinge, not_cast, positive, reduced, reduction_of, size_text, warn_of_reduction
+from ._losses import (
+    REDUCTIONS,
+    aligned,
+    hinge,
+    not_cast,
+    positive,
+    reduced,
+    reduction_of,
+    size_text,
+    warn_of_reduction,
+)
 from ._nodes import by_reduction
 from ._numeric import default_float, is_bool, is_complex, number, require, scalar_name
 from ._sizes import fewer
@@ -25,7 +35,10 @@ def _check_soft_margin(score: dtypes.dtype, target: dtypes.dtype) -> None:
     if score is dtypes.bool_:
         raise RuntimeError(NO_NEGATED_BOOL)
     if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
-        raise not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
+        raise not_cast(
+            target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name,
+            score,
+        )
 
 
 def check_hinge(input: Array) -> None:
@@ -55,7 +68,9 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
     warns=warn_of_reduction,
     unchecked=("target",),
 )
-@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
+@schemas(
+    "(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
+)
 def cosine_embedding_loss(
     input1: Array,
     input2: Array,
@@ -67,9 +82,11 @@ def cosine_embedding_loss(
 ) -> Array:
     """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1.
 
-    Shapes: inputs (N, D) with target (N) -> (), or (N) for reduction ``"none"``; inputs (D) with target () -> ().
+    Shapes: inputs (N, D) with target (N) -> (), or (N) for reduction ``"none"``; inputs (D) with
+    target () -> ().
 
-    Dtypes: real ones; the result has the inputs' common one, integers become the default floating dtype.
+    Dtypes: real ones; the result has the inputs' common one, integers become the default floating
+    dtype.
 
     Raises:
         RuntimeError: if the numbers of dimensions do not fit.
@@ -102,7 +119,9 @@ def cosine_embedding_loss(
     if target.dtype == np.bool_:
         target = target.astype(np.int64)
     loss = jnp.where(target == 1, number(1, cosine) - cosine, zero)
-    return reduced(loss + jnp.where(target == -1, hinge(cosine - number(margin, cosine)), zero), reduction)
+    return reduced(
+        loss + jnp.where(target == -1, hinge(cosine - number(margin, cosine)), zero), reduction
+    )
 
 
 def _rows_of(input: Array) -> Array:
@@ -112,7 +131,10 @@ def _rows_of(input: Array) -> Array:
         RuntimeError: if they are neither a vector nor a matrix with classes.
     """
     if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
     return input.reshape(-1 if input.size else input.shape[0], input.shape[-1] if input.ndim else 1)
 
 
@@ -123,9 +145,16 @@ def _rows_of(input: Array) -> Array:
     native=False,
     autocast="float32",
     warns=warn_of_reduction,
-    underivable={"weight": lambda p, reduction: "multi_margin_loss" if p in (1, 2) and reduction in REDUCTIONS else None},
+    underivable={
+        "weight": lambda p, reduction: (
+            "multi_margin_loss" if p in (1, 2) and reduction in REDUCTIONS else None
+        )
+    },
 )
-@schemas("(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor ; =out")
+@schemas(
+    "(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
+    "reduction=1) -> Tensor ; =out"
+)
 def multi_margin_loss(
     input: Array,
     target: Array,
@@ -136,22 +165,27 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``, times the weight of the right one.
+    """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``,
+    times the weight of the right one.
 
-    Shapes: input (N, C) or (C), target (N) or (), weight (C) -> (), or the target's shape for reduction ``"none"``.
+    Shapes: input (N, C) or (C), target (N) or (), weight (C) -> (), or the target's shape for
+    reduction ``"none"``.
 
     Dtypes: ``input`` real and floating-point, ``weight`` the same, ``target`` int64.
 
     Raises:
         RuntimeError: if a shape does not fit, a class is out of range, or a dtype differs.
-        ValueError: if ``p`` is neither 1 nor 2, the weight is no vector, or for an unknown ``reduction``.
+        ValueError: if ``p`` is neither 1 nor 2, the weight is no vector, or for an unknown
+            ``reduction``.
         NotImplementedError: for an ``input`` of integers or complex numbers.
 
     Differs from torch: float16 and bfloat16 are taken, as PyTorch does on GPUs.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0, 2.0]]), torch.tensor([1]))
+        >>> torch.nn.functional.multi_margin_loss(
+        ...     torch.tensor([[0.5, 1.0, 2.0]]), torch.tensor([1])
+        ... )
         tensor(0.8333)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -161,18 +195,23 @@ def multi_margin_loss(
     n, classes = rows.shape
     if target.ndim > 1 or target.size != n:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size [{n}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{n}], but got {list(target.shape)}. "
+            f"Input has shape {list(input.shape)}."
         )
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     if weight is not None and weight.size != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+        raise RuntimeError(
+            f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
+        )
     if target.dtype != np.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
     require("multi_margin_loss_cpu_kernel", input)
     if weight is not None and weight.dtype != input.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}"
+        )
     right = target.reshape(n, 1)
     guard_range(right, 0, classes - 1, RuntimeError, "target out of range", of=target)
     loss = positive(number(margin, rows) - jnp.take_along_axis(rows, right, 1, mode="clip") + rows)
@@ -196,11 +235,17 @@ def multi_margin_loss(
 )
 @schemas(". ; =out")
 def multilabel_margin_loss(
-    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Array:
-    """The sum of ``max(0, 1 - (input[label] - input[other])) / C`` over a sample's labels and all classes that are none of them.
+    """The sum of ``max(0, 1 - (input[label] - input[other])) / C`` over a sample's labels and all
+    classes that are none of them.
 
-    Shapes: input and target (N, C) or (C), a sample's labels ending at the first -1 -> (), or (N) for a batch and reduction ``"none"``.
+    Shapes: input and target (N, C) or (C), a sample's labels ending at the first -1 -> (), or (N)
+    for a batch and reduction ``"none"``.
 
     Dtypes: ``input`` real and floating-point, ``target`` int64.
 
@@ -213,23 +258,33 @@ def multilabel_margin_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0, 0.0]), torch.tensor([1, -1, 0]))
+        >>> torch.nn.functional.multilabel_margin_loss(
+        ...     torch.tensor([0.5, 1.0, 0.0]), torch.tensor([1, -1, 0])
+        ... )
         tensor(0.1667)
     """
     reduction = reduction_of(size_average, reduce, reduction)
     rows = _rows_of(input)
     if target.shape != input.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
     if target.dtype != np.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
     require("multilabel_margin_loss_forward_out_frame", input)
     labels = target.reshape(rows.shape)
     n, classes = rows.shape
-    guard_range(labels, -1, classes - 1, RuntimeError, "argument #2 'target' is out of range", of=target)
+    guard_range(
+        labels, -1, classes - 1, RuntimeError, "argument #2 'target' is out of range", of=target
+    )
     if fewer(n * classes * classes, _TOGETHER + 1):
         each = jax.vmap(_multilabel_hinge)(rows, labels)
-    else:  # sample by sample, and again in the derivative: all pairs of classes of all samples would fill the memory
-        each = _loops.over_rows(lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels))
+    # sample by sample, and again in the derivative: all pairs of classes of all samples would fill
+    # the memory
+    else:
+        each = _loops.over_rows(
+            lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels)
+        )
     return reduced(each.reshape((n,) if input.ndim == 2 else ()), reduction)
 
 
@@ -242,14 +297,18 @@ def _multilabel_hinge(scores: Array, labels: Array) -> Array:
     given = jnp.cumsum((labels < 0).astype(np.int32)) == 0
     places = jnp.where(given, labels, 0)
     is_label = jnp.zeros(labels.shape, np.bool_).at[places].max(given, mode="clip")
-    terms = positive(number(1, scores) - scores.at[places].get(mode="clip")[:, None] + scores[None, :])
+    terms = positive(
+        number(1, scores) - scores.at[places].get(mode="clip")[:, None] + scores[None, :]
+    )
     counts = given[:, None] & ~is_label[None, :]
     return jnp.sum(jnp.where(counts, terms, number(0, terms))) / number(scores.size, scores)
 
 
 def _check_scores(kinds: list[dtypes.dtype]) -> None:
     if not kinds[0].is_floating_point:
-        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{kinds[0].scalar_name}'")
+        raise NotImplementedError(
+            f"\"log_sigmoid_cpu\" not implemented for '{kinds[0].scalar_name}'"
+        )
 
 
 @op(
@@ -272,9 +331,11 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The mean over classes of the binary cross entropy between the sigmoid of the scores and the labels 0 or 1.
+    """The mean over classes of the binary cross entropy between the sigmoid of the scores and the
+    labels 0 or 1.
 
-    Shapes: input and target (N, C), weight broadcasts to them -> (), or (N) for reduction ``"none"``.
+    Shapes: input and target (N, C), weight broadcasts to them -> (), or (N) for reduction
+    ``"none"``.
 
     Dtypes: real floating-point ones; the result has the operands' common one.
 
@@ -284,7 +345,9 @@ def multilabel_soft_margin_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]))
+        >>> torch.nn.functional.multilabel_soft_margin_loss(
+        ...     torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])
+        ... )
         tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -306,11 +369,17 @@ def multilabel_soft_margin_loss(
     native=False,
     autocast="float32",
     warns=warn_of_reduction,
-    underivable={"target": lambda reduction: "soft_margin_loss" if reduction in REDUCTIONS else None},
+    underivable={
+        "target": lambda reduction: "soft_margin_loss" if reduction in REDUCTIONS else None
+    },
 )
 @schemas(". ; =out")
 def soft_margin_loss(
-    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Array:
     """``log(1 + exp(-target * input))`` for targets 1 and -1.
 
@@ -320,17 +389,22 @@ def soft_margin_loss(
 
     Raises:
         ValueError: for an unknown ``reduction``.
-        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or a larger ``target``.
+        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or
+            a larger ``target``.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none")
+        >>> torch.nn.functional.soft_margin_loss(
+        ...     torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none"
+        ... )
         tensor([0.6931, 1.3133])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     full = broadcast_shapes(input.shape, target.shape)
     if full != input.shape:
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
+        raise RuntimeError(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}"
+        )
     own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
     _check_soft_margin(own, its)
     common = dtypes.promote_types(own, its).np
@@ -340,7 +414,9 @@ def soft_margin_loss(
 
 derivative(
     A.soft_margin_loss,
-    self=lambda g, self, target, reduction: A.soft_margin_loss_backward.default(g, self, target, reduction),
+    self=lambda g, self, target, reduction: A.soft_margin_loss_backward.default(
+        g, self, target, reduction
+    ),
 )
 
 
@@ -366,7 +442,8 @@ def hinge_embedding_loss(
 ) -> Array:
     """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1.
 
-    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction
+    ``"none"``.
 
     Dtypes: real ones; the result has the input's, and integers cannot be averaged.
 
@@ -377,7 +454,9 @@ def hinge_embedding_loss(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
+        >>> torch.nn.functional.hinge_embedding_loss(
+        ...     torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none"
+        ... )
         tensor([0.5000, 0.7500])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -385,7 +464,10 @@ def hinge_embedding_loss(
     t, x = aligned(target, input)
     assert x is not None
     zero = number(0, x)
-    return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)
+    return reduced(
+        jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero),
+        reduction,
+    )
 
 
 @op(
@@ -400,7 +482,9 @@ def hinge_embedding_loss(
     warns=warn_of_reduction,
     unchecked=("input1", "input2", "target"),
 )
-@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
+@schemas(
+    "(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
+)
 def margin_ranking_loss(
     input1: Array,
     input2: Array,
@@ -410,11 +494,14 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
+    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input
+    should rank higher, -1 where the second.
 
-    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for reduction ``"none"``.
+    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for
+    reduction ``"none"``.
 
-    Dtypes: real ones; the result has the operands' common one, integers become the default floating dtype.
+    Dtypes: real ones; the result has the operands' common one, integers become the default floating
+    dtype.
 
     Raises:
         RuntimeError: if the numbers of dimensions differ, or for bool tensors.
@@ -430,8 +517,9 @@ def margin_ranking_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {size_text(input1)}, "
-            f"input2: {size_text(input2)}, target: {size_text(target)} "
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {size_text(input1)}, input2: {size_text(input2)}, target: "
+            f"{size_text(target)} "
         )
     broadcast_shapes(input1.shape, input2.shape, target.shape)
     loss = default_float(-target * (input1 - input2))

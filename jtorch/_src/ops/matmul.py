@@ -42,7 +42,8 @@ def _node_of_product(made: Made) -> str:
         return "MmBackward0"
     if len(a) == 1 and len(b) == 2:
         return "SqueezeBackward4"
-    # A single matrix before a batch is multiplied with it folded and transposed, and the result is copied into order.
+    # A single matrix before a batch is multiplied with it folded and transposed, and the result is
+    # copied into order.
     single = len(a) == 2 or (len(a) == 3 and a[0] == 1 and b[0] > 1)
     if single and len(b) > 2 and left:
         return "CloneBackward0" if right or 0 not in b else "TransposeBackward0"
@@ -68,8 +69,8 @@ def matmul(input: Array, other: Array) -> Array:
         input: the left factor.
         other: the right factor.
 
-    Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the right, and that dimension is dropped;
-    ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
+    Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the
+    right, and that dimension is dropped; ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
 
     Dtypes: any but bool, the same for both.
 
@@ -85,7 +86,10 @@ def matmul(input: Array, other: Array) -> Array:
         torch.Size([5, 2, 4])
     """
     if input.ndim == 0 or other.ndim == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and "
+            f"{other.ndim}D"
+        )
     if input.ndim == 1 and other.ndim == 1:
         return dot(input, other)
     if input.ndim == 2 and other.ndim == 1:
@@ -99,7 +103,9 @@ def matmul(input: Array, other: Array) -> Array:
 
 
 def _as_matrices(input: Array, other: Array) -> tuple[Array, Array]:
-    return input[None, :] if input.ndim == 1 else input, other[:, None] if other.ndim == 1 else other
+    return input[None, :] if input.ndim == 1 else input, other[
+        :, None
+    ] if other.ndim == 1 else other
 
 
 def _check_matmul(a: Array, b: Array, other: Array) -> None:
@@ -120,7 +126,8 @@ def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[A
         g = g[..., None]
     if input.ndim == 1:
         g = g[..., None, :]
-    if b.ndim == 2:  # one weight for a whole stack: the sum over the stack happens inside the product
+    # one weight for a whole stack: the sum over the stack happens inside the product
+    if b.ndim == 2:
         grad_b = over_rows(conj(rows(a)), rows(g))
     else:
         grad_b = unbroadcast(product(transposed(a), g), b.shape, b.dtype)
@@ -140,7 +147,14 @@ def _node_of_linear(made: Made) -> str:
     return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower", opaque=True)
+@op(
+    namespace="nn.functional",
+    aten="linear",
+    saves=("input", "weight"),
+    node=_node_of_linear,
+    autocast="lower",
+    opaque=True,
+)
 @schemas("(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor ; =out")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
@@ -160,11 +174,18 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [0.0, 3.0]]), torch.tensor([10.0, 0.0]))
+        >>> torch.nn.functional.linear(
+        ...     torch.tensor([1.0, 2.0]),
+        ...     torch.tensor([[1.0, 1.0], [0.0, 3.0]]),
+        ...     torch.tensor([10.0, 0.0]),
+        ... )
         tensor([13.,  6.])
     """
     if input.ndim == 0 or weight.ndim == 0:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and "
+            f"{weight.ndim}D"
+        )
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if weight.ndim == 1:
@@ -184,16 +205,23 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     found = by_weight(input, weight, dtype)
     if bias is None:
         return found
-    bias = bias.reshape((1,) * (found.ndim - 1) + (-1,)) if bias.ndim <= 1 else bias.reshape(found.shape)
+    bias = (
+        bias.reshape((1,) * (found.ndim - 1) + (-1,))
+        if bias.ndim <= 1
+        else bias.reshape(found.shape)
+    )
     return (found + bias.astype(found.dtype)).astype(input.dtype)
 
 
-def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None) -> tuple[Array | None, ...]:
+def _linear_rule(
+    g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None
+) -> tuple[Array | None, ...]:
     if weight.ndim == 1:
         return (*_matmul_rule(g, result, input, weight), None if bias is None else jnp.sum(g))
     rows = math.prod(g.shape[:-1])  # not -1: either width may be 0
     flat_g, flat_input = g.reshape(rows, g.shape[-1]), input.reshape(rows, input.shape[-1])
-    # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA would fuse what produced g.
+    # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA
+    # would fuse what produced g.
     grad_weight = over_rows(flat_g, conj(flat_input))
     grad_input = lax.dot_general(g, conj(weight), (((g.ndim - 1,), (0,)), ((), ())))
     if bias is None:
@@ -204,7 +232,15 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"), ranks=(2, 2), out_dtype="expected", autocast="lower", lazy="conj")
+@op(
+    out=True,
+    aten="mm",
+    saves=("input", "mat2"),
+    ranks=(2, 2),
+    out_dtype="expected",
+    autocast="lower",
+    lazy="conj",
+)
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
@@ -260,10 +296,22 @@ def _mm_second(g: Any, mat1: Any, mat2_: object, alpha: int) -> Any:
     return D.times(A.mm.default(_t(mat1), g), D.conj(alpha))
 
 
-derivative(A.mm, self=lambda g, mat2, self_: _mm_first(g, mat2, self_, 1), mat2=lambda g, self, mat2_: _mm_second(g, self, mat2_, 1))
+derivative(
+    A.mm,
+    self=lambda g, mat2, self_: _mm_first(g, mat2, self_, 1),
+    mat2=lambda g, self, mat2_: _mm_second(g, self, mat2_, 1),
+)
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"), ranks=(3, 3), out_dtype="expected", autocast="lower", lazy="conj")
+@op(
+    out=True,
+    aten="bmm",
+    saves=("input", "mat2"),
+    ranks=(3, 3),
+    out_dtype="expected",
+    autocast="lower",
+    lazy="conj",
+)
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
@@ -282,7 +330,9 @@ def bmm(input: Array, mat2: Array) -> Array:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.bmm(torch.tensor([[[1, 2]], [[3, 4]]]), torch.tensor([[[1], [0]], [[0], [1]]])).flatten()
+        >>> torch.bmm(
+        ...     torch.tensor([[[1, 2]], [[3, 4]]]), torch.tensor([[[1], [0]], [[0], [1]]])
+        ... ).flatten()
         tensor([1, 4])
     """
     _check_batches(input, mat2)
@@ -291,7 +341,10 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 def _check_addend(input: Array, other: Array, name: str = "self") -> None:
     if input.dtype != other.dtype:
-        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and {scalar_name(other.dtype)}")
+        raise RuntimeError(
+            f"{name} and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and "
+            f"{scalar_name(other.dtype)}"
+        )
 
 
 def _check_batches(batch1: Array, batch2: Array) -> None:
@@ -309,7 +362,11 @@ def _mT(x: object) -> object:
     return A.transpose.int(D.conj(x), 1, 2)
 
 
-derivative(A.bmm, self=lambda g, mat2: A.bmm.default(g, _mT(mat2)), mat2=lambda g, self: A.bmm.default(_mT(self), g))
+derivative(
+    A.bmm,
+    self=lambda g, mat2: A.bmm.default(g, _mT(mat2)),
+    mat2=lambda g, self: A.bmm.default(_mT(self), g),
+)
 
 
 @op(out=True, aten="mv", saves=("input", "vec"), ranks=(2, 1), autocast="cuda lower")
@@ -335,7 +392,8 @@ def mv(input: Array, vec: Array) -> Array:
     return lax.dot_general(input, vec, (((1,), (0,)), ((), ())))
 
 
-# Of a matrix that is turned XLA makes a copy before it multiplies a vector by it, which takes 70 times as long.
+# Of a matrix that is turned XLA makes a copy before it multiplies a vector by it, which takes 70
+# times as long.
 defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], g @ conj(input)))
 derivative(
     A.mv,
@@ -374,7 +432,11 @@ def dot(input: Array, tensor: Array) -> Array:
 
 
 defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
-derivative(A.dot, self=lambda g, tensor: A.mul.Tensor(g, D.conj(tensor)), tensor=lambda g, self: A.mul.Tensor(g, D.conj(self)))
+derivative(
+    A.dot,
+    self=lambda g, tensor: A.mul.Tensor(g, D.conj(tensor)),
+    tensor=lambda g, self: A.mul.Tensor(g, D.conj(self)),
+)
 
 
 @op(
@@ -417,7 +479,8 @@ def _node_of_inner(made: Made) -> str:
     aten="inner",
     saves=("input", "other"),
     strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
-    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor "
+    "with dtype {mine}",
     node=_node_of_inner,
     autocast="cpu matrices, cuda lower",
     implicit=True,
@@ -440,13 +503,19 @@ def inner(input: Array, other: Array) -> Array:
                 [3, 7]])
     """
     if input.ndim == 0 or other.ndim == 0:
-        kinds = [(dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM) for x in (input, other)]
+        kinds = [
+            (dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM)
+            for x in (input, other)
+        ]
         common = dtypes.result_type_of(tuple(kinds)).np
         shape = input.shape or other.shape
-        return jnp.broadcast_to(input.astype(common), shape) * jnp.broadcast_to(other.astype(common), shape)
+        return jnp.broadcast_to(input.astype(common), shape) * jnp.broadcast_to(
+            other.astype(common), shape
+        )
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
         )
     if input.dtype != other.dtype:
         raise RuntimeError("both inputs should have same dtype")
@@ -455,7 +524,15 @@ def inner(input: Array, other: Array) -> Array:
     return lax.dot_general(input, other, (((input.ndim - 1,), (other.ndim - 1,)), ((), ())))
 
 
-@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0", implicit=True)
+@op(
+    out=True,
+    promote="common",
+    aliases=("ger",),
+    aten="outer",
+    saves=("input", "vec2"),
+    node="MulBackward0",
+    implicit=True,
+)
 @schemas(".", "ger")
 def outer(input: Array, vec2: Array) -> Array:
     """All products of an element of one vector and one of another.

@@ -17,25 +17,34 @@ from .pooling import _avg_pool, _expand, _max_pool
 
 def _node(of_maximum: str) -> Callable[[Made], str]:
     """The rule for the node's name: that of torch's last step."""
-    return lambda made: {math.inf: of_maximum, -math.inf: "NegBackward0"}.get(made.given("norm_type"), "PowBackward0")
+    return lambda made: {math.inf: of_maximum, -math.inf: "NegBackward0"}.get(
+        made.given("norm_type"), "PowBackward0"
+    )
 
 
 def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:
-    """(sum of x ** p) ** (1 / p), or the largest size for an infinite p; windows cut off by ``ceil_mode`` are scaled up to a full one."""
+    """(sum of x ** p) ** (1 / p), or the largest size for an infinite p; windows cut off by
+    ``ceil_mode`` are scaled up to a full one."""
     root = 1.0 / norm_type  # a zero raises, as in torch
     input = default_float(input)
     if math.isinf(norm_type):
         return _extreme(n, input, -1 if norm_type < 0 else 1, kernel_size, stride, ceil_mode)
     kernel = _expand(f"avg_pool{n}d", "kernel_size", kernel_size, n)
-    power = lax.integer_pow(input, int(norm_type)) if float(norm_type).is_integer() else input ** jnp.asarray(norm_type, input.dtype)
+    power = (
+        lax.integer_pow(input, int(norm_type))
+        if float(norm_type).is_integer()
+        else input ** jnp.asarray(norm_type, input.dtype)
+    )
     mean = _avg_pool(f"avg_pool{n}d", n, power, kernel, stride, 0, ceil_mode, True, None)
     empty, total = mean == 0, mean * float(np.prod(kernel))
     found = jnp.where(empty, np.ones((), total.dtype), total) ** jnp.asarray(root, total.dtype)
-    return jnp.where(empty, np.asarray(0.0 if root > 0 else np.inf, total.dtype), found)  # a sum of 0 gets no gradient
+    # a sum of 0 gets no gradient
+    return jnp.where(empty, np.asarray(0.0 if root > 0 else np.inf, total.dtype), found)
 
 
 def _extreme(n: int, input: Array, side: int, kernel_size, stride, ceil_mode) -> Array:
-    """The largest size of each window, or the smallest for a negative ``side``; the first of those that are equal gets the gradient."""
+    """The largest size of each window, or the smallest for a negative ``side``; the first of those
+    that are equal gets the gradient."""
     size = jnp.sign(lax.stop_gradient(input)) * input
     taken = lax.stop_gradient(number(side, size) * size)
     _, places = _max_pool(f"max_pool{n}d", n, taken, kernel_size, stride, 0, 1, ceil_mode, True)
@@ -46,9 +55,14 @@ def _extreme(n: int, input: Array, side: int, kernel_size, stride, ceil_mode) ->
 
 @op(namespace="nn.functional", strides="signal", native=False, node=_node("SqueezeBackward1"))
 def lp_pool1d(
-    input: Array, norm_type: int | float, kernel_size: int, stride: int | tuple[int, ...] | None = None, ceil_mode: bool = False
+    input: Array,
+    norm_type: int | float,
+    kernel_size: int,
+    stride: int | tuple[int, ...] | None = None,
+    ceil_mode: bool = False,
 ) -> Array:
-    """The ``norm_type``-norm of each window of a sequence: without absolute values, but of the sizes where ``norm_type`` is infinite.
+    """The ``norm_type``-norm of each window of a sequence: without absolute values, but of the
+    sizes where ``norm_type`` is infinite.
 
     The gradient is 0 where the sum of powers is.
 
@@ -71,7 +85,12 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional", strides="image", native=False, node=_node("MaxPool2DWithIndicesBackward0"))
+@op(
+    namespace="nn.functional",
+    strides="image",
+    native=False,
+    node=_node("MaxPool2DWithIndicesBackward0"),
+)
 def lp_pool2d(
     input: Array,
     norm_type: int | float,

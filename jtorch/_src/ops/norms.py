@@ -25,31 +25,42 @@ def _order_text(p: float) -> str:
 
 def _check_order(p: float) -> None:
     if isinstance(p, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
 
 
-def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype: Dtype | None) -> tuple[Array, tuple[int, ...]]:
+def _checked(
+    input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype: Dtype | None
+) -> tuple[Array, tuple[int, ...]]:
     name = "linalg.vector_norm"
     if category(input.dtype) < dtypes.FLOATING:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got "
+            f"{scalar_name(input.dtype)}"
+        )
     check_asked(name, input, dtype)
     dims = reduced_dims(input, dim)
     if input.size == 0 and (ord < 0 or ord == math.inf):
         why = "because the operation does not have an identity"
         if dim is None or dim == ():
-            raise RuntimeError(f"{name} cannot compute the {_order_text(ord)} norm on an empty tensor {why}")
+            raise RuntimeError(
+                f"{name} cannot compute the {_order_text(ord)} norm on an empty tensor {why}"
+            )
         for d in dims:
             if input.shape[d] == 0:
                 raise RuntimeError(
-                    f"{name} cannot compute the {_order_text(ord)} norm on the dimension {d}because this dimension is empty and the "
-                    "operation does not have an identity"
+                    f"{name} cannot compute the {_order_text(ord)} norm on the dimension "
+                    f"{d}because this dimension is empty and the operation does not have an "
+                    "identity"
                 )
     return (input if dtype is None else to_dtype(input, dtype)), dims
 
 
 def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     """The norm of order ``p`` with dimensions kept."""
-    alone = all(x.shape[d] == 1 for d in dims)  # one element's norm is its magnitude, where its power would be out of range too
+    # one element's norm is its magnitude, where its power would be out of range too
+    alone = all(x.shape[d] == 1 for d in dims)
     if p == 2 and not alone:
         square = jnp.real(x) ** 2 + jnp.imag(x) ** 2 if is_complex(x) else x * x
         return jnp.sqrt(jnp.sum(square, axis=dims, keepdims=True))
@@ -67,23 +78,41 @@ def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     return jnp.sum(size**p, axis=dims, keepdims=True) ** (1.0 / p)
 
 
-@reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm", out_dtype="expected", node="LinalgVectorNormBackward0")
-@schemas("(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out")
+@reduction(
+    namespace="linalg",
+    saves=("input", "result"),
+    aten="linalg_vector_norm",
+    out_dtype="expected",
+    node="LinalgVectorNormBackward0",
+)
+@schemas(
+    "(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+    "-> Tensor ; =out"
+)
 def vector_norm(
-    input: Array, ord: float = 2, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    input: Array,
+    ord: float = 2,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> Array:
-    """The norm of order ``ord`` of the vectors over ``dim``, or of all elements: ``sum(abs(x)**ord)**(1/ord)``.
+    """The norm of order ``ord`` of the vectors over ``dim``, or of all elements:
+    ``sum(abs(x)**ord)**(1/ord)``.
 
-    ``ord`` 0 counts the elements that are not zero, ``inf`` and ``-inf`` give the largest and smallest magnitude.
+    ``ord`` 0 counts the elements that are not zero, ``inf`` and ``-inf`` give the largest and
+    smallest magnitude.
 
-    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if
+    ``keepdim``.
 
     Dtypes: floating-point and complex ones, the result real; ``dtype`` widens the input first.
 
     Gradient: 0 where the norm is 0.
 
     Raises:
-        RuntimeError: for integers, a ``dtype`` of another kind or narrower, or nothing to take the largest or smallest magnitude of.
+        RuntimeError: for integers, a ``dtype`` of another kind or narrower, or nothing to take the
+            largest or smallest magnitude of.
         IndexError: if a dimension is out of range.
 
     Example:
@@ -95,11 +124,16 @@ def vector_norm(
         tensor(4.)
     """
     if isinstance(ord, str):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+        raise TypeError(
+            "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
+            f"{type(ord).__name__}"
+        )
     _check_order(ord)
     x, dims = _checked(input, ord, dim, dtype)
     made = _power_sum(wide(x), float(ord), dims)
-    return to_dtype(made if keepdim else lax.squeeze(made, dims), dtypes.from_np(x.dtype).to_real().np)
+    return to_dtype(
+        made if keepdim else lax.squeeze(made, dims), dtypes.from_np(x.dtype).to_real().np
+    )
 
 
 def _sign(x: Array) -> Array:
@@ -108,7 +142,11 @@ def _sign(x: Array) -> Array:
         return jnp.sign(x)
     size = jnp.abs(x)
     zero = size == 0
-    return jnp.where(zero, jnp.zeros((), x.dtype), x / to_dtype(jnp.where(zero, jnp.ones((), size.dtype), size), x.dtype))
+    return jnp.where(
+        zero,
+        jnp.zeros((), x.dtype),
+        x / to_dtype(jnp.where(zero, jnp.ones((), size.dtype), size), x.dtype),
+    )
 
 
 def _where_zero(condition: Array, x: Array) -> Array:
@@ -155,13 +193,23 @@ def _vector_norm_rule(
 ) -> tuple[Array]:
     dims = reduced_dims(input, dim)
     x = wide(input if dtype is None else to_dtype(input, dtype))
-    return (norm_grad(wide(restored(g, dims, keepdim)), wide(restored(result, dims, keepdim)), x, float(ord), dims),)
+    return (
+        norm_grad(
+            wide(restored(g, dims, keepdim)),
+            wide(restored(result, dims, keepdim)),
+            x,
+            float(ord),
+            dims,
+        ),
+    )
 
 
 defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 
-def norm_formula(g: object, self: Any, ord: Any, dim: object, keepdim: object, result: object) -> object:
+def norm_formula(
+    g: object, self: Any, ord: Any, dim: object, keepdim: object, result: object
+) -> object:
     """The gradient of a vector norm."""
     ndim = self._aval.ndim
     if dim is not None:
@@ -171,7 +219,9 @@ def norm_formula(g: object, self: Any, ord: Any, dim: object, keepdim: object, r
     if ord == 1:
         return A.mul.Tensor(A.sgn.default(self), g)
     if ord == 2:
-        return A.mul.Tensor(g, A.masked_fill_.Scalar(A.div.Tensor(self, result), A.eq.Scalar(result, 0), 0))
+        return A.mul.Tensor(
+            g, A.masked_fill_.Scalar(A.div.Tensor(self, result), A.eq.Scalar(result, 0), 0)
+        )
     if ord in (math.inf, -math.inf):
         size = A.abs.default(self)
         mask = A.logical_or.default(A.eq.Tensor(size, result), A.isnan.default(size))
@@ -180,7 +230,9 @@ def norm_formula(g: object, self: Any, ord: Any, dim: object, keepdim: object, r
         return A.mul.Tensor(A.sgn.default(self), share)
     if ord < 1:
         powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
-        scaled = A.masked_fill_.Scalar(A.mul.Tensor(A.sgn.default(self), powers), A.eq.Scalar(self, 0), 0)
+        scaled = A.masked_fill_.Scalar(
+            A.mul.Tensor(A.sgn.default(self), powers), A.eq.Scalar(self, 0), 0
+        )
         return A.mul.Tensor(A.mul.Tensor(scaled, g), A.pow.Tensor_Scalar(result, 1 - ord))
     if ord < 2:
         powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
@@ -228,18 +280,32 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
     """
     _check_order(p)
     if category(input.dtype) < dtypes.FLOATING:
-        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {scalar_name(input.dtype)} instead.")
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{scalar_name(input.dtype)} instead."
+        )
     difference = wide(input - other)
     dims = tuple(range(difference.ndim))
     if difference.size == 0 and (p < 0 or p == math.inf):
         return jnp.zeros((), dtypes.from_np(input.dtype).to_real().np)
-    return to_dtype(lax.squeeze(_power_sum(difference, float(p), dims), dims), dtypes.from_np(input.dtype).to_real().np)
+    return to_dtype(
+        lax.squeeze(_power_sum(difference, float(p), dims), dims),
+        dtypes.from_np(input.dtype).to_real().np,
+    )
 
 
-def _dist_rule(g: Array, result: Array, input: Array, other: Array, p: float = 2) -> tuple[Array, Array]:
+def _dist_rule(
+    g: Array, result: Array, input: Array, other: Array, p: float = 2
+) -> tuple[Array, Array]:
     difference = wide(input - other)
     dims = tuple(range(difference.ndim))
-    found = norm_grad(lax.expand_dims(wide(g), dims), lax.expand_dims(wide(result), dims), difference, float(p), dims)
+    found = norm_grad(
+        lax.expand_dims(wide(g), dims),
+        lax.expand_dims(wide(result), dims),
+        difference,
+        float(p),
+        dims,
+    )
     return found, -found
 
 
@@ -253,5 +319,7 @@ def _pnorm_formula(g: object, self: object, other: object, p: object, result: ob
 derivative(
     A.dist,
     self=_pnorm_formula,
-    other=lambda g, self, other, p, result: A.neg.default(_pnorm_formula(g, self, other, p, result)),
+    other=lambda g, self, other, p, result: A.neg.default(
+        _pnorm_formula(g, self, other, p, result)
+    ),
 )

@@ -1,6 +1,8 @@
-"""Optimiser steps over whole lists of parameters at once, and gradient norms. The optimisers write the results back.
+"""Optimiser steps over whole lists of parameters at once, and gradient norms. The optimisers write
+the results back.
 
-Steps are of the family ``program``: even alone in a trace they are compiled with donation, so that parameters are updated in place.
+Steps are of the family ``program``: even alone in a trace they are compiled with donation, so that
+parameters are updated in place.
 """
 
 from __future__ import annotations
@@ -25,14 +27,16 @@ from .combining import addcdiv, addcmul, lerp
 from .norms import _power_sum
 from .pointwise import add, div, mul
 
-#: Tensors of at most so many elements are joined where one call of NumPy takes many of them, if there are not fewer than ``FEW``.
+#: Tensors of at most so many elements are joined where one call of NumPy takes many of them, if
+#: there are not fewer than ``FEW``.
 SMALL, FEW = 1 << 12, 4
 #: The norms of which one call of NumPy computes many.
 JOINED = (1.0, 2.0, np.inf)
 
 
 def _exact(number: Number | Array) -> Array:
-    """A scalar in the widest float there is: torch computes bias corrections and step sizes in Python floats."""
+    """A scalar in the widest float there is: torch computes bias corrections and step sizes in
+    Python floats."""
     return lax.convert_element_type(number, jax_dtypes.canonicalize_dtype(np.float64))
 
 
@@ -41,7 +45,8 @@ def _as(number: Array, x: Array) -> Array:
 
 
 def _with_decay(grad: Array, param: Array, weight_decay: Array) -> Array:
-    """``grad + weight_decay * param``; exactly ``grad`` where there is no decay, whatever the parameter holds."""
+    """``grad + weight_decay * param``; exactly ``grad`` where there is no decay, whatever the
+    parameter holds."""
     return jnp.where(weight_decay == 0, grad, grad + _as(weight_decay, param) * param)
 
 
@@ -70,14 +75,23 @@ def _fused_sgd(
         if use_momentum:
             if momentum_buffers:
                 broadcast_shapes(momentum_buffers[i].shape, param.shape)  # of a loaded state
-            buffer = _as(keep, param) * momentum_buffers[i] + _as(take, param) * update if momentum_buffers else update
+            buffer = (
+                _as(keep, param) * momentum_buffers[i] + _as(take, param) * update
+                if momentum_buffers
+                else update
+            )
             new_buffers.append(buffer)
             update = update + _as(keep, param) * buffer if nesterov else buffer
         new_params.append(param - _as(_exact(lr), param) * update)
     return tuple(new_params + new_buffers)
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"),
+)
 def _fused_adam(
     params: list[Array],
     grads: list[Array],
@@ -97,7 +111,8 @@ def _fused_adam(
 ) -> tuple[Array, ...]:
     """One step of Adam, or AdamW if ``decoupled``.
 
-    Returns the new parameters, averages, averaged squares, their maxima (``amsgrad``) and step. ``step`` counts the steps taken before.
+    Returns the new parameters, averages, averaged squares, their maxima (``amsgrad``) and step.
+    ``step`` counts the steps taken before.
     """
     step = step + jnp.ones((), step.dtype)
     rate, b1, b2, decay = _exact(lr), _exact(beta1), _exact(beta2), _exact(weight_decay)
@@ -160,7 +175,13 @@ def _cost(e: Equation) -> float:
     return 5 * CALL + sum([0.1e-6 + 0.5e-9 * x.size for x in e.ins])
 
 
-@hosted(_norms_by_joining, elementwise=False, alike=False, cost=_cost, shape=lambda *avals, ord: (len(avals),))
+@hosted(
+    _norms_by_joining,
+    elementwise=False,
+    alike=False,
+    cost=_cost,
+    shape=lambda *avals, ord: (len(avals),),
+)
 def _norms_of_small(*arrays: Array, ord: float) -> Array:
     """The norms of small arrays, as one array; ``ord`` is one of ``JOINED``."""
     return jnp.stack([lax.reshape(_norm_of(x, ord), ()) for x in arrays])
@@ -176,7 +197,9 @@ def _norms(tensors: list[Array], ord: float) -> Array:
         return joined
     chosen = set(small)
     others = [i for i in range(len(tensors)) if i not in chosen]
-    found = jnp.concatenate([joined, jnp.stack([lax.reshape(_norm_of(tensors[i], ord), ()) for i in others])])
+    found = jnp.concatenate(
+        [joined, jnp.stack([lax.reshape(_norm_of(tensors[i], ord), ()) for i in others])]
+    )
     return found[np.argsort(np.array(small + others))]
 
 
@@ -202,7 +225,9 @@ def _scaled(tensors: list[Array], factor: Array | Number) -> tuple[Array, ...]:
 @op(namespace="_C", differentiable=False, numbers_do=True, replaces=("tensors",))
 def _clamped(tensors: list[Array], low: Number, high: Number) -> tuple[Array, ...]:
     """The elements of each tensor, moved into an interval."""
-    return tuple([jnp.minimum(jnp.maximum(x, _as(_exact(low), x)), _as(_exact(high), x)) for x in tensors])
+    return tuple(
+        [jnp.minimum(jnp.maximum(x, _as(_exact(low), x)), _as(_exact(high), x)) for x in tensors]
+    )
 
 
 @op(namespace="_C", differentiable=False)
@@ -212,10 +237,14 @@ def _zeroed(tensors: list[Array]) -> tuple[Array, ...]:
 
 
 @op(namespace="_C", differentiable=False, replaces=("tensors",))
-def _sums_of_each(tensors: list[Array], others: list[Array], alpha: Number, scaled: bool) -> tuple[Array, ...]:
+def _sums_of_each(
+    tensors: list[Array], others: list[Array], alpha: Number, scaled: bool
+) -> tuple[Array, ...]:
     """Each tensor plus its one of the others, which is multiplied by ``alpha`` if ``scaled``."""
     pairs = zip(tensors, others, strict=True)
-    return tuple([add(x, y, alpha=_as(_exact(alpha), x)) if scaled else add(x, y) for x, y in pairs])
+    return tuple(
+        [add(x, y, alpha=_as(_exact(alpha), x)) if scaled else add(x, y) for x, y in pairs]
+    )
 
 
 @op(namespace="_C", differentiable=False, replaces=("tensors",))
@@ -237,7 +266,14 @@ def _lerps_of_each(tensors: list[Array], ends: list[Array], weight: Number) -> t
 
 
 @op(namespace="_C", differentiable=False, replaces=("tensors",))
-def _terms_of_each(tensors: list[Array], firsts: list[Array], seconds: list[Array], value: Number, by: bool) -> tuple[Array, ...]:
+def _terms_of_each(
+    tensors: list[Array], firsts: list[Array], seconds: list[Array], value: Number, by: bool
+) -> tuple[Array, ...]:
     """Each tensor plus ``value`` times the product of two others, or their quotient with ``by``."""
     term = addcdiv if by else addcmul
-    return tuple([term(x, a, b, value=_as(_exact(value), x)) for x, a, b in zip(tensors, firsts, seconds, strict=True)])
+    return tuple(
+        [
+            term(x, a, b, value=_as(_exact(value), x))
+            for x, a, b in zip(tensors, firsts, seconds, strict=True)
+        ]
+    )

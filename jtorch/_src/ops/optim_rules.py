@@ -1,8 +1,10 @@
-"""Steps of the less common optimisers over whole lists of parameters at once, as ``optim.py`` has those of SGD and Adam.
+"""Steps of the less common optimisers over whole lists of parameters at once, as ``optim.py`` has
+those of SGD and Adam.
 
-Each takes the parameters, their gradients, the lists of buffers, and the step count (with what else is one number for all of them), and
-returns the new parameters, buffers and numbers in that order. Operands of choices are arrays of the parameters' shapes, never numbers, so
-that the host computes many small parameters together.
+Each takes the parameters, their gradients, the lists of buffers, and the step count (with what else
+is one number for all of them), and returns the new parameters, buffers and numbers in that order.
+Operands of choices are arrays of the parameters' shapes, never numbers, so that the host computes
+many small parameters together.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ def _average_of_squares(old: Array, x: Array, keep: Array) -> Array:
     return old * _as(keep, old) + _as(1 - keep, old) * x * x
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "square_avgs", "grad_avgs", "momentum_buffers"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "square_avgs", "grad_avgs", "momentum_buffers"),
+)
 def _fused_rmsprop(
     params: list[Array],
     grads: list[Array],
@@ -104,7 +111,12 @@ def _fused_adagrad(
     return (*new, *sums, step)
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "square_avgs", "acc_deltas"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "square_avgs", "acc_deltas"),
+)
 def _fused_adadelta(
     params: list[Array],
     grads: list[Array],
@@ -132,7 +144,12 @@ def _fused_adadelta(
     return (*new, *squares, *deltas, _next(step))
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_infs"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "exp_avgs", "exp_infs"),
+)
 def _fused_adamax(
     params: list[Array],
     grads: list[Array],
@@ -163,7 +180,12 @@ def _fused_adamax(
     return (*new, *averages, *largest, step)
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "exp_avgs", "exp_avg_sqs"),
+)
 def _fused_nadam(
     params: list[Array],
     grads: list[Array],
@@ -183,7 +205,9 @@ def _fused_nadam(
 ) -> tuple[Array, ...]:
     """One step of NAdam."""
     step = _next(step)
-    rate, b1, b2, small, decay, grown = map(_exact, (lr, beta1, beta2, eps, weight_decay, momentum_decay))
+    rate, b1, b2, small, decay, grown = map(
+        _exact, (lr, beta1, beta2, eps, weight_decay, momentum_decay)
+    )
     count = _exact(step)
     mu, mu_next = [b1 * (1 - 0.5 * _exact(0.96) ** (n * grown)) for n in (count, count + 1)]
     mu_product = mu_product * _as(mu, mu_product)
@@ -203,14 +227,21 @@ def _fused_nadam(
     return (*new, *averages, *squares, mu_product, step)
 
 
-def _decayed(param: Array, grad: Array, rate: Array, decay: Array, decoupled: bool, maximize: bool) -> tuple[Array, Array]:
+def _decayed(
+    param: Array, grad: Array, rate: Array, decay: Array, decoupled: bool, maximize: bool
+) -> tuple[Array, Array]:
     """Parameter and gradient with the decay in one of them."""
     if not decoupled:
         return param, _gradient(grad, param, decay, maximize)
     return param * _as(1 - rate * decay, param), -grad if maximize else grad
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "exp_avgs", "exp_avg_sqs"),
+)
 def _fused_radam(
     params: list[Array],
     grads: list[Array],
@@ -234,8 +265,15 @@ def _fused_radam(
     longest = 2 / (1 - b2) - 1
     length = longest - 2 * count * b2**count / correction2
     rectified = length > 5
-    inside = jnp.where(rectified, length, 6.0)  # where the root is not taken its formula may be out of its domain
-    root = jnp.sqrt((inside - 4) * (inside - 2) * longest / ((longest - 4) * (longest - 2) * inside) * correction2)
+    # where the root is not taken its formula may be out of its domain
+    inside = jnp.where(rectified, length, 6.0)
+    root = jnp.sqrt(
+        (inside - 4)
+        * (inside - 2)
+        * longest
+        / ((longest - 4) * (longest - 2) * inside)
+        * correction2
+    )
     step_size = rate / (1 - b1**count)
     new, averages, squares = [], [], []
     for param, grad, average, square in zip(params, grads, exp_avgs, exp_avg_sqs, strict=True):
@@ -282,7 +320,12 @@ def _fused_asgd(
     return (*new, *averages, mu, eta, step)
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "prevs", "step_sizes"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "prevs", "step_sizes"),
+)
 def _fused_rprop(
     params: list[Array],
     grads: list[Array],
@@ -305,8 +348,11 @@ def _fused_rprop(
             grad = -grad
         agreement = jnp.sign(grad * prev)
         changed = agreement < 0
-        kept = lax.select(changed, size * _as(minus, param), size * (agreement * agreement))  # NaN stays
-        kept = lax.select(agreement == 0, size, lax.select(agreement > 0, size * _as(plus, param), kept))
+        # NaN stays
+        kept = lax.select(changed, size * _as(minus, param), size * (agreement * agreement))
+        kept = lax.select(
+            agreement == 0, size, lax.select(agreement > 0, size * _as(plus, param), kept)
+        )
         size = jnp.minimum(jnp.maximum(kept, _as(least, param)), _as(most, param))
         grad = lax.select(changed, agreement + 1, grad)  # zero, as an array
         sizes.append(size)
@@ -315,7 +361,12 @@ def _fused_rprop(
     return (*new, *before, *sizes, _next(step))
 
 
-@op(namespace="_C", differentiable=False, family="program", replaces=("params", "row_vars", "col_vars", "variances"))
+@op(
+    namespace="_C",
+    differentiable=False,
+    family="program",
+    replaces=("params", "row_vars", "col_vars", "variances"),
+)
 def _fused_adafactor(
     params: list[Array],
     grads: list[Array],
@@ -334,7 +385,9 @@ def _fused_adafactor(
 ) -> tuple[Array, ...]:
     """One step of Adafactor on parameters that all have rows and columns, or all have none."""
     step = _next(step)
-    rate, power, decay, floor, least, most = map(_exact, (lr, beta2_decay, weight_decay, eps1, eps2, d))
+    rate, power, decay, floor, least, most = map(
+        _exact, (lr, beta2_decay, weight_decay, eps1, eps2, d)
+    )
     count = _exact(step)
     fresh, rate = count**power, jnp.minimum(count**-0.5, rate)
     kept = 1 - _exact(lr) * decay
@@ -348,7 +401,9 @@ def _fused_adafactor(
             column = lerp(col_vars[i], jnp.mean(square, axis=-2, keepdims=True), _as(fresh, grad))
             rows.append(row)
             columns.append(column)
-            estimate = row * column / jnp.maximum(jnp.mean(row, axis=-2, keepdims=True), _as(floor, row))
+            estimate = (
+                row * column / jnp.maximum(jnp.mean(row, axis=-2, keepdims=True), _as(floor, row))
+            )
         else:
             estimate = lerp(variances[i], grad * grad, _as(fresh, grad))
             squares.append(estimate)

@@ -1,6 +1,8 @@
-"""Orthogonal polynomials by their recurrences: Chebyshev's of four kinds, plain and shifted, Hermite's, Laguerre's, Legendre's.
+"""Orthogonal polynomials by their recurrences: Chebyshev's of four kinds, plain and shifted,
+Hermite's, Laguerre's, Legendre's.
 
-The degree is a tensor: the recurrence runs to the largest one, and each element keeps the value at its own. torch has no derivatives.
+The degree is a tensor: the recurrence runs to the largest one, and each element keeps the value at
+its own. torch has no derivatives.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from ._facts import schemas
 from ._hosted import hosted
 from ._numeric import require_full
 
-_polynomial = functools.partial(binary, namespace="special", promote="float", method=False, differentiable=False)
+_polynomial = functools.partial(
+    binary, namespace="special", promote="float", method=False, differentiable=False
+)
 
 
 class Recurrence(NamedTuple):
@@ -27,7 +31,8 @@ class Recurrence(NamedTuple):
 
     Attributes:
         first: from x to the value at degree 1, and to what is the same at all degrees.
-        step: from that, the numbers of ``_counts`` at degree k, and the values at degrees k - 1 and k, to the value at degree k + 1.
+        step: from that, the numbers of ``_counts`` at degree k, and the values at degrees k - 1 and
+            k, to the value at degree k + 1.
     """
 
     first: Callable[[Any], tuple[Any, Any]]
@@ -51,7 +56,8 @@ def _run(x: Array, degree: Array, recurrence: Recurrence) -> Array:
         return jnp.where(counts, current, before), jnp.where(counts, following, current)
 
     def going(k: Array, state: tuple[Array, Array]) -> Array:
-        return (k < highest) & ~jnp.all(jnp.isnan(state[1]) | (k >= degree))  # where NaN is, it stays
+        # where NaN is, it stays
+        return (k < highest) & ~jnp.all(jnp.isnan(state[1]) | (k >= degree))
 
     highest = jnp.max(degree, initial=1)
     start = jnp.asarray(1, degree.dtype), (jnp.ones_like(x), at_1)
@@ -70,23 +76,31 @@ def _sign_of_parity(n: Array, x: Array) -> Array:
     return jnp.where(n % 2 == 0, 1, -1).astype(x.dtype)
 
 
-# ---- formulas --------------------------------------------------------------------------------------------------------------------
+# ---- formulas ------------------------------------------------------------------------------------
 
 
 def _doubled(twice: np.ndarray, _: object, before: object, current: np.ndarray) -> object:
     return twice * current - before
 
 
-#: By kind of polynomial: Chebyshev's four, Hermite's of both normalisations, Laguerre's, Legendre's.
+#: By kind of polynomial: Chebyshev's four, Hermite's of both normalisations, Laguerre's,
+#: Legendre's.
 _RECURRENCES = {
     "t": Recurrence(lambda x: (x, x + x), _doubled),
     "u": Recurrence(lambda x: (x + x, x + x), _doubled),
     "v": Recurrence(lambda x: (x + x - 1, x + x), _doubled),
     "w": Recurrence(lambda x: (x + x + 1, x + x), _doubled),
-    "h": Recurrence(lambda x: (x + x, x + x), lambda twice, k, before, current: twice * current - k[2] * before),
+    "h": Recurrence(
+        lambda x: (x + x, x + x), lambda twice, k, before, current: twice * current - k[2] * before
+    ),
     "he": Recurrence(lambda x: (x, x), lambda x, k, before, current: x * current - k[0] * before),
-    "l": Recurrence(lambda x: (1 - x, 1 - x), lambda less, k, before, current: ((k[2] + less) * current - k[0] * before) / k[1]),
-    "p": Recurrence(lambda x: (x, x), lambda x, k, before, current: (k[3] * x * current - k[0] * before) / k[1]),
+    "l": Recurrence(
+        lambda x: (1 - x, 1 - x),
+        lambda less, k, before, current: ((k[2] + less) * current - k[0] * before) / k[1],
+    ),
+    "p": Recurrence(
+        lambda x: (x, x), lambda x, k, before, current: (k[3] * x * current - k[0] * before) / k[1]
+    ),
 }
 
 
@@ -113,12 +127,15 @@ def _ends(kind: str, degree: Any, sign: Any) -> tuple[Any, Any]:
 
 
 def _chebyshev(x: Array, n: Array, kind: str, closed_from: int) -> Array:
-    """Chebyshev polynomials of kind t, u, v or w: inside (-1, 1) by angles above degree ``closed_from``, else by recurrence."""
+    """Chebyshev polynomials of kind t, u, v or w: inside (-1, 1) by angles above degree
+    ``closed_from``, else by recurrence."""
     n = _degree(n)
     degree = n.astype(x.dtype)
     use_closed = (jnp.abs(x) < 1) & (n > closed_from)
     closed = _closed(jnp, kind, degree, jnp.arccos(jnp.clip(x, -1, 1)))
-    by_recurrence = _run(x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), _RECURRENCES[kind])
+    by_recurrence = _run(
+        x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), _RECURRENCES[kind]
+    )
     found = jnp.where(use_closed, closed, by_recurrence)
     at_plus, at_minus = _ends(kind, degree, _sign_of_parity(n, x))
     found = jnp.where(x == 1, at_plus, jnp.where(x == -1, at_minus, found))
@@ -143,7 +160,7 @@ def _other(x: Array, n: Array, kind: str) -> Array:
     return jnp.where(n > limit, jnp.asarray(jnp.nan, x.dtype), found)
 
 
-# ---- by NumPy --------------------------------------------------------------------------------------------------------------------
+# ---- by NumPy ------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(2048)
@@ -153,7 +170,8 @@ def _kept_counts(k: int, dtype: np.dtype) -> tuple[np.ndarray, ...]:
 
 
 def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
-    """What computes the polynomials on the host: the formulas' operations for one degree at a time, without what masks the others."""
+    """What computes the polynomials on the host: the formulas' operations for one degree at a time,
+    without what masks the others."""
     first, step = _RECURRENCES[kind]
 
     def recurrence(x: np.ndarray, n: int) -> np.ndarray:
@@ -168,7 +186,8 @@ def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
         return current
 
     def of_degree(x: np.ndarray, n: float) -> np.ndarray:
-        if not math.isfinite(n) or n <= -1 or n > _HIGHEST:  # what is beyond 64 bits is a negative degree to PyTorch
+        # what is beyond 64 bits is a negative degree to PyTorch
+        if not math.isfinite(n) or n <= -1 or n > _HIGHEST:
             return np.zeros_like(x)
         n = int(n)
         if not closed_from:
@@ -217,7 +236,7 @@ def _evaluated(name: str, x: Array, n: Array, *, kind: str, closed_from: int = 0
     return _polynomial_of(*jnp.broadcast_arrays(x, n), kind=kind, closed_from=closed_from)
 
 
-# ---- Chebyshev -------------------------------------------------------------------------------------------------------------------
+# ---- Chebyshev -----------------------------------------------------------------------------------
 
 
 @_polynomial(aten="special_chebyshev_polynomial_t", spelled={"input": "x"})
@@ -322,7 +341,9 @@ def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.75, 1.5]), 2)
         tensor([-0.5000,  7.0000])
     """
-    return _evaluated("shifted_chebyshev_polynomial_t", input + input - 1, n, kind="t", closed_from=6)
+    return _evaluated(
+        "shifted_chebyshev_polynomial_t", input + input - 1, n, kind="t", closed_from=6
+    )
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_u", spelled={"input": "x"})
@@ -343,7 +364,9 @@ def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.75, 1.5]), 2)
         tensor([ 0., 15.])
     """
-    return _evaluated("shifted_chebyshev_polynomial_u", input + input - 1, n, kind="u", closed_from=6)
+    return _evaluated(
+        "shifted_chebyshev_polynomial_u", input + input - 1, n, kind="u", closed_from=6
+    )
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_v", spelled={"input": "x"})
@@ -364,7 +387,9 @@ def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.75, 1.5]), 2)
         tensor([-1., 11.])
     """
-    return _evaluated("shifted_chebyshev_polynomial_v", input + input - 1, n, kind="v", closed_from=6)
+    return _evaluated(
+        "shifted_chebyshev_polynomial_v", input + input - 1, n, kind="v", closed_from=6
+    )
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_w", spelled={"input": "x"})
@@ -385,16 +410,19 @@ def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.75, 1.5]), 2)
         tensor([ 1., 19.])
     """
-    return _evaluated("shifted_chebyshev_polynomial_w", input + input - 1, n, kind="w", closed_from=4)
+    return _evaluated(
+        "shifted_chebyshev_polynomial_w", input + input - 1, n, kind="w", closed_from=4
+    )
 
 
-# ---- Hermite ---------------------------------------------------------------------------------------------------------------------
+# ---- Hermite -------------------------------------------------------------------------------------
 
 
 @_polynomial(aten="special_hermite_polynomial_h", spelled={"input": "x"})
 @schemas(".", ".x_scalar", ".n_scalar")
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
-    """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
+    """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double
+    precision).
 
     Shapes: that of ``input`` and ``n``, broadcast.
 
@@ -415,7 +443,8 @@ def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
 @_polynomial(aten="special_hermite_polynomial_he", spelled={"input": "x"})
 @schemas(".", ".x_scalar", ".n_scalar")
 def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
-    """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
+    """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double
+    precision).
 
     Shapes: that of ``input`` and ``n``, broadcast.
 
@@ -433,7 +462,7 @@ def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
     return _evaluated("hermite_polynomial_he", input, n, kind="he")
 
 
-# ---- Laguerre, Legendre ----------------------------------------------------------------------------------------------------------
+# ---- Laguerre, Legendre --------------------------------------------------------------------------
 
 
 @_polynomial(aten="special_laguerre_polynomial_l", spelled={"input": "x"})

@@ -1,4 +1,5 @@
-"""Views of a part of their parent: slices, one position, diagonals, windows, and several parts at once."""
+"""Views of a part of their parent: slices, one position, diagonals, windows, and several parts at
+once."""
 
 from __future__ import annotations
 
@@ -27,33 +28,55 @@ def _put_slice(parent: Array, value: Array, dim: int, start: int, stop: int, ste
     return parent.at[_index(dim, parent.ndim, slice(start, stop, step))].set(value)
 
 
-def _geometry_slice(shape: Ints, strides: Ints, dim: int, start: int, stop: int, step: int) -> tuple[Ints, int]:
+def _geometry_slice(
+    shape: Ints, strides: Ints, dim: int, start: int, stop: int, step: int
+) -> tuple[Ints, int]:
     return (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), strides[dim] * start
 
 
 @view(_put_slice, _geometry_slice, namespace="_C", name="_slice", aten="slice.Tensor")
-@schemas("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)")
+@schemas(
+    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+    "-> Tensor(a)"
+)
 def _slice(input: Array, dim: int, start: int, stop: int, step: int) -> Array:
-    """Elements ``start`` to ``stop`` (exclusive) by ``step`` of a dimension; the bounds are within it."""
+    """Elements ``start`` to ``stop`` (exclusive) by ``step`` of a dimension; the bounds are within
+    it."""
     return lax.slice_in_dim(input, start, stop, step, dim)
 
 
 derivative(
     A.slice.Tensor,
     self=lambda g, self_, dim, start, end, step: A.slice_backward.default(
-        g, self_.shape, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step
+        g,
+        self_.shape,
+        dim,
+        0 if start is None else start,
+        9223372036854775807 if end is None else end,
+        step,
     ),
 )
-derivative(A.slice_backward, grad_output=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step))
+derivative(
+    A.slice_backward,
+    grad_output=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step),
+)
 
 
 def _put_slice_at(parent: Array, value: Array, dim: int, start: Number, length: int) -> Array:
     return lax.dynamic_update_slice_in_dim(parent, value, start, dim)
 
 
-@view(_put_slice_at, lambda *a: None, namespace="_C", name="_slice_at", aten="slice.Tensor", node="SliceBackward0")
+@view(
+    _put_slice_at,
+    lambda *a: None,
+    namespace="_C",
+    name="_slice_at",
+    aten="slice.Tensor",
+    node="SliceBackward0",
+)
 def _slice_at(input: Array, dim: int, start: Number, length: int) -> Array:
-    """``_slice`` of step 1 whose start is an input of the program: a loop over minibatches compiles once."""
+    """``_slice`` of step 1 whose start is an input of the program: a loop over minibatches compiles
+    once."""
     return lax.dynamic_slice_in_dim(input, start, length, dim)
 
 
@@ -71,17 +94,30 @@ def _select(input: Array, dim: int, index: int) -> Array:
     return lax.index_in_dim(input, index, dim, keepdims=False)
 
 
-derivative(A.select.int, self=lambda g, self_, dim, index: A.select_backward.default(g, self_.shape, dim, index))
+derivative(
+    A.select.int,
+    self=lambda g, self_, dim, index: A.select_backward.default(g, self_.shape, dim, index),
+)
 derivative(A.select_backward, grad_output=lambda g, dim, index: A.select.int(g, dim, index))
 
 
-@view(_put_select, lambda *a: None, single=True, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
+@view(
+    _put_select,
+    lambda *a: None,
+    single=True,
+    namespace="_C",
+    name="_select_at",
+    aten="select.int",
+    node="SelectBackward0",
+)
 def _select_at(input: Array, dim: int, index: Number) -> Array:
     """``_select`` whose index is an input of the program."""
     return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)
 
 
-def _diagonal_index(shape: Ints, offset: int, dim1: int, dim2: int) -> tuple[int, int, int, int, int]:
+def _diagonal_index(
+    shape: Ints, offset: int, dim1: int, dim2: int
+) -> tuple[int, int, int, int, int]:
     a, b = canonical_dim(dim1, len(shape)), canonical_dim(dim2, len(shape))
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -92,13 +128,19 @@ def _diagonal_index(shape: Ints, offset: int, dim1: int, dim2: int) -> tuple[int
     return a, b, length, max(-offset, 0), max(offset, 0)
 
 
-def _geometry_diagonal(shape: Ints, strides: Ints, offset: int = 0, dim1: int = 0, dim2: int = 1) -> tuple[Ints, int]:
+def _geometry_diagonal(
+    shape: Ints, strides: Ints, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> tuple[Ints, int]:
     a, b, length, row, column = _diagonal_index(shape, offset, dim1, dim2)
     rest = tuple(s for i, s in enumerate(strides) if i not in (a, b))
-    return (*rest, strides[a] + strides[b]), (row * strides[a] + column * strides[b] if length else 0)
+    return (*rest, strides[a] + strides[b]), (
+        row * strides[a] + column * strides[b] if length else 0
+    )
 
 
-def _put_diagonal(parent: Array, value: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+def _put_diagonal(
+    parent: Array, value: Array, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Array:
     a, b, length, row, column = _diagonal_index(parent.shape, offset, dim1, dim2)
     steps = lax.iota(np.int64, length)
     moved = jnp.moveaxis(parent, (a, b), (-2, -1))
@@ -108,7 +150,8 @@ def _put_diagonal(parent: Array, value: Array, offset: int = 0, dim1: int = 0, d
 
 @view(_put_diagonal, _geometry_diagonal, aliases=(), aten="diagonal.default")
 def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
-    """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view.
+    """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A
+    view.
 
     Shapes: the input's without the two dimensions, then the diagonal's length.
 
@@ -130,8 +173,18 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
     return jnp.diagonal(input, offset, a, b)
 
 
-derivative(A.diagonal, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
-derivative(A.diagonal_copy, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
+derivative(
+    A.diagonal,
+    self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(
+        g, self_.shape, offset, dim1, dim2
+    ),
+)
+derivative(
+    A.diagonal_copy,
+    self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(
+        g, self_.shape, offset, dim1, dim2
+    ),
+)
 
 
 def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int, int]:
@@ -146,7 +199,9 @@ def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int,
     return d, (have - size) // step + 1
 
 
-def _geometry_unfold(shape: Ints, strides: Ints, dimension: int, size: int, step: int) -> tuple[Ints, int]:
+def _geometry_unfold(
+    shape: Ints, strides: Ints, dimension: int, size: int, step: int
+) -> tuple[Ints, int]:
     d, _ = _unfold_dim(shape, dimension, size, step)
     if not shape:
         return (1,), 0
@@ -166,9 +221,16 @@ def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: in
     return jnp.moveaxis(moved.at[_windows(n, size, step)].set(windows), 0, d)
 
 
-@view(_put_unfold, _geometry_unfold, repeats=lambda dimension, size, step: step < size, namespace="Tensor", aten="unfold.default")
+@view(
+    _put_unfold,
+    _geometry_unfold,
+    repeats=lambda dimension, size, step: step < size,
+    namespace="Tensor",
+    aten="unfold.default",
+)
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
-    """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view.
+    """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes
+    the last dimension. A view.
 
     Args:
         dimension: the dimension to cut windows of.
@@ -199,7 +261,9 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
 
 derivative(
     A.unfold,
-    self=lambda g, self_, dimension, size, step: A.unfold_backward.default(g, self_.shape, dimension, size, step),
+    self=lambda g, self_, dimension, size, step: A.unfold_backward.default(
+        g, self_.shape, dimension, size, step
+    ),
 )
 
 
@@ -225,12 +289,23 @@ def _missing(shape: list[int], like: object, stacked: bool) -> object:
 
 def _joined(grads: list[object], node: Any, dim: int, stacked: bool) -> Any:
     like = next(g for g in grads if g is not None)
-    filled = [_missing(node.about[j].shape, like, stacked) if g is None else g for j, g in enumerate(grads)]
+    filled = [
+        _missing(node.about[j].shape, like, stacked) if g is None else g
+        for j, g in enumerate(grads)
+    ]
     return A.stack.default(filled, dim) if stacked else A.cat.default(filled, dim)
 
 
-derivative(A.split.Tensor, A.split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
-derivative(A.unsafe_split.Tensor, A.unsafe_split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
+derivative(
+    A.split.Tensor,
+    A.split_with_sizes,
+    self=lambda grads, node, dim: _joined(grads, node, dim, False),
+)
+derivative(
+    A.unsafe_split.Tensor,
+    A.unsafe_split_with_sizes,
+    self=lambda grads, node, dim: _joined(grads, node, dim, False),
+)
 
 
 defvjp(_unbind, lambda g, result, input, dim: (jnp.stack(g, dim),), saves=())

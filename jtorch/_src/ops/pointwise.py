@@ -13,7 +13,16 @@ from ..engine.host import many
 from ..facts import dtypes
 from ..facts.devices import of_placement
 from ..facts.layouts import strided
-from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, unary, without_derivative
+from ._declare import (
+    UNLESS_ROUNDED,
+    Array,
+    Number,
+    binary,
+    defvjp,
+    guard_range,
+    unary,
+    without_derivative,
+)
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import hosted
@@ -29,14 +38,17 @@ from ._numeric import (
 )
 from ._remainder import modulo, rem, whole_modulo, whole_quotient
 
-NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+NO_BOOL_MINUS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead."
+)
 NO_MINUS_BOOL = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead."
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead."
 )
 NO_NEGATED_BOOL = (
-    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead."
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead."
 )
 
 
@@ -52,7 +64,7 @@ def _plus(a: Array, b: Array, alpha: Array | int, sign: int = 1) -> Array:
     return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)  # type: ignore[arg-type]
 
 
-# ---- sums ------------------------------------------------------------------------------------------------------------------------
+# ---- sums ----------------------------------------------------------------------------------------
 
 
 @binary(
@@ -66,7 +78,10 @@ def _plus(a: Array, b: Array, alpha: Array | int, sign: int = 1) -> Array:
     refused_as="arithmetic",
     wraps_numbers=True,
 )
-@schemas(".Tensor ; _ =out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out")
+@schemas(
+    ".Tensor ; _ =out",
+    ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out",
+)
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
 
@@ -145,7 +160,13 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha, -1)
 
 
-derivative(A.sub.Tensor, self=lambda g: g, other=lambda g, alpha: A.neg.default(g) if alpha == 1 else A.mul.Scalar(A.neg.default(g), alpha))
+derivative(
+    A.sub.Tensor,
+    self=lambda g: g,
+    other=lambda g, alpha: (
+        A.neg.default(g) if alpha == 1 else A.mul.Scalar(A.neg.default(g), alpha)
+    ),
+)
 derivative(A.sub.Scalar, self=lambda g: g)
 
 
@@ -158,7 +179,10 @@ derivative(A.sub.Scalar, self=lambda g: g)
     node=by_operand("Rsub", "other", 0, 1),
     spelled={"alpha": "alpha/"},
 )
-@schemas(".Tensor ; =Tensor_out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; =Scalar_out")
+@schemas(
+    ".Tensor ; =Tensor_out",
+    ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; =Scalar_out",
+)
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
 
@@ -181,7 +205,16 @@ derivative(A.rsub.Tensor, self=lambda g, alpha: D.times(A.neg.default(g), alpha)
 derivative(A.rsub.Scalar, self=lambda g, alpha: D.times(A.neg.default(g), alpha))
 
 
-@unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found", lazy="neg_")
+@unary(
+    promote=None,
+    inplace="both",
+    operators="neg",
+    aliases=("negative",),
+    saves=(),
+    aten="neg",
+    out_dtype="found",
+    lazy="neg_",
+)
 @schemas(".", "negative")
 def neg(input: Array) -> Array:
     """Changes the sign.
@@ -212,7 +245,15 @@ def _not_bool(dtype: np.dtype) -> bool:
     return dtype.kind != "b"
 
 
-@unary(promote=None, operators="pos", saves=(), out=False, itself=_not_bool, aten="positive", implicit=True)
+@unary(
+    promote=None,
+    operators="pos",
+    saves=(),
+    out=False,
+    itself=_not_bool,
+    aten="positive",
+    implicit=True,
+)
 @schemas("(Tensor(a) self) -> Tensor(a)")
 def positive(input: Array) -> Array:
     """Returns ``input`` itself.
@@ -237,7 +278,7 @@ def positive(input: Array) -> Array:
 derivative(A.positive, self=lambda g: g)
 
 
-# ---- products and quotients ------------------------------------------------------------------------------------------------------
+# ---- products and quotients ----------------------------------------------------------------------
 
 
 @binary(
@@ -284,7 +325,11 @@ def _mul_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Arr
 
 
 defvjp(mul, _mul_rule)
-derivative(A.mul.Tensor, self=lambda g, other: A.mul.Tensor(g, D.conj(other)), other=lambda g, self: A.mul.Tensor(g, D.conj(self)))
+derivative(
+    A.mul.Tensor,
+    self=lambda g, other: A.mul.Tensor(g, D.conj(other)),
+    other=lambda g, self: A.mul.Tensor(g, D.conj(self)),
+)
 derivative(A.mul.Scalar, self=lambda g, other: A.mul.Scalar(g, D.conj(other)))
 
 
@@ -296,7 +341,8 @@ def _check_integer_divisor(input: Array, other: Array) -> None:
 def _node_of_quotient(made: Made) -> str:
     if made.given("rounding_mode"):
         return "DivBackward2"
-    return "DivBackward0" if made.is_tensor("input") else "MulBackward0"  # a number divided: by the reciprocal
+    # a number divided: by the reciprocal
+    return "DivBackward0" if made.is_tensor("input") else "MulBackward0"
 
 
 @binary(
@@ -329,14 +375,16 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
     Args:
         input: the dividend.
         other: the divisor.
-        rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero, ``"floor"`` downwards.
+        rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero,
+            ``"floor"`` downwards.
 
     Shapes: those of the operands, broadcast.
 
     Dtypes: promoted; with ``rounding_mode=None`` integers become the default floating-point type.
 
     Raises:
-        RuntimeError: for integers divided by zero with a rounding mode, an unknown mode, or shapes that do not broadcast.
+        RuntimeError: for integers divided by zero with a rounding mode, an unknown mode, or shapes
+            that do not broadcast.
         NotImplementedError: for bool and complex operands with a rounding mode.
 
     Example:
@@ -353,7 +401,10 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode != "trunc":
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
     require("div_trunc_cpu", input, "if")
     if is_integral(input):
         _check_integer_divisor(input, other)
@@ -361,7 +412,9 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
     return lax.stop_gradient(jnp.trunc(rounded(wide(input) / wide(other), input.dtype)))
 
 
-def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str | None = None) -> tuple[Array, Array]:
+def _div_rule(
+    g: Array, _: None, input: Array, other: Array, rounding_mode: str | None = None
+) -> tuple[Array, Array]:
     if rounding_mode is not None:
         return jnp.zeros_like(g), jnp.zeros_like(g)
     input, other = input.astype(g.dtype), other.astype(g.dtype)
@@ -377,18 +430,26 @@ def _div_other_formula(g: object, self: object, other: object) -> object:
     return A.mul.Tensor(A.neg.default(g), D.conj(quotient))
 
 
-derivative(A.div.Tensor, self=lambda g, other: A.div.Tensor(g, D.conj(other)), other=_div_other_formula)
+derivative(
+    A.div.Tensor, self=lambda g, other: A.div.Tensor(g, D.conj(other)), other=_div_other_formula
+)
 derivative(A.div.Scalar, self=lambda g, other: A.div.Scalar(g, D.conj(other)))
 
 
 def _zeros_of(g: Any) -> object:
-    return A.zeros_like.default(g, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device))
+    return A.zeros_like.default(
+        g, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device)
+    )
 
 
 derivative(
     A.div.Tensor_mode,
-    self=lambda g, other, rounding_mode: _zeros_of(g) if rounding_mode else A.div.Tensor(g, D.conj(other)),
-    other=lambda g, self, other, rounding_mode: _zeros_of(g) if rounding_mode else _div_other_formula(g, self, other),
+    self=lambda g, other, rounding_mode: (
+        _zeros_of(g) if rounding_mode else A.div.Tensor(g, D.conj(other))
+    ),
+    other=lambda g, self, other, rounding_mode: (
+        _zeros_of(g) if rounding_mode else _div_other_formula(g, self, other)
+    ),
 )
 
 
@@ -425,7 +486,15 @@ def true_divide(input: Array | Number, other: Array | Number) -> Array:
 defvjp(true_divide, _div_rule)
 
 
-@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True, wraps_numbers=True)
+@binary(
+    inplace=True,
+    operators="//",
+    saves=(),
+    aten="floor_divide",
+    node="NotImplemented",
+    numbers_do=True,
+    wraps_numbers=True,
+)
 @schemas(". ; _Tensor =out", ".Scalar")
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
@@ -438,7 +507,8 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
         RuntimeError: for integers divided by zero, or shapes that do not broadcast.
         NotImplementedError: for bool and complex operands.
 
-    Gradient: a backward pass that comes to it raises, as in torch; ``div(..., rounding_mode="floor")`` has zeros.
+    Gradient: a backward pass that comes to it raises, as in torch;
+    ``div(..., rounding_mode="floor")`` has zeros.
 
     Example:
         >>> import jtorch as torch
@@ -455,7 +525,8 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
 
 
 def _floor_quotient(a: Array, b: Array) -> Array:
-    """Python's rule for floats: from the remainder, since the rounded quotient can lie above the true one."""
+    """Python's rule for floats: from the remainder, since the rounded quotient can lie above the
+    true one."""
     return _floored(*jnp.broadcast_arrays(a, b))
 
 
@@ -470,7 +541,9 @@ def _floored(a: Array, b: Array) -> Array:
     return jnp.where(b == 0, a / b, floored)
 
 
-without_derivative(floor_divide, RuntimeError("derivative for aten::floor_divide is not implemented"))
+without_derivative(
+    floor_divide, RuntimeError("derivative for aten::floor_divide is not implemented")
+)
 
 
 def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[float, float] | None:
@@ -490,7 +563,8 @@ def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[fl
 )
 @schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out")
 def remainder(input: Array | Number, other: Array | Number) -> Array:
-    """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
+    """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's
+    ``%``.
 
     Shapes: those of the operands, broadcast.
 
@@ -533,10 +607,16 @@ def _times_taken(rounding_mode: str) -> Any:
 derivative(A.remainder.Tensor, self=lambda g: g, other=_times_taken("floor"))
 
 
-@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor", node=by_operand("Fmod", "other", 1, 0))
+@binary(
+    inplace=True,
+    saves=("input", "other"),
+    aten="fmod.Tensor",
+    node=by_operand("Fmod", "other", 1, 0),
+)
 @schemas(".Tensor", ".Scalar")
 def fmod(input: Array, other: Array | Number) -> Array:
-    """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
+    """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's
+    ``fmod``.
 
     Shapes: those of the operands, broadcast.
 

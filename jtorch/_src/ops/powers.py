@@ -16,7 +16,18 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._fitting import check_fits
 from ._nodes import Made
-from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, quotient, require, unsupported, wide, zeros_where
+from ._numeric import (
+    conj,
+    inverse_sqrt,
+    is_bool,
+    is_complex,
+    is_integral,
+    quotient,
+    require,
+    unsupported,
+    wide,
+    zeros_where,
+)
 
 
 def _node_of_power(made: Made) -> str:
@@ -25,14 +36,22 @@ def _node_of_power(made: Made) -> str:
     return "PowBackward1" if made.is_tensor(next(iter(made.layout))) else "PowBackward2"
 
 
-@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power, autocast="cuda float32")
+@binary(
+    inplace=True,
+    operators="**",
+    saves=("input", "exponent"),
+    aten="pow.Tensor_Tensor",
+    node=_node_of_power,
+    autocast="cuda float32",
+)
 @schemas(
     ".Tensor_Tensor ; _Tensor =Tensor_Tensor_out",
     ".Tensor_Scalar ; _Scalar =Tensor_Scalar_out",
     ".Scalar(Scalar self, Tensor exponent) -> Tensor ; =Scalar_out",
 )
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
-    """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
+    """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in:
+    ``x**2`` is a product.
 
     Args:
         input: the base: a tensor or, as a function, a number.
@@ -40,7 +59,8 @@ def pow(input: Array | Power, exponent: Array | Power) -> Array:
 
     Shapes: that of the operands, broadcast.
     Dtypes: promoted; two bool tensors are refused (NotImplementedError).
-    Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and ``exponent`` is not negative.
+    Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and
+    ``exponent`` is not negative.
 
     Raises:
         RuntimeError: for integers with a negative number as exponent.
@@ -53,7 +73,8 @@ def pow(input: Array | Power, exponent: Array | Power) -> Array:
         tensor([   2, 1024])
     """
     if not isinstance(exponent, (int, float, complex)):
-        if isinstance(input, (int, float, complex)) and input == 1 and is_complex(exponent):  # NaN and infinities too
+        # NaN and infinities too
+        if isinstance(input, (int, float, complex)) and input == 1 and is_complex(exponent):
             return jnp.ones_like(exponent)
         if isinstance(input, int) and is_integral(exponent):  # as other numbers, it wraps around
             input = np.asarray(input, np.int64).astype(exponent.dtype)
@@ -71,8 +92,13 @@ def _pow_number(x: Array, exponent: Number) -> Array:
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         check_fits(exponent, x.dtype)
-        return lax.integer_pow(x, int(exponent)) if exponent < 64 else _pow_tensors(x, jnp.asarray(exponent, x.dtype))
-    if is_complex(x) and exponent in (-2, -1, -0.5, 0.5):  # infinities, and both sides of the cut, as torch's formulas have them
+        return (
+            lax.integer_pow(x, int(exponent))
+            if exponent < 64
+            else _pow_tensors(x, jnp.asarray(exponent, x.dtype))
+        )
+    # infinities, and both sides of the cut, as torch's formulas have them
+    if is_complex(x) and exponent in (-2, -1, -0.5, 0.5):
         base = x * x if exponent == -2 else x if exponent == -1 else _complex.sqrt(x)
         return base if exponent == 0.5 else quotient(jnp.ones_like(x), base)
     if exponent == 0.5:
@@ -91,12 +117,17 @@ def _pow_tensors(x: Array, y: Array) -> Array:
         if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
             return _integer_power(x, y)
         # A negative power of an integer is rounded towards zero: only 1 and -1 keep a value.
-        inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0)).astype(x.dtype)
+        inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0)).astype(
+            x.dtype
+        )
         return jnp.where(y < 0, inverse, _integer_power(x, jnp.maximum(y, 0)))
     if not is_complex(x):
         return jnp.power(x, y)
-    # By exponential and logarithm, which lose digits where the result is large: in double precision.
-    return _complex.power(*jnp.broadcast_arrays(x.astype(np.complex128), y.astype(np.complex128))).astype(x.dtype)
+    # By exponential and logarithm, which lose digits where the result is large: in double
+    # precision.
+    return _complex.power(
+        *jnp.broadcast_arrays(x.astype(np.complex128), y.astype(np.complex128))
+    ).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:
@@ -107,10 +138,14 @@ def _integer_power(x: Array, y: Array) -> Array:
         found, base, left = state
         return jnp.where(left & 1 == 1, found * base, found), base * base, left >> 1
 
-    return _loops.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[0]
+    return _loops.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[
+        0
+    ]
 
 
-def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[object, object]:
+def _pow_rule(
+    g: Array, _: None, input: Array | Number, exponent: Array | Number
+) -> tuple[object, object]:
     if not isinstance(exponent, (int, float, complex)):
         return _pow_tensor_rule(g, jnp.asarray(input, exponent.dtype), exponent)
     assert not isinstance(input, (int, float, complex))
@@ -137,7 +172,10 @@ def _pow_scalar_formula(g: Any, self: Any, exponent: int) -> Any:
     if exponent == 0:
         return A.zeros_like.default(self, memory_format=contiguous_format)
     lower = exponent - 1 if isinstance(exponent, complex) else float(exponent) - 1
-    inner = A.mul.Scalar(A.pow.Tensor_Scalar(self, lower), exponent if isinstance(exponent, complex) else float(exponent))
+    inner = A.mul.Scalar(
+        A.pow.Tensor_Scalar(self, lower),
+        exponent if isinstance(exponent, complex) else float(exponent),
+    )
     return A.mul.Tensor(g, D.conj(inner))
 
 
@@ -159,14 +197,20 @@ def _pow_exponent_formula(g: object, self: object, exponent: object, result: obj
 
 
 derivative(A.pow.Tensor_Tensor, self=_pow_self_formula, exponent=_pow_exponent_formula)
-derivative(A.pow.Scalar, exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else D.zeros(g))
+derivative(
+    A.pow.Scalar,
+    exponent=lambda g, self, result: (
+        A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else D.zeros(g)
+    ),
+)
 
 
 @pointwise(
     promote=None,
     saves=("input", "exponent"),
     aten="float_power.Tensor_Tensor",
-    out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
+    out_dtype="the output given to float_power has dtype {mine} but the operation's result "
+    "requires dtype {its}",
     node="PowBackward1",
     implicit=True,
     unchecked=("input", "exponent"),
@@ -188,7 +232,9 @@ def float_power(input: Array | float, exponent: Array | float) -> Array:
         tensor([0.5000, 0.3333], dtype=torch.float64)
     """
     double = np.complex128 if any(_holds_complex(v) for v in (input, exponent)) else np.float64
-    base, power = (v if isinstance(v, (int, float, complex)) else v.astype(double) for v in (input, exponent))
+    base, power = (
+        v if isinstance(v, (int, float, complex)) else v.astype(double) for v in (input, exponent)
+    )
     if isinstance(power, complex) and not _holds_complex(base):
         base = jnp.asarray(base, double)
     return pow(base, power)
@@ -198,15 +244,26 @@ def _holds_complex(v: Array | Number) -> bool:
     return isinstance(v, complex) or (not isinstance(v, (int, float)) and is_complex(v))
 
 
-def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[object, object]:
-    base, power = (v if isinstance(v, (int, float, complex)) else v.astype(g.dtype) for v in (input, exponent))
+def _float_power_rule(
+    g: Array, _: None, input: Array | Number, exponent: Array | Number
+) -> tuple[object, object]:
+    base, power = (
+        v if isinstance(v, (int, float, complex)) else v.astype(g.dtype) for v in (input, exponent)
+    )
     return _pow_rule(g, None, base, power)
 
 
 defvjp(float_power, _float_power_rule)
 
 
-@unary(promote=None, inplace="both", saves=("input",), aten="square", node="PowBackward0", implicit=True)
+@unary(
+    promote=None,
+    inplace="both",
+    saves=("input",),
+    aten="square",
+    node="PowBackward0",
+    implicit=True,
+)
 def square(input: Array) -> Array:
     """``input * input``.
 
@@ -345,4 +402,4 @@ derivative(
 )
 
 
-# ---- exponentials ----------------------------------------------------------------------------------------------------------------
+# ---- exponentials --------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Products over chosen dimensions: ``tensordot``, ``einsum``, chains of matrices, ``cross``, ``vecdot`` and ``bilinear``."""
+"""Products over chosen dimensions: ``tensordot``, ``einsum``, chains of matrices, ``cross``,
+``vecdot`` and ``bilinear``."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ def _check_dims(a: object, b: object, dims: object = 2) -> None:
         return
     first, second = dims
     for position, given in ((3, first), (4, second)):
-        where = f"tensordot(): argument '{'dims_self' if position == 3 else 'dims_other'}' (position {position}) must be tuple of ints"
+        where = (
+            f"tensordot(): argument '{'dims_self' if position == 3 else 'dims_other'}' (position "
+            f"{position}) must be tuple of ints"
+        )
         if not isinstance(given, (tuple, list)):
             raise TypeError(f"{where}, not {type(given).__name__}")
         for k, d in enumerate(given):
@@ -37,7 +41,9 @@ def _dims_of(dims: Any) -> Any:
     """The dimensions that a tensor tells: how many, or those of both operands in its two rows."""
     if dims.numel() > 1:
         if dims.shape[0] != 2:
-            raise AssertionError(f"dims tensor must have size 2 in first dimension, got {dims.shape[0]}")
+            raise AssertionError(
+                f"dims tensor must have size 2 in first dimension, got {dims.shape[0]}"
+            )
         _check_dims(None, None, told := dims.tolist())
         return told
     count = int(dims.item())
@@ -52,7 +58,8 @@ def _dims_of(dims: Any) -> Any:
     method=False,
     native=False,
     home="functional",
-    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor "
+    "with dtype {mine}",
     node="ViewBackward0",
     autocast="cpu lower, cuda widest",
     spelled={"tensordot": {"out": "out/"}},
@@ -62,7 +69,8 @@ def _dims_of(dims: Any) -> Any:
 )
 @schemas("(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor ; =out")
 def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
-    """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
+    """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over
+    two lists of dimensions.
 
     Shapes: the dimensions of ``a`` that are not summed over, then those of ``b``.
 
@@ -83,7 +91,8 @@ def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
     """
     if not isinstance(dims, (int, tuple)):
         raise RuntimeError(
-            f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims={dims}"
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
         )
     if isinstance(dims, int):
         if dims < 0:
@@ -97,7 +106,10 @@ def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype != b.dtype:
         raise RuntimeError("both inputs should have same dtype")
-    axes_a, axes_b = [canonical_dim(d, a.ndim) for d in dims_a], [canonical_dim(d, b.ndim) for d in dims_b]
+    axes_a, axes_b = (
+        [canonical_dim(d, a.ndim) for d in dims_a],
+        [canonical_dim(d, b.ndim) for d in dims_b],
+    )
     for i, j, given_a, given_b in zip(axes_a, axes_b, dims_a, dims_b, strict=True):
         if a.shape[i] == b.shape[j]:
             continue
@@ -107,8 +119,8 @@ def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
             a = jnp.sum(a, i, keepdims=True)
         else:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {given_a} "
-                f"and second has size {b.shape[j]} in dim {given_b}"
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim "
+                f"{given_a} and second has size {b.shape[j]} in dim {given_b}"
             )
     if is_bool(a):
         raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a)
@@ -118,31 +130,57 @@ def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
 
     if a.dtype.kind not in "iu":
         return multiply(a, b)
-    left, right = [[n for i, n in enumerate(x.shape) if i not in axes] for x, axes in ((a, axes_a), (b, axes_b))]
-    return whole_product(multiply, a, b, math.prod([a.shape[i] for i in axes_a]), math.prod(left + right))
+    left, right = [
+        [n for i, n in enumerate(x.shape) if i not in axes]
+        for x, axes in ((a, axes_a), (b, axes_b))
+    ]
+    return whole_product(
+        multiply, a, b, math.prod([a.shape[i] for i in axes_a]), math.prod(left + right)
+    )
 
 
 @op(namespace="_C", aten="einsum", strides="contracted")
-def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: tuple[int, ...]) -> Array:
-    """The sum of products over all labels that ``output`` lacks; each operand's dimensions carry ``labels``, sizes 1 broadcast.
+def _einsum(
+    operands: list[Array], labels: tuple[tuple[int, ...], ...], output: tuple[int, ...]
+) -> Array:
+    """The sum of products over all labels that ``output`` lacks; each operand's dimensions carry
+    ``labels``, sizes 1 broadcast.
 
     The order of contraction is the cheapest.
     """
     for x in operands[1:]:
         if x.dtype != operands[0].dtype:
-            raise RuntimeError(f"expected scalar type {scalar_name(operands[0].dtype)} but found {scalar_name(x.dtype)}")
+            raise RuntimeError(
+                f"expected scalar type {scalar_name(operands[0].dtype)} but found "
+                f"{scalar_name(x.dtype)}"
+            )
     used = dict.fromkeys(name for names in labels for name in names)
-    letters = {name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i) for i, name in enumerate(used)}
+    letters = {
+        name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i)
+        for i, name in enumerate(used)
+    }
     terms = ["".join(letters[name] for name in names) for names in (*labels, output)]
     equation = ",".join(terms[:-1]) + "->" + terms[-1]
 
     def multiply(*operands: Array) -> Array:
-        return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
+        return jnp.einsum(
+            equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy"
+        )
 
-    if len(operands) != 2 or operands[0].dtype.kind not in "iu" or any(type(n) is not int for x in operands for n in x.shape):
+    if (
+        len(operands) != 2
+        or operands[0].dtype.kind not in "iu"
+        or any(type(n) is not int for x in operands for n in x.shape)
+    ):
         return multiply(*operands)
     sizes = {
-        name: max(x.shape[i] for x, names in zip(operands, labels, strict=True) for i, n in enumerate(names) if n == name) for name in used
+        name: max(
+            x.shape[i]
+            for x, names in zip(operands, labels, strict=True)
+            for i, n in enumerate(names)
+            if n == name
+        )
+        for name in used
     }
     results = math.prod([sizes[name] for name in output])
     terms = math.prod([n for name, n in sizes.items() if name not in output])
@@ -161,7 +199,8 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
 def multi_dot(tensors: list[Array]) -> Array:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
 
-    Shapes: (n, a), (a, b), ..., (y, m) -> (n, m); the first may be a vector (a) and the last one (y), whose dimension the result drops.
+    Shapes: (n, a), (a, b), ..., (y, m) -> (n, m); the first may be a vector (a) and the last one
+    (y), whose dimension the result drops.
 
     Dtypes: any but bool, the same for all.
 
@@ -171,7 +210,9 @@ def multi_dot(tensors: list[Array]) -> Array:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.linalg.multi_dot([torch.tensor([1, 2]), torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1], [5]])])
+        >>> torch.linalg.multi_dot(
+        ...     [torch.tensor([1, 2]), torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1], [5]])]
+        ... )
         tensor([7])
     """
     n = len(tensors)
@@ -181,7 +222,9 @@ def multi_dot(tensors: list[Array]) -> Array:
         if i in (0, n - 1):
             if x.ndim not in (1, 2):
                 place = "first" if i == 0 else "last"
-                raise RuntimeError(f"multi_dot(): the {place} tensor must be 1D or 2D but got {x.ndim}D")
+                raise RuntimeError(
+                    f"multi_dot(): the {place} tensor must be 1D or 2D but got {x.ndim}D"
+                )
         elif x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if x.dtype != tensors[0].dtype:
@@ -196,22 +239,30 @@ def multi_dot(tensors: list[Array]) -> Array:
     for i, (x, y) in enumerate(itertools.pairwise(matrices)):
         if x.shape[1] != y.shape[0]:
             shapes = f"{list(tensors[i].shape)} and {list(tensors[i + 1].shape)}"
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes} cannot be multiplied"
+            )
     if is_bool(tensors[0]):
         raise unsupported("addmm_impl_cpu_", tensors[0])
-    found = _chain(matrices, _splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]]), 0, n - 1)
+    found = _chain(
+        matrices, _splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]]), 0, n - 1
+    )
     return found.reshape(() if first and last else (-1,) if first or last else found.shape)
 
 
 def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """For matrices i to j of a chain with those inner sizes, the last matrix of the cheapest left part."""
+    """For matrices i to j of a chain with those inner sizes, the last matrix of the cheapest left
+    part."""
     n = len(sizes) - 1
     cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(n)}
     split = {}
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            costs = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            costs = [
+                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                for k in range(i, j)
+            ]
             cost[i, j] = min(costs)
             split[i, j] = i + costs.index(cost[i, j])
     return split
@@ -224,11 +275,21 @@ def _chain(matrices: list[Array], split: dict[tuple[int, int], int], i: int, j: 
     return product(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
-@op(namespace="linalg", name="cross", out=True, aten="linalg_cross", out_dtype="expected", out_apart="wholly", node="LinalgCrossBackward0")
+@op(
+    namespace="linalg",
+    name="cross",
+    out=True,
+    aten="linalg_cross",
+    out_dtype="expected",
+    out_apart="wholly",
+    node="LinalgCrossBackward0",
+)
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
-    """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions.
+    """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other
+    dimensions.
 
-    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the broadcast shape.
+    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the
+    broadcast shape.
 
     Dtypes: any but bool, the same for both.
 
@@ -247,12 +308,17 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     axis = canonical_dim(dim, input.ndim)
     if input.ndim == 0 or input.shape[axis] != 3 or other.shape[axis] != 3:
         sizes = (input.shape[axis], other.shape[axis]) if input.ndim else (1, 1)
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
+            f"{sizes[1]}"
+        )
     shape = broadcast_shapes(input.shape, other.shape)
     if is_bool(input):
         raise unsupported("cross", input)
     if input.dtype != other.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(other.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(other.dtype)}"
+        )
     x, y = jnp.broadcast_to(input, shape), jnp.broadcast_to(other, shape)
     return _turned(x, axis, 1) * _turned(y, axis, 2) - _turned(x, axis, 2) * _turned(y, axis, 1)
 
@@ -265,14 +331,18 @@ derivative(
 
 
 def _turned(x: Array, axis: int, by: int) -> Array:
-    return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
+    return jnp.concatenate(
+        [lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis
+    )
 
 
 def _warn_of_dim(dim: int | None) -> None:
     if dim is None:
         warn_once(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
-            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
+            "Using torch.cross without specifying the dim arg is deprecated.\n"
+            "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
+            "The default value of dim will change to agree with that of linalg.cross in a future "
+            "release."
         )
 
 
@@ -290,7 +360,8 @@ def _warn_of_dim(dim: int | None) -> None:
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
 
-    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the broadcast shape.
+    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the
+    broadcast shape.
 
     Dtypes: any but bool, the same for both.
 
@@ -321,7 +392,8 @@ def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     implicit=True,
 )
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
-    """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions.
+    """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the
+    other dimensions.
 
     Shapes: both broadcast to (*, n, *) with n at ``dim`` -> (*, *).
 
@@ -337,11 +409,14 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
         tensor([21., 43.])
     """
     if is_integral(x):
-        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(x.dtype)}")
+        raise RuntimeError(
+            "linalg.vecdot: Expected a floating point or complex tensor as input. Got "
+            f"{scalar_name(x.dtype)}"
+        )
     if x.dtype != y.dtype:
         raise RuntimeError(
-            "linalg.vecdot: Expected x and y to have the same dtype, "
-            f"but found x of type {scalar_name(x.dtype)} and y of type {scalar_name(y.dtype)} instead"
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{scalar_name(x.dtype)} and y of type {scalar_name(y.dtype)} instead"
         )
     if x.ndim == y.ndim == 1:  # torch does not look at ``dim`` here
         check_dot(x, y)
@@ -374,23 +449,39 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.bilinear(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.eye(2)[None])
+        >>> torch.nn.functional.bilinear(
+        ...     torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.eye(2)[None]
+        ... )
         tensor([11.])
     """
     if input1.ndim != input2.ndim:
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
+        )
     for i in range(input1.ndim - 1):
         if input1.shape[i] != input2.shape[i]:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {input1.shape[i]} and {input2.shape[i]}")
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {i}: got "
+                f"{input1.shape[i]} and {input2.shape[i]}"
+            )
     for i, x in enumerate((input1, input2), 1):
         if x.shape[-1] != weight.shape[i]:
-            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}")
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but "
+                f"expected {weight.shape[i]}"
+            )
     if bias is not None and bias.shape[0] != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
+            f"{weight.shape[0]}"
+        )
     given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
     kinds = {name: cpp_name(x) for name, x in given.items() if x is not None}
     if len(set(kinds.values())) > 1:
-        raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(f'{name}: {kind}' for name, kind in kinds.items())}")
+        raise RuntimeError(
+            "All tensors must have the same dtype, got "
+            f"{', '.join(f'{name}: {kind}' for name, kind in kinds.items())}"
+        )
     if is_bool(input1):
         raise unsupported("bmm", input1)
     count = math.prod(input1.shape[:-1])
@@ -403,7 +494,13 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 derivative(
     A._trilinear,
-    i1=lambda g, i2, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(g, i2, i3, sumdim, expand2, expand3, expand1),
-    i2=lambda g, i1, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, g, i3, expand1, sumdim, expand3, expand2),
-    i3=lambda g, i1, i2, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, i2, g, expand1, expand2, sumdim, expand3),
+    i1=lambda g, i2, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(
+        g, i2, i3, sumdim, expand2, expand3, expand1
+    ),
+    i2=lambda g, i1, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(
+        i1, g, i3, expand1, sumdim, expand3, expand2
+    ),
+    i3=lambda g, i1, i2, expand1, expand2, expand3, sumdim: A._trilinear.default(
+        i1, i2, g, expand1, expand2, sumdim, expand3
+    ),
 )

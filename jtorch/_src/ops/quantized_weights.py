@@ -21,18 +21,24 @@ def _check_matrix(name: str, input: Array, scales: Array) -> None:
     if str(input.dtype) not in _FLOATS:
         raise RuntimeError(f"{name} : expect A to be either 32-bit or 16-bit float tensor.")
     if scales.dtype != input.dtype:
-        wanted, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(scales.dtype).scalar_name
+        wanted, found = (
+            dtypes.from_np(input.dtype).scalar_name,
+            dtypes.from_np(scales.dtype).scalar_name,
+        )
         raise RuntimeError(f"expected scalar type {wanted} but found {found}")
 
 
 def _product(input: Array, weight: Array) -> Array:
     """``input @ weight.T``, added up in float32."""
-    return jax.lax.dot_general(input, weight, (((1,), (1,)), ((), ())), preferred_element_type=np.float32)
+    return jax.lax.dot_general(
+        input, weight, (((1,), (1,)), ((), ())), preferred_element_type=np.float32
+    )
 
 
 @op(method=False, aten="_weight_int8pack_mm")
 def _weight_int8pack_mm(input: Array, mat2: Array, scales: Array) -> Array:
-    """``input @ (mat2 * scales[:, None]).T`` for a matrix ``mat2`` of int8, whose rows have a scale each.
+    """``input @ (mat2 * scales[:, None]).T`` for a matrix ``mat2`` of int8, whose rows have a scale
+    each.
 
     Added up in float32 whatever the dtype, and scaled then.
 
@@ -43,7 +49,8 @@ def _weight_int8pack_mm(input: Array, mat2: Array, scales: Array) -> Array:
     Raises:
         RuntimeError: for other shapes and dtypes.
 
-    Differs from torch: operands need not be contiguous, and there are gradients for input and scales.
+    Differs from torch: operands need not be contiguous, and there are gradients for input and
+    scales.
 
     Example:
         >>> import jtorch as torch
@@ -74,12 +81,14 @@ def _convert_weight_to_int4pack_for_cpu(input: Array, innerKTiles: int) -> Array
     Raises:
         RuntimeError: for other shapes and dtypes.
 
-    Differs from torch: there the order of bytes depends on the processor that packs. What one has packed the other must not use;
-    ``_weight_int4pack_mm_for_cpu`` gives the same numbers in both.
+    Differs from torch: there the order of bytes depends on the processor that packs. What one has
+    packed the other must not use; ``_weight_int4pack_mm_for_cpu`` gives the same numbers in both.
 
     Example:
         >>> import jtorch as torch
-        >>> torch._convert_weight_to_int4pack_for_cpu(torch.tensor([[1, 2]] * 16, dtype=torch.int32), 2)[0]
+        >>> torch._convert_weight_to_int4pack_for_cpu(
+        ...     torch.tensor([[1, 2]] * 16, dtype=torch.int32), 2
+        ... )[0]
         tensor([33], dtype=torch.uint8)
     """
     name = "_convert_weight_to_int4pack_cpu"
@@ -96,22 +105,28 @@ def _convert_weight_to_int4pack_for_cpu(input: Array, innerKTiles: int) -> Array
 
 
 @op(method=False, aten="_weight_int4pack_mm_for_cpu")
-def _weight_int4pack_mm_for_cpu(input: Array, mat2: Array, qGroupSize: int, qScaleAndZeros: Array) -> Array:
-    """``input @ weight.T`` for a weight of four bits ``q``: in groups of ``qGroupSize`` columns it is ``(q - 8) * scale + zero``.
+def _weight_int4pack_mm_for_cpu(
+    input: Array, mat2: Array, qGroupSize: int, qScaleAndZeros: Array
+) -> Array:
+    """``input @ weight.T`` for a weight of four bits ``q``: in groups of ``qGroupSize`` columns it
+    is ``(q - 8) * scale + zero``.
 
-    Shapes: input (M, K), mat2 (N, K / 2) as ``_convert_weight_to_int4pack_for_cpu`` packs it, qScaleAndZeros (K / qGroupSize, N, 2) ->
-    (M, N). The group has 32, 64, 128 or 256 columns.
+    Shapes: input (M, K), mat2 (N, K / 2) as ``_convert_weight_to_int4pack_for_cpu`` packs it,
+    qScaleAndZeros (K / qGroupSize, N, 2) -> (M, N). The group has 32, 64, 128 or 256 columns.
 
     Dtypes: float32, bfloat16 or float16 for input, scales and zeros; uint8 for mat2.
 
     Raises:
         RuntimeError: for other shapes and dtypes.
 
-    Differs from torch: operands need not be contiguous, and there are gradients for input, scales and zeros.
+    Differs from torch: operands need not be contiguous, and there are gradients for input, scales
+    and zeros.
 
     Example:
         >>> import jtorch as torch
-        >>> packed = torch._convert_weight_to_int4pack_for_cpu(torch.full((16, 32), 9, dtype=torch.int32), 2)
+        >>> packed = torch._convert_weight_to_int4pack_for_cpu(
+        ...     torch.full((16, 32), 9, dtype=torch.int32), 2
+        ... )
         >>> scales = torch.tensor([0.5, 0.25]).expand(1, 16, 2)
         >>> torch._weight_int4pack_mm_for_cpu(torch.ones(1, 32), packed, 32, scales)[0, :2]
         tensor([24., 24.])
@@ -124,12 +139,19 @@ def _weight_int4pack_mm_for_cpu(input: Array, mat2: Array, qGroupSize: int, qSca
     if qGroupSize not in _GROUPS:
         raise RuntimeError(f"{name}: expect qGroupSize to be 32, 64, 128 or 256, got {qGroupSize}")
     if k % qGroupSize:
-        raise RuntimeError(f"{name}: expect K to be divisible by qGroupSize, got K:{k}, qGroupSize:{qGroupSize}")
+        raise RuntimeError(
+            f"{name}: expect K to be divisible by qGroupSize, got K:{k}, qGroupSize:{qGroupSize}"
+        )
     if mat2.ndim != 2 or mat2.shape[1] * 2 != k:
         raise RuntimeError(f"{name} : expect B.size(1) == {k // 2}")
     if qScaleAndZeros.shape != (k // qGroupSize, n, 2):
         raise RuntimeError(f"{name}: expect qScaleAndZeros to be 3d tensor with sizes [:, {n}, 2]")
-    pairs = jnp.stack([mat2 & np.uint8(15), mat2 >> np.uint8(4)], axis=-1).reshape(n, k // qGroupSize, qGroupSize)
-    scale, zero = (jnp.swapaxes(qScaleAndZeros[:, :, i], 0, 1).astype(np.float32).reshape(n, -1, 1) for i in (0, 1))
+    pairs = jnp.stack([mat2 & np.uint8(15), mat2 >> np.uint8(4)], axis=-1).reshape(
+        n, k // qGroupSize, qGroupSize
+    )
+    scale, zero = (
+        jnp.swapaxes(qScaleAndZeros[:, :, i], 0, 1).astype(np.float32).reshape(n, -1, 1)
+        for i in (0, 1)
+    )
     weight = (pairs.astype(np.float32) - np.float32(_ZERO)) * scale + zero
     return _product(input.astype(np.float32), weight.reshape(n, k)).astype(input.dtype)

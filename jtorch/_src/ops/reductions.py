@@ -17,7 +17,18 @@ from ..facts import dtypes
 from ..facts.devices import of_placement
 from ..facts.errors import canonical_dims
 from ..facts.layouts import strided
-from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
+from ._axes import (
+    accumulated,
+    category,
+    one_dim,
+    positions,
+    reduced_dims,
+    restored,
+    select_fwd,
+    select_grad,
+    squeezed,
+    to_dtype,
+)
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
@@ -29,7 +40,8 @@ from ._sizes import fewer, numbers
 
 
 def _asked(x: Array) -> np.dtype | None:
-    """The dtype in which to add up or multiply: without one JAX widens small integers; with one it does not widen halves on the way."""
+    """The dtype in which to add up or multiply: without one JAX widens small integers; with one it
+    does not widen halves on the way."""
     return np.dtype(x.dtype) if is_integral(x) else None
 
 
@@ -47,12 +59,26 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"), autocast="cuda float32")
+@reduction(
+    saves=(),
+    computes_out=True,
+    aten="sum.dim_IntList",
+    out_dtype="expected",
+    node=along("Sum"),
+    autocast="cuda float32",
+)
 @schemas(
-    ".dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =IntList_out",
+    ".dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor ; =IntList_out",
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",
 )
-def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+def sum(
+    input: Array,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Array:
     """Sums over ``dim``, or over everything.
 
     Args:
@@ -63,7 +89,8 @@ def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
-    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input first.
+    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input
+    first.
 
     Raises:
         IndexError: if a dimension is out of range.
@@ -94,12 +121,19 @@ derivative(A.sum.dim_IntList, self=_sum_formula)
 
 
 @reduction(saves=("input",), aten="nansum")
-def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+def nansum(
+    input: Array,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Array:
     """Sums over ``dim``, or over everything, taking NaN as zero.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
-    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input first.
+    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input
+    first.
 
     Raises:
         IndexError: if a dimension is out of range.
@@ -112,13 +146,19 @@ def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool
     """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if category(input.dtype) == dtypes.FLOATING else input
+    kept = (
+        jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input)
+        if category(input.dtype) == dtypes.FLOATING
+        else input
+    )
     return _summed(accumulated(kept, dtype), reduced_dims(input, dim), keepdim)
 
 
 def _sum_of(g: object, self: Any, dim: object, keepdim: object) -> object:
     """The gradient of a sum, in the shape of its operand."""
-    return A.expand.default(g if dim is None else D.unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape))
+    return A.expand.default(
+        g if dim is None else D.unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape)
+    )
 
 
 def _nansum_formula(g: object, self: Any, dim: object, keepdim: bool) -> object:
@@ -134,8 +174,8 @@ def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
     if category(found) < dtypes.FLOATING:
         which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
-            f"Got: {scalar_name(found)}"
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point "
+            f"or complex dtype. Got: {scalar_name(found)}"
         )
     return np.dtype(found)
 
@@ -149,9 +189,16 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 @reduction(saves=(), aten="mean.dim", node=along("Mean"))
 @schemas(
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =dtype_out",
-    ".dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out",
+    ".dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; "
+    "=out",
 )
-def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+def mean(
+    input: Array,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Array:
     """Averages over ``dim``, or over everything.
 
     Args:
@@ -165,7 +212,8 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     Dtypes: floating-point and complex ones, kept; ``dtype`` converts the input first.
 
     Raises:
-        RuntimeError: for integers and bool, unless ``dtype`` is a floating-point type, or if a dimension is given twice.
+        RuntimeError: for integers and bool, unless ``dtype`` is a floating-point type, or if a
+            dimension is given twice.
         IndexError: if a dimension is out of range.
 
     Example:
@@ -183,13 +231,20 @@ derivative(A.mean, self=lambda g, self_: A.div.Scalar(A.expand.default(g, self_.
 derivative(
     A.mean.dim,
     self=lambda g, self_, dim, keepdim: A.div.Scalar(
-        _sum_formula(g, self_, dim, keepdim), math.prod(self_.shape[d] for d in D.dims_of(dim, self_.ndim)) if self_.ndim else 1
+        _sum_formula(g, self_, dim, keepdim),
+        math.prod(self_.shape[d] for d in D.dims_of(dim, self_.ndim)) if self_.ndim else 1,
     ),
 )
 
 
 @reduction(saves=("input",), aten="nanmean", node="DivBackward0", implicit=True)
-def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+def nanmean(
+    input: Array,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
+) -> Array:
     """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
@@ -206,14 +261,24 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
         tensor(2.)
     """
     if category(input.dtype) < dtypes.FLOATING:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(input.dtype)}")
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{scalar_name(input.dtype)}"
+        )
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
     dims = reduced_dims(input, dim)
     missing = jnp.isnan(input)
-    kept = to_dtype(jnp.where(missing, jnp.zeros((), input.dtype), input), _mean_dtype(input, dtype))
+    kept = to_dtype(
+        jnp.where(missing, jnp.zeros((), input.dtype), input), _mean_dtype(input, dtype)
+    )
     # Sums of float32 vectorise as those of integers do not, and are exact up to there.
-    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.float32 if fewer(input.size, 2**24 + 1) else np.int64)
+    count = jnp.sum(
+        ~missing,
+        axis=dims,
+        keepdims=keepdim,
+        dtype=np.float32 if fewer(input.size, 2**24 + 1) else np.int64,
+    )
     total = jnp.sum(wide(kept), axis=dims, keepdims=keepdim)
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
@@ -222,12 +287,22 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
 MANY_FACTORS = 1 << 12
 
 
-@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
+@reduction(
+    saves=("input",),
+    computes_out=True,
+    aten="prod.dim_int",
+    out_dtype="expected",
+    node=along("Prod"),
+    autocast="float32",
+)
 @schemas(
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",
-    ".dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =int_out",
+    ".dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; "
+    "=int_out",
 )
-def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+def prod(
+    input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+) -> Array:
     """Multiplies over ``dim``, or over everything.
 
     Args:
@@ -238,7 +313,8 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
     Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
 
-    Dtypes: integers and bool are multiplied in int64, others keep theirs; ``dtype`` converts the input first.
+    Dtypes: integers and bool are multiplied in int64, others keep theirs; ``dtype`` converts the
+    input first.
 
     Gradient: right where elements are zero.
 
@@ -261,14 +337,26 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
 
 def _prod_rule(
-    g: Array, result: Array, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    g: Array,
+    result: Array,
+    input: Array,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> tuple[Array]:
-    """The product by each element where none is zero, as PyTorch has it; else the products of the others."""
+    """The product by each element where none is zero, as PyTorch has it; else the products of the
+    others."""
 
     def of_others(g: Array, result: Array, x: Array) -> Array:
         return jnp.conj(jax.vjp(lambda x: prod(x, dim, keepdim, dtype=dtype), x)[1](jnp.conj(g))[0])
 
-    if input.dtype.kind != "f" or not numbers(input.size) or fewer(input.size, MANY_FACTORS) or dtype not in (None, input.dtype):
+    if (
+        input.dtype.kind != "f"
+        or not numbers(input.size)
+        or fewer(input.size, MANY_FACTORS)
+        or dtype not in (None, input.dtype)
+    ):
         return (of_others(g, result, input),)
     dims = reduced_dims(input, dim)
 
@@ -282,7 +370,8 @@ defvjp(prod, _prod_rule, saves=("input", "result"))
 
 
 def _products_of_others(g: Any, x: Any, dim: int) -> object:
-    """``g`` times, for each element along a dimension, the product of all the others: right with zeros, too."""
+    """``g`` times, for each element along a dimension, the product of all the others: right with
+    zeros, too."""
     n = x._aval.shape[dim]
     if not x._aval.size:
         return A.expand.default(g, list(x._aval.shape))
@@ -290,7 +379,9 @@ def _products_of_others(g: Any, x: Any, dim: int) -> object:
         return g
     shape = list(x._aval.shape)
     shape[dim] = 1
-    one = A.ones.default(shape, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device))
+    one = A.ones.default(
+        shape, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device)
+    )
     before = A.cumprod.default(A.cat.default([one, A.slice.Tensor(x, dim, 0, n - 1)], dim), dim)
     rest = A.flip.default(A.slice.Tensor(x, dim, 1, n), [dim])
     after = A.flip.default(A.cumprod.default(A.cat.default([one, rest], dim), dim), [dim])
@@ -320,20 +411,27 @@ def _prod_dim_formula(g: Any, self: Any, dim: int, keepdim: bool, result: object
 derivative(A.prod.dim_int, self=_prod_dim_formula)
 
 
-# ---- extrema ---------------------------------------------------------------------------------------------------------------------
+# ---- extrema -------------------------------------------------------------------------------------
 
 
 def _extremum(x: Array, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Array:
     reduce = jnp.max if largest else jnp.min
-    return in_columns(reduce, x, dims, keepdim) if is_integral(x) else reduce(x, axis=dims, keepdims=keepdim)
+    return (
+        in_columns(reduce, x, dims, keepdim)
+        if is_integral(x)
+        else reduce(x, axis=dims, keepdims=keepdim)
+    )
 
 
-def _need_elements(name: str, input: Array, dim: int | tuple[int, ...] | None, dims: tuple[int, ...]) -> None:
+def _need_elements(
+    name: str, input: Array, dim: int | tuple[int, ...] | None, dims: tuple[int, ...]
+) -> None:
     if input.size:
         return
     if dim is None or dim == ():
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
         )
     for d in dims:
         if input.shape[d] == 0:
@@ -347,16 +445,24 @@ def _same(input: Array, value: Array) -> Array:
     return input == value
 
 
-def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], keepdim: bool, nan: bool) -> tuple[Array]:
+def shared_grad(
+    g: Array, result: Array, input: Array, dims: tuple[int, ...], keepdim: bool, nan: bool
+) -> tuple[Array]:
     """The gradient of an extremum, shared evenly among the elements that attain it."""
     value, g = restored(result, dims, keepdim), restored(g, dims, keepdim)
     hit = _same(input, value) if nan else input == value
     count = jnp.sum(hit, axis=dims, keepdims=True, dtype=np.int64).astype(g.dtype)
-    return (jnp.where(hit, g / count, jnp.zeros((), g.dtype)) if nan else hit.astype(g.dtype) * (g / count),)
+    return (
+        jnp.where(hit, g / count, jnp.zeros((), g.dtype))
+        if nan
+        else hit.astype(g.dtype) * (g / count),
+    )
 
 
 @reduction(
-    aten="amax", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+    aten="amax",
+    out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and "
+    "{mine} for out's dtype.",
 )
 def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The largest element over ``dim``, or of all.
@@ -390,7 +496,9 @@ def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
 
 
 @reduction(
-    aten="amin", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+    aten="amin",
+    out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and "
+    "{mine} for out's dtype.",
 )
 def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The smallest element over ``dim``, or of all.
@@ -418,7 +526,9 @@ def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
     return _extremum(input, dims, keepdim, largest=False)
 
 
-def _amax_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> tuple[Array]:
+def _amax_rule(
+    g: Array, result: Array, input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False
+) -> tuple[Array]:
     return shared_grad(g, result, input, canonical_dims(dim, input.ndim), keepdim, nan=False)
 
 
@@ -465,17 +575,29 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     dims = reduced_dims(input, dim)
     if input.size == 0:
         if dim is None:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                "identity."
+            )
         if input.shape[dims[0]] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {dims[0]} to have non-zero size.")
-    return _extremum(input, dims, keepdim, largest=False), _extremum(input, dims, keepdim, largest=True)
+    return _extremum(input, dims, keepdim, largest=False), _extremum(
+        input, dims, keepdim, largest=True
+    )
 
 
 def _aminmax_rule(
-    g: tuple[Array, Array], result: tuple[Array, Array], input: Array, *, dim: int | None = None, keepdim: bool = False
+    g: tuple[Array, Array],
+    result: tuple[Array, Array],
+    input: Array,
+    *,
+    dim: int | None = None,
+    keepdim: bool = False,
 ) -> tuple[Array]:
     dims = canonical_dims(dim, input.ndim)
-    (low,), (high,) = (shared_grad(gi, r, input, dims, keepdim, nan=False) for gi, r in zip(g, result, strict=True))
+    (low,), (high,) = (
+        shared_grad(gi, r, input, dims, keepdim, nan=False) for gi, r in zip(g, result, strict=True)
+    )
     return (low + high,)
 
 
@@ -493,7 +615,9 @@ def _spread(g: object, value: object, self: Any, dim: object, keepdim: bool) -> 
     return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dims or [], True)), mask)
 
 
-def _aminmax_formula(grads: Any, self: Any, dim: object, keepdim: bool, result: object, result1: object) -> object:
+def _aminmax_formula(
+    grads: Any, self: Any, dim: object, keepdim: bool, result: object, result1: object
+) -> object:
     found = None
     for g, value in zip(grads, (result, result1), strict=True):
         if g is not None:
@@ -533,7 +657,8 @@ defvjp(_min_all, _all_rule, saves=("input", "result"))
 
 
 def first_position(x: Array, value: Array, axis: int) -> Array:
-    """The first place along ``axis`` where ``x`` is its extremum ``value`` (kept as size 1), or NaN.
+    """The first place along ``axis`` where ``x`` is its extremum ``value`` (kept as size 1), or
+    NaN.
 
     Two vectorised passes: XLA's reduction of (value, index) pairs is twenty times slower on CPUs.
     """
@@ -542,7 +667,11 @@ def first_position(x: Array, value: Array, axis: int) -> Array:
         hit |= x != x
     index = positions(x, axis)
     end = jnp.full((), np.iinfo(index.dtype).max, index.dtype)
-    return in_range(jnp.min(jnp.where(hit, index, end), axis=axis, keepdims=True).astype(np.int64), 0, x.shape[axis] - 1)
+    return in_range(
+        jnp.min(jnp.where(hit, index, end), axis=axis, keepdims=True).astype(np.int64),
+        0,
+        x.shape[axis] - 1,
+    )
 
 
 def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array]:
@@ -555,24 +684,28 @@ def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> t
 
 
 @op(
-    namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim", node="MaxBackward0",
-    out_dtype="expected",
+    namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim",
+    node="MaxBackward0", out_dtype="expected",
 )  # fmt: skip
 def _max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
-    """The largest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
+    """The largest elements along ``dim`` and the first places where they stand. Gradient: to those
+    places."""
     return _along("max", input, dim, keepdim, largest=True)
 
 
 @op(
-    namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim", node="MinBackward0",
-    out_dtype="expected",
+    namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim",
+    node="MinBackward0", out_dtype="expected",
 )  # fmt: skip
 def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
-    """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
+    """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those
+    places."""
     return _along("min", input, dim, keepdim, largest=False)
 
 
-def _dim_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
+def _dim_rule(
+    g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False
+) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
@@ -581,7 +714,9 @@ defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=(), shown=(1,))
 
 
 def _by_numpy(axis: int, largest: bool) -> Callable[[np.ndarray], np.ndarray]:
-    return functools.partial(np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True)  # type: ignore[return-value]
+    return functools.partial(
+        np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True
+    )  # type: ignore[return-value]
 
 
 @hosted(_by_numpy, ns=2, dtypes=REALS, elementwise=False, shape=reduced, gives=INT64)
@@ -597,25 +732,33 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
         raise RuntimeError(f"{name}(): does not support bool input")
     if dim is None:
         if input.size == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+            )
         x = lax.reshape(input, (input.size,))
         index = in_range(_place(x, axis=0, largest=largest), 0, input.size - 1)
         return lax.reshape(index, (1,) * input.ndim if keepdim else ())
     x, axis = one_dim(input, dim, name)
-    index = in_range(_place(x, axis=axis, largest=largest), 0, x.shape[axis] - 1) if x.size else _place(x, axis=axis, largest=largest)
+    index = (
+        in_range(_place(x, axis=axis, largest=largest), 0, x.shape[axis] - 1)
+        if x.size
+        else _place(x, axis=axis, largest=largest)
+    )
     return squeezed(index, axis, input.ndim, keepdim)
 
 
 @reduction(differentiable=False, aten="argmax", out_dtype="expected")
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest.
+    """The first place of the largest element along ``dim``, or in the flattened input; NaN counts
+    as largest.
 
     Args:
         input: the tensor.
         dim: the dimension along which to look; None for the flattened tensor.
         keepdim: whether reduced dimensions stay, with size 1.
 
-    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
+    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; ()
+    without ``dim``.
 
     Dtypes: real ones -> int64.
 
@@ -636,9 +779,11 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
 
 @reduction(differentiable=False, aten="argmin", out_dtype="expected")
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest.
+    """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts
+    as smallest.
 
-    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
+    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; ()
+    without ``dim``.
 
     Dtypes: real ones -> int64.
 

@@ -1,4 +1,5 @@
-"""Recurrent networks: whole sequences in one op, and single cells. ``composites/rnn.py`` adds dropout between the layers."""
+"""Recurrent networks: whole sequences in one op, and single cells. ``composites/rnn.py`` adds
+dropout between the layers."""
 
 from __future__ import annotations
 
@@ -19,11 +20,16 @@ from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
 def _unflatten(params: list[Array], has_biases: bool, runs: int) -> list[Weights]:
     """The flat list of parameters, by layer and direction."""
     if runs == 0 or len(params) % runs:
-        raise RuntimeError(f"the number of parameters ({len(params)}) does not fit {runs} layers and directions")
+        raise RuntimeError(
+            f"the number of parameters ({len(params)}) does not fit {runs} layers and directions"
+        )
     each = len(params) // runs
     with_projection = each - (4 if has_biases else 2)
     if with_projection not in (0, 1):
-        raise RuntimeError(f"each layer and direction has {each} parameters, which does not fit has_biases={has_biases}")
+        raise RuntimeError(
+            f"each layer and direction has {each} parameters, which does not fit "
+            f"has_biases={has_biases}"
+        )
     found = []
     for k in range(0, len(params), each):
         ih, hh, *rest = params[k : k + each]
@@ -37,20 +43,35 @@ def _flat(weights: list[Weights]) -> list[Array]:
 
 
 def _check_dtypes(input: Array, hx: list[Array]) -> None:
-    names = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+    names = {
+        "float64": "Double",
+        "float32": "Float",
+        "float16": "Half",
+        "bfloat16": "BFloat16",
+        "int64": "Long",
+    }
     for h in hx:
         if h.dtype != input.dtype:
             found = [names.get(x.dtype.name, x.dtype.name) for x in (input, h)]
             raise RuntimeError(
-                f"Input and hidden tensors are not the same dtype, found input tensor with {found[0]} and hidden tensor with {found[1]}"
+                "Input and hidden tensors are not the same dtype, found input tensor with "
+                f"{found[0]} and hidden tensor with {found[1]}"
             )
 
 
 class _Stack:
-    """All layers over ``x (T, B, F)``, with or without what the gradient needs; ``mask (T, B, 1)`` tells real steps from padding."""
+    """All layers over ``x (T, B, F)``, with or without what the gradient needs; ``mask (T, B, 1)``
+    tells real steps from padding."""
 
     def __init__(
-        self, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, mask: Array | None
+        self,
+        hx: list[Array],
+        params: list[Array],
+        mode: str,
+        has_biases: bool,
+        num_layers: int,
+        bidirectional: bool,
+        mask: Array | None,
     ) -> None:
         self.cell: Cell = CELLS[mode]
         self.directions = 2 if bidirectional else 1
@@ -63,19 +84,30 @@ class _Stack:
         return range(layer * self.directions, (layer + 1) * self.directions)
 
     def forward(self, x: Array, keep: bool) -> tuple[Array, list[Array], list[Trace | None]]:
-        """The last layer's outputs, the final states (h, and c of LSTM, each of all runs), and the traces."""
+        """The last layer's outputs, the final states (h, and c of LSTM, each of all runs), and the
+        traces."""
         finals, traces = [], []
         for layer in range(self.num_layers):
             outs = []
             for k in self._runs(layer):
-                out, final, trace = run(x, self.states[k], self.weights[k], self.cell, k % self.directions == 1, self.mask, keep)
+                out, final, trace = run(
+                    x,
+                    self.states[k],
+                    self.weights[k],
+                    self.cell,
+                    k % self.directions == 1,
+                    self.mask,
+                    keep,
+                )
                 outs.append(out)
                 finals.append(final)
                 traces.append(trace)
             x = jnp.concatenate(outs, axis=-1) if len(outs) > 1 else outs[0]
         return x, [jnp.stack(states) for states in zip(*finals, strict=True)], traces
 
-    def backward(self, x: Array, traces: list[Trace], d_out: Array, d_finals: list[Array]) -> tuple[Array, list[Array], list[Array]]:
+    def backward(
+        self, x: Array, traces: list[Trace], d_out: Array, d_finals: list[Array]
+    ) -> tuple[Array, list[Array], list[Array]]:
         """The gradients of ``x``, of the first states and of the flat parameters."""
         d_states: list[object] = [None] * len(traces)
         d_weights: list[Any] = [None] * len(traces)
@@ -88,16 +120,22 @@ class _Stack:
             d_out = jnp.zeros_like(inputs)
             for k, part in zip(self._runs(layer), parts, strict=True):
                 d_x, d_states[k], d_weights[k] = run_back(
-                    inputs, self.states[k], self.weights[k], self.cell, k % self.directions == 1, self.mask, traces[k], part,
-                    tuple(d[k] for d in d_finals),
+                    inputs, self.states[k], self.weights[k], self.cell, k % self.directions == 1,
+                    self.mask, traces[k], part, tuple(d[k] for d in d_finals),
                 )  # fmt: skip
                 d_out = d_out + d_x
-        return d_out, [jnp.stack(states) for states in zip(*d_states, strict=True)], _flat(d_weights)
+        return (
+            d_out,
+            [jnp.stack(states) for states in zip(*d_states, strict=True)],
+            _flat(d_weights),
+        )
 
 
 def _pack_traces(traces: list[Any]) -> tuple[Array, ...]:
     """The arrays of all traces, in a row."""
-    return tuple(a for t in traces for a in (*t.after, *((t.full,) if t.full is not None else ()), *t.kept))
+    return tuple(
+        a for t in traces for a in (*t.after, *((t.full,) if t.full is not None else ()), *t.kept)
+    )
 
 
 def _unpack_traces(arrays: Any, states: int, projected: bool, runs: int) -> list[Trace]:
@@ -106,7 +144,9 @@ def _unpack_traces(arrays: Any, states: int, projected: bool, runs: int) -> list
     for k in range(0, len(arrays), each):
         part = arrays[k : k + each]
         cut = states + projected
-        found.append(Trace(tuple(part[:states]), part[states] if projected else None, tuple(part[cut:])))
+        found.append(
+            Trace(tuple(part[:states]), part[states] if projected else None, tuple(part[cut:]))
+        )
     return found
 
 
@@ -122,12 +162,20 @@ def _node_of_rnn(made: Made) -> str:
 
 @op(namespace="_C", node=_node_of_rnn)
 def _rnn(
-    input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool
+    input: Array,
+    hx: list[Array],
+    params: list[Array],
+    mode: str,
+    has_biases: bool,
+    num_layers: int,
+    bidirectional: bool,
+    batch_first: bool,
 ) -> tuple[Array, ...]:
     """Runs stacked recurrent layers (``mode``: LSTM, GRU, RNN_TANH, RNN_RELU) over a padded batch.
 
-    Shapes: input ``(T, B, F)``, ``(B, T, F)`` if ``batch_first``; each of ``hx`` (h, for LSTM also c) ``(layers · directions, B, H)``
-    -> the last layer's outputs, and the final states like ``hx``.
+    Shapes: input ``(T, B, F)``, ``(B, T, F)`` if ``batch_first``; each of ``hx`` (h, for LSTM also
+    c) ``(layers · directions, B, H)`` -> the last layer's outputs, and the final states like
+    ``hx``.
     """
     _check_dtypes(input, hx)
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
@@ -136,7 +184,14 @@ def _rnn(
 
 
 def _rnn_fwd(
-    input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool
+    input: Array,
+    hx: list[Array],
+    params: list[Array],
+    mode: str,
+    has_biases: bool,
+    num_layers: int,
+    bidirectional: bool,
+    batch_first: bool,
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     _check_dtypes(input, hx)
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
@@ -145,12 +200,14 @@ def _rnn_fwd(
 
 
 def _rnn_rule(
-    g: Any, residuals: object, input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int,
-    bidirectional: bool, batch_first: bool,
+    g: Any, residuals: object, input: Array, hx: list[Array], params: list[Array], mode: str,
+    has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
     traces = _unpack_traces(residuals, len(hx), stack.weights[0].hr is not None, len(stack.weights))
-    d_x, d_states, d_params = stack.backward(_time_first(input, batch_first), traces, _time_first(g[0], batch_first), list(g[1:]))
+    d_x, d_states, d_params = stack.backward(
+        _time_first(input, batch_first), traces, _time_first(g[0], batch_first), list(g[1:])
+    )
     return _time_first(d_x, batch_first), *d_states, *d_params
 
 
@@ -166,23 +223,41 @@ def _places(batch_sizes: Array, batch: int) -> tuple[Array, Array]:
 
 
 def _padded(data: Array, mask: Array, rows: Array) -> Array:
-    """Packed ``data`` as ``(T, B, F)``, zero where there is nothing: a NaN there would reach the gradients of the weights."""
+    """Packed ``data`` as ``(T, B, F)``, zero where there is nothing: a NaN there would reach the
+    gradients of the weights."""
     found = jnp.take(data, jnp.where(mask, rows, 0), axis=0)
     return jnp.where(mask[:, :, None], found, jnp.zeros((), data.dtype))
 
 
 def _packed(x: Array, mask: Array, rows: Array, total: int) -> Array:
-    return jnp.zeros((total, x.shape[-1]), x.dtype).at[jnp.where(mask, rows, total)].set(x, mode="drop")
+    return (
+        jnp.zeros((total, x.shape[-1]), x.dtype)
+        .at[jnp.where(mask, rows, total)]
+        .set(x, mode="drop")
+    )
 
 
-@op(namespace="_C", apart=True, node=lambda made: "ViewBackward0" if made.given("mode") == "LSTM" else "CatBackward0")
+@op(
+    namespace="_C",
+    apart=True,
+    node=lambda made: "ViewBackward0" if made.given("mode") == "LSTM" else "CatBackward0",
+)
 def _rnn_packed(
-    data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
+    data: Array,
+    batch_sizes: Array,
+    hx: list[Array],
+    params: list[Array],
+    mode: str,
+    has_biases: bool,
+    num_layers: int,
+    bidirectional: bool,
 ) -> tuple[Array, ...]:
-    """Runs stacked recurrent layers over a packed batch: ``data (sum of batch_sizes, F)`` holds the steps one after the other.
+    """Runs stacked recurrent layers over a packed batch: ``data (sum of batch_sizes, F)`` holds the
+    steps one after the other.
 
-    The steps are padded to the largest batch and masked, so that ``batch_sizes`` may vary without a new program. Steps of no sample and
-    rows of ``data`` beyond the last are allowed: the results are zero there.
+    The steps are padded to the largest batch and masked, so that ``batch_sizes`` may vary without a
+    new program. Steps of no sample and rows of ``data`` beyond the last are allowed: the results
+    are zero there.
     """
     _check_dtypes(data, hx)
     mask, rows = _places(batch_sizes, hx[0].shape[1])
@@ -192,7 +267,14 @@ def _rnn_packed(
 
 
 def _rnn_packed_fwd(
-    data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
+    data: Array,
+    batch_sizes: Array,
+    hx: list[Array],
+    params: list[Array],
+    mode: str,
+    has_biases: bool,
+    num_layers: int,
+    bidirectional: bool,
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     _check_dtypes(data, hx)
     mask, rows = _places(batch_sizes, hx[0].shape[1])
@@ -202,8 +284,8 @@ def _rnn_packed_fwd(
 
 
 def _rnn_packed_rule(
-    g: Any, residuals: object, data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool,
-    num_layers: int, bidirectional: bool,
+    g: Any, residuals: object, data: Array, batch_sizes: Array, hx: list[Array],
+    params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     mask, rows = _places(batch_sizes, hx[0].shape[1])
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, mask[:, :, None])
@@ -224,16 +306,25 @@ def _check_cell(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -
     if input.ndim < 2:
         canonical_dim(1, input.ndim)
     if input.shape[1] != w.ih.shape[1]:
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w.ih.shape[1]}")
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.shape[1]} expected {w.ih.shape[1]}"
+        )
     hidden, gates = w.hh.shape[1], _GATES[mode]
     for i, h in enumerate(state):
         if input.shape[0] != h.shape[0]:
-            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {h.shape[0]}")
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {h.shape[0]}"
+            )
         if h.shape[1] != hidden:
-            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {hidden}")
+            raise RuntimeError(
+                f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {hidden}"
+            )
     for name, weight in (("ih", w.ih), ("hh", w.hh)):
         if weight.shape[0] != gates * hidden:
-            raise RuntimeError(f"weight_{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got {weight.shape[0]}")
+            raise RuntimeError(
+                f"weight_{name} first dim must be {gates} * hidden_size = {gates * hidden}, but "
+                f"got {weight.shape[0]}"
+            )
     for x, weight, bias in ((input, w.ih, w.b_ih), (state[0], w.hh, w.b_hh)):
         if bias is not None:
             check_same_types(bias, x, weight)
@@ -244,7 +335,10 @@ def _check_cell(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -
         raise NotImplementedError("clamp is not supported for complex types")
     if gates > 1 and is_integral(input):
         default = dtypes.get_default_dtype().scalar_name
-        raise RuntimeError(f"result type {default} can't be cast to the desired output type {scalar_name(input.dtype)}")
+        raise RuntimeError(
+            f"result type {default} can't be cast to the desired output type "
+            f"{scalar_name(input.dtype)}"
+        )
 
 
 def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> tuple[Array, ...]:
@@ -257,13 +351,22 @@ def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> 
 
 
 @op(method=False, node="MulBackward0", autocast="cpu state, cuda lower", implicit=True)
-@schemas("(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)")
+@schemas(
+    "(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
+    "-> (Tensor, Tensor)"
+)
 def lstm_cell(
-    input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+    input: Array,
+    hx: list[Array],
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
 ) -> tuple[Array, Array]:
     """One step of an LSTM: the hidden state and the cell state that follow ``hx``.
 
-    Shapes: input (B, F), hx the pair (B, H), (B, H), w_ih (4H, F), w_hh (4H, H), biases (4H) -> (B, H), (B, H).
+    Shapes: input (B, F), hx the pair (B, H), (B, H), w_ih (4H, F), w_hh (4H, H), biases (4H) -> (B,
+    H), (B, H).
 
     Dtypes: floating-point and complex ones, the same for input, hidden state and weights.
 
@@ -285,8 +388,18 @@ def lstm_cell(
 
 
 @op(method=False, node="AddBackward0", autocast="cpu state, cuda lower", implicit=True)
-@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
-def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
+@schemas(
+    "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+    "Tensor"
+)
+def gru_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
     """One step of a GRU: the hidden state that follows ``hx``.
 
     Shapes: input (B, F), hx (B, H), w_ih (3H, F), w_hh (3H, H), biases (3H) -> (B, H).
@@ -307,13 +420,24 @@ def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | No
 
 
 @op(method=False, node="TanhBackward0", autocast="lower", implicit=True)
-@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
-def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
+@schemas(
+    "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+    "Tensor"
+)
+def rnn_tanh_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
     """One step of an Elman network with tanh: the hidden state that follows ``hx``.
 
     Shapes: input (B, F), hx (B, H), w_ih (H, F), w_hh (H, H), biases (H) -> (B, H).
 
-    Dtypes: any but bool, the same for input, hidden state and weights; integers become the default floating dtype.
+    Dtypes: any but bool, the same for input, hidden state and weights; integers become the default
+    floating dtype.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit.
@@ -330,8 +454,18 @@ def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array
 
 
 @op(method=False, node="ReluBackward0", autocast="lower", implicit=True)
-@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
-def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
+@schemas(
+    "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+    "Tensor"
+)
+def rnn_relu_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
     """One step of an Elman network with relu: the hidden state that follows ``hx``.
 
     Shapes: input (B, F), hx (B, H), w_ih (H, F), w_hh (H, H), biases (H) -> (B, H).

@@ -102,9 +102,14 @@ def _check_roundable(name: str, x: Array) -> None:
     out_dtype="found",
     node=lambda made: f"RoundBackward{1 if made.given('decimals') else 0}",
 )
-@schemas("(Tensor self) -> Tensor ; _ =out", ".decimals(Tensor self, *, int decimals) -> Tensor ; _ =decimals_out", "special_round. ; =out")
+@schemas(
+    "(Tensor self) -> Tensor ; _ =out",
+    ".decimals(Tensor self, *, int decimals) -> Tensor ; _ =decimals_out",
+    "special_round. ; =out",
+)
 def round(input: Array, *, decimals: int = 0) -> Array:
-    """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
+    """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal
+    places.
 
     Args:
         input: the tensor.
@@ -165,7 +170,7 @@ defvjp(frac, _pass_rule)
 derivative(A.frac, self=lambda g: g)
 
 
-# ---- integers --------------------------------------------------------------------------------------------------------------------
+# ---- integers ------------------------------------------------------------------------------------
 
 
 @pointwise(inplace="both", differentiable=False, node="NotImplemented", aten="gcd")
@@ -207,7 +212,8 @@ def lcm(input: Array, other: Array) -> Array:
         tensor([12, 15])
     """
     require("lcm_cpu", input, "i")
-    return jnp.abs(_lcm(*jnp.broadcast_arrays(input, other)))  # of a product that wrapped around too
+    # of a product that wrapped around too
+    return jnp.abs(_lcm(*jnp.broadcast_arrays(input, other)))
 
 
 @hosted(lambda: np.gcd, ns=60, dtypes=INTEGERS)
@@ -223,7 +229,8 @@ def _lcm(x: Array, y: Array) -> Array:
 
 
 def _magnitude(x: Array) -> Array:
-    """The absolute value as a number without a sign, which that of the smallest integer is, too: ``jnp.gcd`` never ends for that one."""
+    """The absolute value as a number without a sign, which that of the smallest integer is, too:
+    ``jnp.gcd`` never ends for that one."""
     unsigned = jnp.dtype(f"u{x.dtype}") if x.dtype.kind == "i" else x.dtype
     a = x.astype(unsigned)
     return jnp.where(x < 0, jnp.zeros_like(a) - a, a)
@@ -240,10 +247,15 @@ def _common(a: Array, b: Array) -> Array:
     return lax.while_loop(lambda ab: (ab[1] != 0).any(), step, (a, b))[0]
 
 
-# ---- steps and neighbours --------------------------------------------------------------------------------------------------------
+# ---- steps and neighbours ------------------------------------------------------------------------
 
 
-@pointwise(promote=None, inplace=True, aten="heaviside", out_dtype="heaviside is not yet implemented for {kind}.")
+@pointwise(
+    promote=None,
+    inplace=True,
+    aten="heaviside",
+    out_dtype="heaviside is not yet implemented for {kind}.",
+)
 def heaviside(input: Array, values: Array) -> Array:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0.
 
@@ -295,10 +307,13 @@ def nextafter(input: Array, other: Array) -> Array:
 
 
 def _next_half(x: Array, y: Array) -> Array:
-    """``nextafter`` of 16-bit floats, on their bits: numbers of one sign are ordered as the integers they are stored as."""
+    """``nextafter`` of 16-bit floats, on their bits: numbers of one sign are ordered as the
+    integers they are stored as."""
     bits = lax.bitcast_convert_type(x, np.int16)
     away = (y > x) == (x > 0)
-    stepped = lax.bitcast_convert_type(jnp.where(away, bits + np.int16(1), bits - np.int16(1)), x.dtype)
+    stepped = lax.bitcast_convert_type(
+        jnp.where(away, bits + np.int16(1), bits - np.int16(1)), x.dtype
+    )
     smallest = lax.bitcast_convert_type(jnp.ones(x.shape, np.int16), x.dtype)
     stepped = jnp.where(x == 0, jnp.where(y > 0, smallest, -smallest), stepped)
     return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jnp.where(x == y, y, stepped))
@@ -316,7 +331,7 @@ derivative(
 )
 
 
-# ---- replacing -------------------------------------------------------------------------------------------------------------------
+# ---- replacing -----------------------------------------------------------------------------------
 
 
 @unary(
@@ -326,8 +341,11 @@ derivative(
     aten="nan_to_num",
     out_dtype="nan_to_num: dtype of out: {mine} should be same as input: {its}",
 )
-def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
-    """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers).
+def nan_to_num(
+    input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
+    """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest
+    and smallest finite numbers).
 
     Args:
         input: the tensor.
@@ -349,7 +367,9 @@ def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = No
     if is_integral(input):
         return input
     if is_complex(input):
-        return lax.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
+        return lax.complex(
+            *(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag))
+        )
     limits = jnp.finfo(input.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -358,7 +378,9 @@ def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = No
     return jnp.where(input == -jnp.inf, jnp.asarray(low, input.dtype), found)
 
 
-def _nan_to_num_rule(g: Array, _: None, input: Array, *replacements: object, **named: object) -> tuple[Array]:
+def _nan_to_num_rule(
+    g: Array, _: None, input: Array, *replacements: object, **named: object
+) -> tuple[Array]:
     return (zeros_where(~jnp.isfinite(input), g),)
 
 

@@ -1,9 +1,12 @@
-"""Gradients of random numbers with respect to the parameters of their distributions, and the ops that carry them.
+"""Gradients of random numbers with respect to the parameters of their distributions, and the ops
+that carry them.
 
-A number that was drawn by rejection has a derivative all the same: that of the inverse of its cumulative distribution function at the
-point drawn (implicit reparameterisation). For gamma and beta numbers no closed form is known, so PyTorch takes series where these
-converge, saddle point expansions where parameters are large, and fitted rational functions elsewhere. The same regions, expansions and
-fitted coefficients are used here, so that the same numbers come out (they have three to four digits in places).
+A number that was drawn by rejection has a derivative all the same: that of the inverse of its
+cumulative distribution function at the point drawn (implicit reparameterisation). For gamma and
+beta numbers no closed form is known, so PyTorch takes series where these converge, saddle point
+expansions where parameters are large, and fitted rational functions elsewhere. The same regions,
+expansions and fitted coefficients are used here, so that the same numbers come out (they have three
+to four digits in places).
 """
 
 from __future__ import annotations
@@ -29,9 +32,10 @@ def _horner(x: Array, coefficients: tuple[float, ...]) -> Array:
     return y
 
 
-# ---- gamma -----------------------------------------------------------------------------------------------------------------------
+# ---- gamma ---------------------------------------------------------------------------------------
 
-#: Fitted to the gradient's logarithm, a rational function of log(alpha) whose coefficients are quadratic in log(x / alpha).
+#: Fitted to the gradient's logarithm, a rational function of log(alpha) whose coefficients are
+#: quadratic in log(x / alpha).
 _GAMMA_FIT = (
     (
         (0.16009398, 0.53487893, 0.040121004),
@@ -60,7 +64,8 @@ def _gamma_series(a: Array, x: Array) -> Array:
 
 
 def _gamma_saddle(a: Array, x: Array) -> Array:
-    """The gradient for large ``a``, by Rice's expansion, which near ``x == a`` is replaced by its limit's Taylor polynomial."""
+    """The gradient for large ``a``, by Rice's expansion, which near ``x == a`` is replaced by its
+    limit's Taylor polynomial."""
     squared = a * a
     inner = 1440 * squared + 6 * x * (53 - 120 * x) - 65 * x * x / a + a * (107 + 3600 * x)
     near = (1 + 24 * a * (1 + 12 * a)) * inner / (1244160 * squared * squared)
@@ -90,7 +95,8 @@ def _gamma_gradient(concentration: Array, sample: Array) -> Array:
 @op(method=False, broadcast=True, aten="_standard_gamma_grad")
 @schemas(". ; =out")
 def _standard_gamma_grad(self: Array, output: Array) -> Array:
-    """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``.
+    """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations
+    ``self``.
 
     Shapes: self and output (*) -> (*).
     Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
@@ -104,25 +110,36 @@ def _standard_gamma_grad(self: Array, output: Array) -> Array:
     return _gamma_gradient(self, output)
 
 
-without_derivative(_standard_gamma_grad, NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented."))
+without_derivative(
+    _standard_gamma_grad,
+    NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented."),
+)
 
 
-@op(namespace="_C", saves=("concentration", "sample"), aten="_standard_gamma", node="StandardGammaBackward0")
+@op(
+    namespace="_C",
+    saves=("concentration", "sample"),
+    aten="_standard_gamma",
+    node="StandardGammaBackward0",
+)
 def _gamma_drawn(sample: Array, concentration: Array) -> Array:
     """Gamma numbers of rate 1, as a result that depends on their concentrations."""
     return sample
 
 
-def _gamma_drawn_rule(g: Array, result: None, sample: Array, concentration: Array) -> tuple[None, Array]:
+def _gamma_drawn_rule(
+    g: Array, result: None, sample: Array, concentration: Array
+) -> tuple[None, Array]:
     return None, g * _gamma_gradient(concentration, sample)
 
 
 defvjp(_gamma_drawn, _gamma_drawn_rule, saves=("sample", "concentration"))
 
 
-# ---- beta and Dirichlet ----------------------------------------------------------------------------------------------------------
+# ---- beta and Dirichlet --------------------------------------------------------------------------
 
-#: Fitted correction to the approximation below: numerator and denominator, for powers of log(x) and of log(alpha / x) a cubic each.
+#: Fitted correction to the approximation below: numerator and denominator, for powers of log(x) and
+#: of log(alpha / x) a cubic each.
 _BETA_FIT = (
     (
         (
@@ -166,7 +183,8 @@ def _digamma(x: Array) -> Array:
 
 
 def _beta_first_small(x: Array, a: Array, b: Array) -> Array:
-    """The gradient with respect to the first concentration ``a``, for ``x`` near 0, from a power series."""
+    """The gradient with respect to the first concentration ``a``, for ``x`` near 0, from a power
+    series."""
     factor = _digamma(a) - _digamma(a + b) - jnp.log(x)
     above, total = jnp.ones_like(x), (factor + 1 / a) / a
     for i in range(1, 11):
@@ -177,7 +195,8 @@ def _beta_first_small(x: Array, a: Array, b: Array) -> Array:
 
 
 def _beta_second_small(x: Array, a: Array, b: Array) -> Array:
-    """The gradient with respect to the second concentration ``b``, for ``x`` near 0, from a power series."""
+    """The gradient with respect to the second concentration ``b``, for ``x`` near 0, from a power
+    series."""
     factor = _digamma(a + b) - _digamma(b)
     above, falling, slope = jnp.ones_like(x), jnp.ones_like(x), jnp.zeros_like(x)
     total = factor / a
@@ -194,7 +213,8 @@ def _stirling(n: Array) -> Array:
 
 
 def _beta_saddle(x: Array, a: Array, b: Array) -> Array:
-    """The gradient with respect to ``a`` where both concentrations are large; near the mean its singularity is replaced by a polynomial."""
+    """The gradient with respect to ``a`` where both concentrations are large; near the mean its
+    singularity is replaced by a polynomial."""
     n = a + b
     mean = a / n
     deviation = jnp.sqrt(a * b / (n + 1)) / n
@@ -204,14 +224,25 @@ def _beta_saddle(x: Array, a: Array, b: Array) -> Array:
     polynomial = 3 * (59 + 180 * b - 90 * x) * b2 + a * polynomial
     polynomial = (43 + 20 * (16 + 27 * b) * x) * b3 + a * polynomial
     polynomial = 47 * x * b2 * b2 + a * polynomial
-    near = (1 + 12 * a) * (1 + 12 * b) / (n * n) / (1 - x) * polynomial / (12960 * a * a * a * b2 * (1 + 12 * n))
+    near = (
+        (1 + 12 * a)
+        * (1 + 12 * b)
+        / (n * n)
+        / (1 - x)
+        * polynomial
+        / (12960 * a * a * a * b2 * (1 + 12 * n))
+    )
 
     apart = a * (x - 1) + b * x
-    first = (2 * a * a * (x - 1) + a * b * (x - 1) - x * b2) / (jnp.sqrt(2 * a / b) * jnp.power(n, 1.5) * apart * apart)
+    first = (2 * a * a * (x - 1) + a * b * (x - 1) - x * b2) / (
+        jnp.sqrt(2 * a / b) * jnp.power(n, 1.5) * apart * apart
+    )
     log_a, log_b = jnp.log(a / (n * x)), jnp.log(b / (n * (1 - x)))
     tail = jnp.power(b * log_b + a * log_a, -1.5)
     rest = 0.5 * log_a * (jnp.sqrt(8 * a * b / n) / apart + jnp.where(x < mean, tail, -tail))
-    far = _stirling(a) * _stirling(b) / _stirling(n) * (-x / jnp.sqrt(2 * a * b / n)) * (first + rest)
+    far = (
+        _stirling(a) * _stirling(b) / _stirling(n) * (-x / jnp.sqrt(2 * a * b / n)) * (first + rest)
+    )
     return jnp.where((mean - 0.1 * deviation <= x) & (x <= mean + 0.1 * deviation), near, far)
 
 
@@ -233,7 +264,8 @@ def _beta_fit(x: Array, a: Array, n: Array) -> Array:
 @op(method=False, broadcast=True, aten="_dirichlet_grad")
 @schemas(". ; =out")
 def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
-    """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``.
+    """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``,
+    divided by ``1 - x``.
 
     Args:
         total: the sum of both concentrations; for Dirichlet numbers that of all.
@@ -249,22 +281,29 @@ def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     require_full("_dirichlet_grad_cpu", x)
     y, a, n = x.astype(_WIDE), alpha.astype(_WIDE), total.astype(_WIDE)
     beta, edge = total - alpha, total * x * (1 - x)
-    found = jnp.where((a > 6) & (beta > 6), _beta_saddle(y, a, n - a), _beta_fit(y, a, n)).astype(x.dtype)
+    found = jnp.where((a > 6) & (beta > 6), _beta_saddle(y, a, n - a), _beta_fit(y, a, n)).astype(
+        x.dtype
+    )
     # The series are summed in the precision of the operands, where PyTorch cancels as much.
     found = jnp.where((x >= 0.5) & (edge < 0.75), -_beta_second_small(1 - x, beta, alpha), found)
     return jnp.where((x <= 0.5) & (edge < 2.5), _beta_first_small(x, alpha, beta), found)
 
 
-without_derivative(_dirichlet_grad, RuntimeError("derivative for aten::_dirichlet_grad is not implemented"))
+without_derivative(
+    _dirichlet_grad, RuntimeError("derivative for aten::_dirichlet_grad is not implemented")
+)
 
 
 @op(namespace="_C", saves=(), aten="binomial", node="NotImplemented")
 def _drawn_without_rule(sample: Array, parameters: list[Array], name: str) -> Array:
-    """The sample, as a result that depends on the parameters of its distribution but has no derivative."""
+    """The sample, as a result that depends on the parameters of its distribution but has no
+    derivative."""
     return sample
 
 
-def _no_rule(g: Array, result: None, sample: Array, parameters: list[Array], name: str) -> tuple[None, ...]:
+def _no_rule(
+    g: Array, result: None, sample: Array, parameters: list[Array], name: str
+) -> tuple[None, ...]:
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 

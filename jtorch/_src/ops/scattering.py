@@ -38,7 +38,8 @@ from .indexing import (
 
 
 def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> Array:
-    """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions known to lie in range."""
+    """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions
+    known to lie in range."""
     if x.dtype == np.bool_ and how in ("add", "multiply"):
         how = "max" if how == "add" else "min"  # or, and
     dim = inner_dim(x, index)
@@ -46,7 +47,9 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
         positions = index[dim]
         folded, rows = fold(x, dim, positions)
         values = jnp.broadcast_to(values, (*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :]))
-        return write(folded, (rows,), values.reshape(rows.size, *x.shape[dim + 1 :]), how).reshape(x.shape)
+        return write(folded, (rows,), values.reshape(rows.size, *x.shape[dim + 1 :]), how).reshape(
+            x.shape
+        )
     if len(index) == x.ndim > 1 and _counts_in_int32(x, index):
         # One number for each position, instead of a row of them: that takes half the time.
         at = index[0].astype(np.int32)
@@ -54,18 +57,24 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
             at = at * np.int32(size) + i.astype(np.int32)
         return write(x.reshape(-1), (at,), values, how).reshape(x.shape)
     positions = positions_of_rows(x, index)
-    if positions is not None and values.dtype == x.dtype and values.shape == (*positions.shape, *x.shape[1:]):
+    if (
+        positions is not None
+        and values.dtype == x.dtype
+        and values.shape == (*positions.shape, *x.shape[1:])
+    ):
         return with_rows(x, positions, values, how)
     return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def write_rounded_once(x: Array, index: tuple[object, ...], values: Array, how: str) -> Array:
-    """As ``write``; what meets in half precision is added up, or multiplied, in single precision."""
+    """As ``write``; what meets in half precision is added up, or multiplied, in single
+    precision."""
     return write(wide(x), index, wide(values), how).astype(x.dtype)
 
 
 def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
-    """Whether ``index`` names single elements by arrays of one rank, and 32 bits count those of ``x``."""
+    """Whether ``index`` names single elements by arrays of one rank, and 32 bits count those of
+    ``x``."""
     if not fewer(x.size, np.iinfo(np.int32).max + 1):
         return False
     return not any(isinstance(i, slice) or i.ndim != index[0].ndim for i in index)
@@ -76,12 +85,20 @@ def _corner(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _filled(x: Array, shape: tuple[int, ...]) -> Array:
-    """``x`` in the front corner of an array of ``shape``, the rest zero: the transpose of ``_corner``."""
-    return lax.pad(x, jnp.zeros((), x.dtype), [(0, full - size, 0) for size, full in zip(x.shape, shape, strict=True)])
+    """``x`` in the front corner of an array of ``shape``, the rest zero: the transpose of
+    ``_corner``."""
+    return lax.pad(
+        x,
+        jnp.zeros((), x.dtype),
+        [(0, full - size, 0) for size, full in zip(x.shape, shape, strict=True)],
+    )
 
 
-def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, int, Array, Array | None]:
-    """``input``, canonical ``dim``, checked positions and ``src`` cut to their shape, 0-dim ones as vectors.
+def _scatter_operands(
+    input: Array, dim: int, index: Array, src: Array | None
+) -> tuple[Array, int, Array, Array | None]:
+    """``input``, canonical ``dim``, checked positions and ``src`` cut to their shape, 0-dim ones as
+    vectors.
 
     Raises:
         RuntimeError: in torch's words, if the shapes or dtypes do not fit.
@@ -95,17 +112,25 @@ def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -
     s = None if src is None else as_vector(src)
     if index.size:
         if x.ndim != i.ndim:
-            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as self tensor"
+            )
         if s is not None and s.ndim != i.ndim:
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         too_large = any(d != axis and i.shape[d] > x.shape[d] for d in range(x.ndim))
         if too_large or (s is not None and any(i.shape[d] > s.shape[d] for d in range(x.ndim))):
-            tail = f" and to be no larger size than src {list_text(src.shape)}" if src is not None else ""
-            raise RuntimeError(
-                f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} "
-                f"apart from dimension {axis}{tail}"
+            tail = (
+                f" and to be no larger size than src {list_text(src.shape)}"
+                if src is not None
+                else ""
             )
-        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
+            raise RuntimeError(
+                f"Expected index {list_text(index.shape)} to be no larger than self "
+                f"{list_text(input.shape)} apart from dimension {axis}{tail}"
+            )
+        i = in_bounds(
+            i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index
+        )
         s = None if s is None else _corner(s, i.shape)
     return x, axis, i, s
 
@@ -113,7 +138,9 @@ def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -
 _LEGACY_REDUCE = {None: "set", "add": "add", "multiply": "multiply"}
 
 
-def _scatter_value(src: Array | Number | None, value: Number | None, index: Array) -> tuple[Array | None, Array | None]:
+def _scatter_value(
+    src: Array | Number | None, value: Number | None, index: Array
+) -> tuple[Array | None, Array | None]:
     """``src`` as a tensor, or as the number that it is; the keyword ``value`` is the number too."""
     if (src is None) == (value is None):
         raise TypeError("scatter(): expected either src or value")
@@ -126,7 +153,8 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
 
 
 def _admit_source(given: dict[str, Array]) -> None:
-    """Refuses tensors without dimensions as ``src`` where one element does not do: they are no numbers, and stand for one place."""
+    """Refuses tensors without dimensions as ``src`` where one element does not do: they are no
+    numbers, and stand for one place."""
     src, index = given.get("src"), given["index"]
     if src is not None and not src.ndim:
         _scatter_operands(given["input"], 0, index, src)
@@ -135,8 +163,9 @@ def _admit_source(given: dict[str, Array]) -> None:
 def _warn_of_reduce(src: Any, reduce: str | None) -> None:
     if reduce is not None and hasattr(src, "ndim"):
         warn_once(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
-            "torch.scatter_reduce instead for more reduction options."
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options."
         )
 
 
@@ -155,29 +184,42 @@ def _warn_of_reduce(src: Any, reduce: str | None) -> None:
 @schemas(
     ".value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =value_out",
     ".src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor ; _ =src_out",
-    ".reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor ; _ =reduce_out",
-    ".value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor ; _ =value_reduce_out",
+    ".reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor ; _ "
+    "=reduce_out",
+    ".value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor ; _ "
+    "=value_reduce_out",
 )
 def scatter(
-    input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
+    input: Array,
+    dim: int,
+    index: Array,
+    src: Array | Number | None = None,
+    *,
+    reduce: str | None = None,
+    value: Number | None = None,
 ) -> Array:
-    """Writes ``src``, a tensor or one number, at positions along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+    """Writes ``src``, a tensor or one number, at positions along ``dim``:
+    ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
 
-    ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
+    ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written
+    more than once, one of the values stays.
 
     Args:
         input: the tensor that is copied.
         dim: the dimension along which ``index`` counts.
-        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is
+            written.
         src: what is written: a tensor, at least as large as ``index``, or a number.
         reduce: ``"add"`` or ``"multiply"`` into what is there, instead of writing over it.
         value: a number to write, in place of ``src``.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
-    Dtypes: any, the same for ``input`` and a tensor ``src``, a number is cast; ``index`` int64 or int32.
+    Dtypes: any, the same for ``input`` and a tensor ``src``, a number is cast; ``index`` int64 or
+    int32.
 
-    Gradient: ``src`` gets that at the written positions, even where another value has overwritten its own; none for ``reduce="multiply"``.
+    Gradient: ``src`` gets that at the written positions, even where another value has overwritten
+    its own; none for ``reduce="multiply"``.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
@@ -200,17 +242,26 @@ def scatter(
         assert number is not None
         s = jnp.broadcast_to(number_as(number, input.dtype), i.shape)
     how = _LEGACY_REDUCE[reduce]
-    return (write if how == "set" else write_rounded_once)(x, grid(axis, i), s, how).reshape(input.shape)
+    return (write if how == "set" else write_rounded_once)(x, grid(axis, i), s, how).reshape(
+        input.shape
+    )
 
 
 def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):
     if reduce == "multiply":
-        raise NotImplementedError("derivative for scatter with reduce='multiply' is not implemented; use scatter_reduce with 'prod'")
+        raise NotImplementedError(
+            "derivative for scatter with reduce='multiply' is not implemented; use scatter_reduce "
+            "with 'prod'"
+        )
     tensor, _ = _scatter_value(src, value, index)
     if index.size == 0:
         return (g, None, None)
     gx, axis, i, _ = _scatter_operands(g, dim, index, None)
-    grad_input = g if reduce == "add" else write(gx, grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
+    grad_input = (
+        g
+        if reduce == "add"
+        else write(gx, grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
+    )
     taken = along(gx, axis, i)
     if tensor is None:
         return (grad_input, None, taken.sum())
@@ -219,7 +270,9 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 
 defvjp(scatter, _scatter_rule)
 derivative(
-    A.scatter.src, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index)
+    A.scatter.src,
+    self=lambda g, dim, index: A.scatter.value(g, dim, index, 0),
+    src=lambda g, dim, index: A.gather.default(g, dim, index),
 )
 derivative(A.scatter.value, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
 
@@ -236,17 +289,20 @@ derivative(A.scatter.value, self=lambda g, dim, index: A.scatter.value(g, dim, i
     refused_as="name",
 )
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
-    """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
+    """Adds ``src`` at the positions ``index`` along ``dim``:
+    ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
     Args:
         input: the tensor that is copied.
         dim: the dimension along which ``index`` counts.
-        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is
+            written.
         src: what is added: a tensor, at least as large as ``index``.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
-    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is added up in float32 and rounded once.
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is
+    added up in float32 and rounded once.
 
     Gradient: ``src`` gets that at the positions it was added to.
 
@@ -277,7 +333,9 @@ def _scatter_add_rule(g, result, input, dim, index, src):
 defvjp(scatter_add, _scatter_add_rule)
 
 
-derivative(A.scatter_add, self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
+derivative(
+    A.scatter_add, self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index)
+)
 
 _HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
 # Other words for extrema that scatter_reduce computes with, though it has no derivative under them.
@@ -298,7 +356,14 @@ def _identity(reduce: str, dtype: np.dtype) -> Any:
     return np.array(-np.inf if reduce == "amax" else np.inf, dtype)
 
 
-def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool, write_all: Any = write_rounded_once) -> Array:
+def _reduce_at(
+    x: Array,
+    at: tuple[Any, ...],
+    src: Array,
+    reduce: str,
+    include_self: bool,
+    write_all: Any = write_rounded_once,
+) -> Array:
     start = x if include_self else write(x, at, jnp.full(src.shape, _identity(reduce, x.dtype)))
     how = _HOW[reduce]
     made = (write_all if how in ("add", "multiply") else write)(start, at, src, how)
@@ -308,7 +373,13 @@ def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_s
     return jnp.floor_divide(made, count) if x.dtype.kind in "iu" else made / count
 
 
-def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_self: bool, write_all: Any = write_rounded_once) -> Array:
+def _counts(
+    x: Array,
+    at: tuple[Any, ...],
+    src_shape: tuple[int, ...],
+    include_self: bool,
+    write_all: Any = write_rounded_once,
+) -> Array:
     """How many values meet in each element of ``x``, at least one."""
     start = jnp.full(x.shape, int(include_self), x.dtype)
     count = write_all(start, at, jnp.ones(src_shape, x.dtype), "add")
@@ -316,10 +387,12 @@ def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_s
 
 
 def _product_at(x: Array, at: tuple[Array, ...], src: Array) -> Array:
-    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable more than once, unlike JAX's own.
+    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable more
+    than once, unlike JAX's own.
 
-    The derivative leaves out one factor: a product is divided by it, or computed anew without the zeros if it is one of them. Of two zeros
-    that meet, each one's derivative is the other times the rest: zero, but not its own derivative.
+    The derivative leaves out one factor: a product is divided by it, or computed anew without the
+    zeros if it is one of them. Of two zeros that meet, each one's derivative is the other times the
+    rest: zero, but not its own derivative.
     """
     parts = [None if isinstance(i, slice) else i for i in at]
 
@@ -334,13 +407,22 @@ def _product_at(x: Array, at: tuple[Array, ...], src: Array) -> Array:
         index = _with_slices(at, positions)
         made = product(x, src, positions)
         zero, one, none = src == 0, jnp.ones((), x.dtype), jnp.zeros((), x.dtype)
-        zeros = fetch(write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index)
+        zeros = fetch(
+            write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index
+        )
         rest = fetch(product(x, jnp.where(zero, one, src), positions), index)
-        # What is added up is nothing but zeros: it stands for the other one where this is differentiated.
-        other = fetch(write(jnp.zeros_like(x), index, jnp.where(zero, src, none), "add"), index) - src
+        # What is added up is nothing but zeros: it stands for the other one where this is
+        # differentiated.
+        other = (
+            fetch(write(jnp.zeros_like(x), index, jnp.where(zero, src, none), "add"), index) - src
+        )
         divided = jnp.where(zero, none, fetch(made, index) / jnp.where(zero, one, src))
-        others = jnp.where(zero & (zeros == 1), rest, jnp.where(zero & (zeros == 2), other * rest, divided))
-        return made, dx * product(jnp.ones_like(x), src, positions) + write(jnp.zeros_like(x), index, ds * others, "add")
+        others = jnp.where(
+            zero & (zeros == 1), rest, jnp.where(zero & (zeros == 2), other * rest, divided)
+        )
+        return made, dx * product(jnp.ones_like(x), src, positions) + write(
+            jnp.zeros_like(x), index, ds * others, "add"
+        )
 
     return product(x, src, parts)
 
@@ -350,9 +432,16 @@ def _with_slices(at: tuple[Array, ...], positions: list[Array]) -> tuple[Array, 
 
 
 def _reduce_gradients(
-    g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool
+    g: Array,
+    result: Array,
+    x: Array,
+    at: tuple[Any, ...],
+    src: Array,
+    reduce: str,
+    include_self: bool,
 ) -> tuple[Array, Array]:
-    """Gradients of ``_reduce_at``: ties of amax and amin share theirs, and a product copes with zeros."""
+    """Gradients of ``_reduce_at``: ties of amax and amin share theirs, and a product copes with
+    zeros."""
     if reduce == "sum":
         gx, gs = g, fetch(g, at)
     elif reduce == "mean":
@@ -381,20 +470,25 @@ def _reduce_gradients(
     out_apart="partly",
     refused_as="name",
 )
-def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
-    """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
+def scatter_reduce(
+    input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds
+    there unless ``include_self`` is False.
 
-    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` (or ``"max"``) or ``"amin"`` (or ``"min"``). Elements that nothing is sent
-    to keep their value.
+    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` (or ``"max"``) or ``"amin"`` (or
+    ``"min"``). Elements that nothing is sent to keep their value.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
-    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is reduced in float32 and rounded once.
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is
+    reduced in float32 and rounded once.
 
     Gradient: equal maxima or minima share theirs; none under the names ``"max"`` and ``"min"``.
 
     Raises:
-        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of
+            range or negative.
         NotImplementedError: for extrema of complex tensors, or the mean of bool ones.
 
     Example:
@@ -407,9 +501,13 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
     """
     reduce = _ALSO.get(reduce, reduce)
     if reduce not in _HOW:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     if reduce == "mean" and input.dtype == np.bool_:
-        raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
+        raise NotImplementedError(
+            "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'"
+        )
     if reduce in ("amax", "amin"):
         require(f"scatter_gather_tensor_cpu_reduce_{reduce}", input, "bif")
     x, axis, i, s = _scatter_operands(input, dim, index, src)
@@ -421,12 +519,17 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
 
 def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):
     if reduce in _ALSO:
-        raise RuntimeError(f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}.")
+        raise RuntimeError(
+            "Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got "
+            f"{reduce}."
+        )
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))
     assert s is not None
-    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, grid(axis, i), s, reduce, include_self)
+    gx, gs = _reduce_gradients(
+        g.reshape(x.shape), result.reshape(x.shape), x, grid(axis, i), s, reduce, include_self
+    )
     return (gx.reshape(g.shape), None, _filled(gs, as_vector(src).shape).reshape(src.shape))
 
 
@@ -434,7 +537,16 @@ defvjp(scatter_reduce, _scatter_reduce_rule)
 
 
 def _scatter_reduce(
-    g: object, self: Any, dim: int, index: object, src: object, reduce: str, include_self: bool, result: object, grads: object, node: object
+    g: object,
+    self: Any,
+    dim: int,
+    index: object,
+    src: object,
+    reduce: str,
+    include_self: bool,
+    result: object,
+    grads: object,
+    node: object,
 ) -> Any:
     if reduce == "sum":
         mine, theirs = g, A.gather.default(g, dim, index)
@@ -460,7 +572,16 @@ def _scatter_reduce(
 
 
 def _scatter_reduce_operands_formula(
-    g: object, self: Any, dim: int, index: object, src: object, reduce: str, include_self: bool, result: object, grads: object, node: object
+    g: object,
+    self: Any,
+    dim: int,
+    index: object,
+    src: object,
+    reduce: str,
+    include_self: bool,
+    result: object,
+    grads: object,
+    node: object,
 ) -> object:
     found = _scatter_reduce(g, self, dim, index, src, reduce, include_self, result, grads, node)
     return found if len(found) == 2 else (found[0], found[2])
@@ -473,10 +594,18 @@ def _put_alert(input: Any, accumulate: bool) -> str | None:
     return None if accumulate or input.is_meta else "put_"
 
 
-@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve", nondeterministic=_put_alert)
+@shape(
+    inplace=True,
+    unshared=("index", "source"),
+    saves=("index",),
+    aten="put",
+    strides="preserve",
+    nondeterministic=_put_alert,
+)
 @schemas(". ; _ =out")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
-    """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
+    """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of
+    the flattened ``input``.
 
     Shapes: index and source with as many elements -> that of ``input``.
 
@@ -484,7 +613,8 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
 
     Raises:
         RuntimeError: if the index is not int64 or the dtypes differ.
-        IndexError: if a position is out of range, or there are not as many as elements of ``source``.
+        IndexError: if a position is out of range, or there are not as many as elements of
+            ``source``.
 
     Example:
         >>> import jtorch as torch
@@ -493,7 +623,9 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
                 [0., 6.]])
     """
     if index.dtype != np.int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index)}")
+        raise RuntimeError(
+            f"put_(): Expected a long tensor for index, but got {scalar_name(index)}"
+        )
     if input.dtype != source.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, "
@@ -507,19 +639,25 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
     if input.size == 0 and index.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     at = (in_flat(index.reshape(-1), input.size),)
-    return write(input.reshape(-1), at, source.reshape(-1), "add" if accumulate else "set").reshape(input.shape)
+    return write(input.reshape(-1), at, source.reshape(-1), "add" if accumulate else "set").reshape(
+        input.shape
+    )
 
 
 def _put_rule(g, result, input, index, source, accumulate=False):
     flat, at = g.reshape(-1), (in_flat(index.reshape(-1), g.size),)
-    grad_input = g if accumulate else write(flat, at, jnp.zeros(index.size, g.dtype)).reshape(g.shape)
+    grad_input = (
+        g if accumulate else write(flat, at, jnp.zeros(index.size, g.dtype)).reshape(g.shape)
+    )
     return (grad_input, None, fetch(flat, at).reshape(source.shape))
 
 
 defvjp(put, _put_rule)
 derivative(
     A.put,
-    self=lambda g, index, source_, accumulate: g if accumulate else A.put.default(g, index, D.made_zeros(source_.shape, g)),
+    self=lambda g, index, source_, accumulate: (
+        g if accumulate else A.put.default(g, index, D.made_zeros(source_.shape, g))
+    ),
     source=lambda g, index, source_: D.reshaped(A.take.default(g, index), source_.shape),
 )
 
@@ -535,7 +673,8 @@ def _indexed_shape(input: Array, parts: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _values_as(values: Array, full: tuple[int, ...]) -> Array:
-    """``values`` with leading ones dropped or added to the rank of ``full``, which they must broadcast to."""
+    """``values`` with leading ones dropped or added to the rank of ``full``, which they must
+    broadcast to."""
     sizes = values.shape
     while len(sizes) > len(full) and sizes[0] == 1:
         sizes = sizes[1:]
@@ -549,22 +688,26 @@ def _values_as(values: Array, full: tuple[int, ...]) -> Array:
 
 
 def _written(input: Array, values: Array | Number, full: tuple[int, ...]) -> Array:
-    """``values`` for elements of a shape, in the dtype of ``input``: numbers are cast, tensors with dimensions must have it."""
+    """``values`` for elements of a shape, in the dtype of ``input``: numbers are cast, tensors with
+    dimensions must have it."""
     values = jnp.asarray(values)
     if values.ndim == 0:
         return jnp.broadcast_to(number_as(values, input.dtype), full)
     values = _values_as(values, full)
     if input.dtype != values.dtype:
         raise RuntimeError(
-            "Index put requires the source and destination dtypes match, "
-            f"got {scalar_name(input)} for the destination and {scalar_name(values)} for the source."
+            f"Index put requires the source and destination dtypes match, got {scalar_name(input)} "
+            f"for the destination and {scalar_name(values)} for the source."
         )
     return jnp.broadcast_to(values, full)
 
 
 @shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put", strides="preserve")
-def _index_put(input: Array, indices: list[Array | None], values: Array | Number, accumulate: bool = False) -> Array:
-    """``input[indices] = values`` for integer tensors, or ``+=`` that counts every repeated position if ``accumulate``.
+def _index_put(
+    input: Array, indices: list[Array | None], values: Array | Number, accumulate: bool = False
+) -> Array:
+    """``input[indices] = values`` for integer tensors, or ``+=`` that counts every repeated
+    position if ``accumulate``.
 
     Raises:
         RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
@@ -587,20 +730,38 @@ def _index_put_rule(g, result, input, indices, values, accumulate=False):
         taken = fetch(g, parts)
         grad_input = g if accumulate else write(g, parts, jnp.zeros(taken.shape, g.dtype))
     values = jnp.asarray(values)
-    return (grad_input, *nothing, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+    return (
+        grad_input,
+        *nothing,
+        _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape),
+    )
 
 
 def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
-    axes = tuple(d for d, (have, want) in enumerate(zip(x.shape, sizes, strict=True)) if want == 1 and have != 1)
+    axes = tuple(
+        d
+        for d, (have, want) in enumerate(zip(x.shape, sizes, strict=True))
+        if want == 1 and have != 1
+    )
     return x.sum(axis=axes, keepdims=True) if axes else x
 
 
 defvjp(_index_put, _index_put_rule)
 
 
-@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve", node="IndexPutBackward0")
-def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
-    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
+@shape(
+    namespace="_C",
+    inplace=True,
+    saves=("positions",),
+    aten="index_put",
+    strides="preserve",
+    node="IndexPutBackward0",
+)
+def _index_put_flat(
+    input: Array, positions: Array, values: Array | Number, start: int, count: int
+) -> Array:
+    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions
+    from ``start``, as a mask selected."""
     merged, at = _merged(input, positions, start, count)
     full = (*merged.shape[:start], positions.size, *merged.shape[start + 1 :])
     return write(merged, at, _written(input, values, full)).reshape(input.shape)
@@ -616,7 +777,11 @@ def _index_put_flat_rule(g, result, input, positions, values, start, count):
     taken = fetch(merged, at)
     grad_input = write(merged, at, jnp.zeros(taken.shape, g.dtype)).reshape(g.shape)
     values = jnp.asarray(values)
-    return (grad_input, None, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+    return (
+        grad_input,
+        None,
+        _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape),
+    )
 
 
 defvjp(_index_put_flat, _index_put_flat_rule)

@@ -30,15 +30,21 @@ def _right(side: str | None, right: bool) -> bool:
     if side is None:
         return right
     if side not in ("left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
     if side == "left" and right:
-        raise RuntimeError(f"torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right was True")
+        raise RuntimeError(
+            f"torch.searchsorted(): side and right can't be set to opposites, got side of {side} "
+            "while right was True"
+        )
     return side == "right"
 
 
 _OUT_WORDS = (
-    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
-    "True, but we got output tensor's dtype {mine} and out_int32 flag is {flag}"
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+    "{mine} and out_int32 flag is {flag}"
 )
 
 
@@ -47,7 +53,8 @@ def _by_numpy(right: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
     def compute(boundaries: np.ndarray, values: np.ndarray) -> np.ndarray:
         last = boundaries[..., -1]
-        if count_nonzero(last != last):  # where NaN stands among the boundaries, the way of the search matters
+        # where NaN stands among the boundaries, the way of the search matters
+        if count_nonzero(last != last):
             return _bisected(boundaries, values, bool(right))
         if boundaries.ndim == 1:
             return boundaries.searchsorted(values, side)
@@ -76,13 +83,24 @@ def _shape(boundaries: object, values: Array, *, right: int) -> tuple[int, ...]:
     return values.shape
 
 
-@hosted(_by_numpy, ns=60, calls=3, dtypes=REALS, elementwise=False, alike=False, most=FEW, shape=_shape, gives=INT64)
+@hosted(
+    _by_numpy,
+    ns=60,
+    calls=3,
+    dtypes=REALS,
+    elementwise=False,
+    alike=False,
+    most=FEW,
+    shape=_shape,
+    gives=INT64,
+)
 def _ranks(boundaries: Array, values: Array, *, right: int) -> Array:
     return _by_bisection(boundaries, values, bool(right))
 
 
 def ranks(boundaries: Array, values: Array, right: bool) -> Array:
-    """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries`` (n), which are sorted.
+    """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries``
+    (n), which are sorted.
 
     NaN belongs behind everything.
     """
@@ -96,7 +114,8 @@ _MOST_STEPS = 48
 
 
 def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
-    """A binary search over all values at once, by steps of falling powers of two: each is one gather."""
+    """A binary search over all values at once, by steps of falling powers of two: each is one
+    gather."""
     n = boundaries.shape[-1]
     dtype = np.dtype(np.int32 if fewer(n, 2**30) else np.int64)
     last = counted(n, dtype)
@@ -105,7 +124,11 @@ def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
     for k in range(steps - 1, -1, -1):
         following = low + dtype.type(2**k)
         at = jnp.minimum(following, last) - dtype.type(1)
-        found = fetch(boundaries, (at,)) if boundaries.ndim == 1 else take_along(boundaries, at, boundaries.ndim - 1)
+        found = (
+            fetch(boundaries, (at,))
+            if boundaries.ndim == 1
+            else take_along(boundaries, at, boundaries.ndim - 1)
+        )
         # Written with "not", so that NaN goes to the end.
         before = ~(found > values) if right else ~(found >= values)
         low = jnp.where(before & (following <= last), following, low)
@@ -113,7 +136,9 @@ def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
 
 
 def _common(a: Array, b: Array) -> tuple[Array, Array]:
-    entries = tuple((dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM) for x in (a, b))
+    entries = tuple(
+        (dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM) for x in (a, b)
+    )
     target = dtypes.result_type_of(entries).np
     return a.astype(target), b.astype(target)
 
@@ -126,10 +151,10 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
     out_dtype=_OUT_WORDS,
 )
 @schemas(
-    ".Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None) -> Tensor ; =Tensor_out",
-    ".Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None) -> Tensor ; =Scalar_out",
+    ".Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? "
+    "side=None, Tensor? sorter=None) -> Tensor ; =Tensor_out",
+    ".Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? "
+    "side=None, Tensor? sorter=None) -> Tensor ; =Scalar_out",
 )
 def searchsorted(
     sorted_sequence: Array,
@@ -140,9 +165,11 @@ def searchsorted(
     side: str | None = None,
     sorter: Array | None = None,
 ) -> Array:
-    """The places where ``input`` would be inserted into the innermost dimension of ``sorted_sequence`` to keep it sorted.
+    """The places where ``input`` would be inserted into the innermost dimension of
+    ``sorted_sequence`` to keep it sorted.
 
-    ``right`` or ``side="right"`` chooses the last such place, else it is the first. ``sorter`` holds the order that sorts the sequence.
+    ``right`` or ``side="right"`` chooses the last such place, else it is the first. ``sorter``
+    holds the order that sorts the sequence.
 
     Args:
         sorted_sequence: numbers that ascend along the last dimension.
@@ -170,32 +197,51 @@ def searchsorted(
     last = _right(side, right)
     name = "torch.searchsorted()"
     if sorted_sequence.ndim == 0:
-        raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
+        raise RuntimeError(
+            f"{name}: boundaries tensor should have positive dimension, but got 0 dimension"
+        )
     if input.ndim == 0 and sorted_sequence.ndim != 1:
         raise RuntimeError(
-            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
-            f"dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but "
+            f"we got boundaries tensor dim({sorted_sequence.ndim}) and input value's dim(0) "
+            "numel(1)"
         )
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
-            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must "
-            f"match, but we got boundaries tensor {list_text(sorted_sequence.shape)} and input value tensor {list_text(input.shape)}"
+            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list_text(sorted_sequence.shape)} and input value tensor {list_text(input.shape)}"
         )
     if sorter is not None:
         if sorter.shape != sorted_sequence.shape:
             raise RuntimeError(
-                f"{name}: boundary and sorter must have the same size, but got boundary tensor {list_text(sorted_sequence.shape)}and got "
-                f"sorter tensor {list_text(sorter.shape)}"
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor "
+                f"{list_text(sorted_sequence.shape)}and got sorter tensor {list_text(sorter.shape)}"
             )
         if sorter.dtype != np.int64:
-            raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {scalar_name(sorter.dtype)}")
-        guard_range(sorter, 0, max(sorted_sequence.shape[-1], 1) - 1, RuntimeError, f"{name}: sorter index out of range")
+            raise RuntimeError(
+                f"{name}: sorter must be a tensor of long dtype but got dtype "
+                f"{scalar_name(sorter.dtype)}"
+            )
+        guard_range(
+            sorter,
+            0,
+            max(sorted_sequence.shape[-1], 1) - 1,
+            RuntimeError,
+            f"{name}: sorter index out of range",
+        )
         index = jnp.clip(sorter, 0, max(sorted_sequence.shape[-1] - 1, 0))
-        sorted_sequence = take_along(sorted_sequence, index, sorted_sequence.ndim - 1) if sorter.size else sorted_sequence
+        sorted_sequence = (
+            take_along(sorted_sequence, index, sorted_sequence.ndim - 1)
+            if sorter.size
+            else sorted_sequence
+        )
     boundaries, values = _common(sorted_sequence, input)
     if is_bool(boundaries) or is_complex(boundaries):
         raise unsupported("searchsorted_out_cpu", boundaries)
-    found = ranks(boundaries, values if values.ndim else values.reshape(1), last).reshape(input.shape)
+    found = ranks(boundaries, values if values.ndim else values.reshape(1), last).reshape(
+        input.shape
+    )
     return found.astype(np.int32) if out_int32 else found
 
 
@@ -206,9 +252,16 @@ def searchsorted(
     aten="bucketize.Tensor",
     out_dtype=_OUT_WORDS,
 )
-@schemas(".Tensor", ".Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor ; =Scalar_out")
-def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
-    """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side.
+@schemas(
+    ".Tensor",
+    ".Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor "
+    "; =Scalar_out",
+)
+def bucketize(
+    input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False
+) -> Array:
+    """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right``
+    closes buckets on the left side.
 
     Shapes: boundaries (n) -> that of ``input``.
 
@@ -231,11 +284,20 @@ def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = Fal
 @op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor", out_dtype="expected")
 @schemas(
     ".Tensor_Tensor",
-    ".Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor ; =Tensor_Scalar_out",
-    ".Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor ; =Scalar_Tensor_out",
+    ".Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
+    "invert=False) -> Tensor ; =Tensor_Scalar_out",
+    ".Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
+    "invert=False) -> Tensor ; =Scalar_Tensor_out",
 )
-def isin(elements: Array | Number, test_elements: Array | Number, *, assume_unique: bool = False, invert: bool = False) -> Array:
-    """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing.
+def isin(
+    elements: Array | Number,
+    test_elements: Array | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Array:
+    """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``).
+    ``assume_unique`` changes nothing.
 
     Shapes: that of ``elements``.
 
@@ -252,7 +314,9 @@ def isin(elements: Array | Number, test_elements: Array | Number, *, assume_uniq
     """
     for x in (elements, test_elements):
         if x.dtype == np.bool_ or is_complex(x):
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(x.dtype)}")
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {scalar_name(x.dtype)}"
+            )
     shape = elements.shape
     if not elements.size:
         return jnp.zeros(shape, np.bool_)

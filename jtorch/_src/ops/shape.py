@@ -116,7 +116,9 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
     a, b = canonical_dim(dims[0], input.ndim), canonical_dim(dims[1], input.ndim)
     turns = k % 4
     if turns == 0:
@@ -132,8 +134,11 @@ derivative(A.rot90, self=lambda g, k, dims: A.rot90.default(g, -k, dims))
 
 @shape(aten="roll", strides="image")
 @schemas("(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor ; =out")
-def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = ()) -> Array:
-    """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
+def roll(
+    input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = ()
+) -> Array:
+    """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other.
+    Without ``dims``, of the flattened tensor.
 
     Shapes: that of ``input``.
 
@@ -159,13 +164,20 @@ def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...
     if not dims and len(shifts) == 1:
         return _rolled(input.reshape(-1), shifts[0], 0).reshape(input.shape)
     if len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
     for shift, dim in zip(shifts, dims, strict=True):
         input = _rolled(input, shift, canonical_dim(dim, input.ndim, wrap_scalar=False))
     return input
 
 
-derivative(A.roll, self=lambda g, shifts, dims: A.roll.default(g, [-s for s in reversed(shifts)], list(reversed(dims))))
+derivative(
+    A.roll,
+    self=lambda g, shifts, dims: A.roll.default(
+        g, [-s for s in reversed(shifts)], list(reversed(dims))
+    ),
+)
 
 
 def _rolled(x: Array, shift: int, axis: int) -> Array:
@@ -173,7 +185,10 @@ def _rolled(x: Array, shift: int, axis: int) -> Array:
     start = size - shift % size if size else 0
     if start == size or size == 0:
         return x
-    return lax.concatenate([lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)], axis)
+    return lax.concatenate(
+        [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)],
+        axis,
+    )
 
 
 def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
@@ -269,7 +284,14 @@ def trace(input: Array) -> Array:
 def _trace_formula(g: object, self_: Any) -> object:
     rows, columns = self_.shape
     made = D.made_zeros([rows * columns], g)
-    places = A.arange.start_step(0, min(rows, columns) * (columns + 1), columns + 1, dtype=int64, layout=strided, device=self_.device)
+    places = A.arange.start_step(
+        0,
+        min(rows, columns) * (columns + 1),
+        columns + 1,
+        dtype=int64,
+        layout=strided,
+        device=self_.device,
+    )
     return A.view.default(A.index_fill.int_Tensor(made, 0, places, g), [rows, columns])
 
 
@@ -279,9 +301,11 @@ derivative(A.trace, self=_trace_formula)
 @shape(aten="diag_embed")
 @schemas(". ; =out")
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
-    """Matrices, in dimensions ``dim1`` and ``dim2`` of the result, with the last dimension of ``input`` along the given diagonal.
+    """Matrices, in dimensions ``dim1`` and ``dim2`` of the result, with the last dimension of
+    ``input`` along the given diagonal.
 
-    Shapes: (*, n) -> (*, n + abs(offset), n + abs(offset)), the last two moved to ``dim1`` and ``dim2``.
+    Shapes: (*, n) -> (*, n + abs(offset), n + abs(offset)), the last two moved to ``dim1`` and
+    ``dim2``.
 
     Dtypes: any, kept.
 
@@ -297,7 +321,10 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
                 [0, 0, 0]])
     """
     ndim = input.ndim + 1
-    a, b = canonical_dim(dim1, ndim, wrap_scalar=False), canonical_dim(dim2, ndim, wrap_scalar=False)
+    a, b = (
+        canonical_dim(dim1, ndim, wrap_scalar=False),
+        canonical_dim(dim2, ndim, wrap_scalar=False),
+    )
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     if input.ndim == 0:
@@ -310,12 +337,17 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     zero = jnp.zeros((), input.dtype)
     by_row = lax.pad(input, zero, [(0, 0, 0)] * (input.ndim - 1) + [(low, high, 0)])
     full = (*input.shape[:-1], size, size)
-    on_diagonal = lax.broadcasted_iota(np.int64, full, ndim - 1) == lax.broadcasted_iota(np.int64, full, ndim - 2) + offset
+    on_diagonal = (
+        lax.broadcasted_iota(np.int64, full, ndim - 1)
+        == lax.broadcasted_iota(np.int64, full, ndim - 2) + offset
+    )
     made = jnp.where(on_diagonal, lax.broadcast_in_dim(by_row, full, tuple(range(ndim - 1))), zero)
     return jnp.moveaxis(made, (ndim - 2, ndim - 1), (a, b))
 
 
-derivative(A.diag_embed, self=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2))
+derivative(
+    A.diag_embed, self=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2)
+)
 
 
 @shape(
@@ -326,7 +358,8 @@ derivative(A.diag_embed, self=lambda g, offset, dim1, dim2: A.diagonal.default(g
     implicit=True,
 )
 def diag(input: Array, diagonal: int = 0) -> Array:
-    """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
+    """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix
+    ``input`` as a new vector.
 
     Args:
         input: a vector or a matrix.
@@ -371,7 +404,15 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0", implicit=True, unchecked=("input", "other"))
+@op(
+    promote="expanded",
+    out=True,
+    aten="kron",
+    out_apart="partly",
+    node="UnsafeViewBackward0",
+    implicit=True,
+    unchecked=("input", "other"),
+)
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 
@@ -407,9 +448,17 @@ def _vander_dtype(x: Array) -> Array:
     return x.astype(np.int64) if x.dtype.kind in "biu" else x
 
 
-@op(aliases=(), method=False, aten="vander", node="CatBackward0", dispatched="in parts", ignored=True)
+@op(
+    aliases=(),
+    method=False,
+    aten="vander",
+    node="CatBackward0",
+    dispatched="in parts",
+    ignored=True,
+)
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
-    """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
+    """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless
+    ``increasing``.
 
     Shapes: (n) -> (n, N), N being n by default.
 
@@ -433,10 +482,17 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     return made if increasing else lax.rev(made, (1,))
 
 
-@op(name="vander", namespace="linalg", aten="linalg_vander", node="CatBackward0", dispatched="in parts")
+@op(
+    name="vander",
+    namespace="linalg",
+    aten="linalg_vander",
+    node="CatBackward0",
+    dispatched="in parts",
+)
 @schemas("(Tensor x, *, SymInt? N=None) -> Tensor")
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
-    """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
+    """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds
+    ``x ** j``.
 
     Shapes: (*, n) -> (*, n, N), N being n by default.
 
@@ -453,24 +509,36 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """
     x = x.reshape(1) if x.ndim == 0 else x
     if is_bool(x) or (is_float(x) and x.dtype.itemsize < 4):
-        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {scalar_name(x.dtype)}")
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{scalar_name(x.dtype)}"
+        )
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
     return _powers(_vander_dtype(x), n)
 
 
-@op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly", autocast="cuda float32")
+@op(
+    inplace=True,
+    out=True,
+    aten="renorm",
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda float32",
+)
 @schemas("(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor ; _ =out")
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
-    """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
+    """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the
+    others stay.
 
     Shapes: that of ``input``.
 
     Dtypes: floating-point and complex ones, kept.
 
     Raises:
-        RuntimeError: if ``p`` is not positive, ``maxnorm`` is negative, for fewer than two dimensions, or integers.
+        RuntimeError: if ``p`` is not positive, ``maxnorm`` is negative, for fewer than two
+            dimensions, or integers.
         IndexError: if ``dim`` is out of range.
 
     Example:
@@ -488,15 +556,21 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     if not maxnorm >= 0:  # NaN too
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions"
+        )
     axis = canonical_dim(dim, input.ndim)
     if is_integral(input):
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{scalar_name(input.dtype)}"
+        )
     others = tuple(d for d in range(input.ndim) if d != axis)
     # Half types are summed in float32.
     wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)
     size = jnp.abs(wide)
-    if all(input.shape[d] == 1 for d in others):  # one element's norm is its magnitude, where its power would be out of range too
+    # one element's norm is its magnitude, where its power would be out of range too
+    if all(input.shape[d] == 1 for d in others):
         norm = size
     elif math.isinf(p):
         norm = jnp.max(size, axis=others, keepdims=True, initial=0)

@@ -95,11 +95,18 @@ def sign(input: Array) -> Array:
         tensor([-1.,  0.,  1.,  0.])
     """
     if is_complex(input):
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+            "torch.sgn instead."
+        )
     if is_bool(input):
         return input
     positive = zeros_and_ones(input > 0, input.dtype)
-    return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - zeros_and_ones(input < 0, input.dtype)
+    return (
+        positive
+        if jnp.issubdtype(input.dtype, jnp.unsignedinteger)
+        else positive - zeros_and_ones(input < 0, input.dtype)
+    )
 
 
 derivative(A.sign, self=lambda g: D.zeros(g))
@@ -125,7 +132,8 @@ def sgn(input: Array) -> Array:
 
 
 def _sizes(x: Array) -> tuple[Array, Array]:
-    """Where complex numbers are 0, and their magnitudes in their own dtype with 1 in those places."""
+    """Where complex numbers are 0, and their magnitudes in their own dtype with 1 in those
+    places."""
     size = jnp.abs(x)
     return size == 0, jnp.where(size == 0, jnp.ones((), size.dtype), size).astype(x.dtype)
 
@@ -151,7 +159,12 @@ def _sgn_formula(g: object, self: Any, result: object, grads: object, node: obje
 derivative(A.sgn, self=_sgn_formula)
 
 
-@unary(promote=None, differentiable=False, aten="signbit", out_dtype="signbit does not support non-boolean outputs.")
+@unary(
+    promote=None,
+    differentiable=False,
+    aten="signbit",
+    out_dtype="signbit does not support non-boolean outputs.",
+)
 def signbit(input: Array) -> Array:
     """Whether each element's sign is negative; true of ``-0.`` too.
 
@@ -224,7 +237,10 @@ def _copysign_formula(g: object, self: object, result: object) -> object:
 
 derivative(
     A.copysign.Tensor,
-    other__self=lambda g, self, other_, result: (D.made_zeros(other_.shape, g), _copysign_formula(g, self, result)),
+    other__self=lambda g, self, other_, result: (
+        D.made_zeros(other_.shape, g),
+        _copysign_formula(g, self, result),
+    ),
 )
 
 

@@ -1,4 +1,5 @@
-"""Singular values and what follows from them: pseudoinverses, ranks, matrix norms, condition numbers."""
+"""Singular values and what follows from them: pseudoinverses, ranks, matrix norms, condition
+numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +16,17 @@ from ._declare import Array, Dtype, defvjp, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._linalg import adjoint, check_asked, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._linalg import (
+    adjoint,
+    check_asked,
+    check_float,
+    check_matrix,
+    check_square,
+    diagonal,
+    embedded,
+    off_diagonal,
+    zero_where_zero,
+)
 from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
@@ -30,21 +41,28 @@ def _svd(a: Array, full: bool, function: str) -> tuple[Array, Array, Array]:
     m, n = a.shape[-2:]
     if a.size == 0:
         batch, k = a.shape[:-2], min(m, n)
-        u = jnp.broadcast_to(jnp.eye(m, m if full else k, dtype=a.dtype), (*batch, m, m if full else k))
-        vh = jnp.broadcast_to(jnp.eye(n if full else k, n, dtype=a.dtype), (*batch, n if full else k, n))
+        u = jnp.broadcast_to(
+            jnp.eye(m, m if full else k, dtype=a.dtype), (*batch, m, m if full else k)
+        )
+        vh = jnp.broadcast_to(
+            jnp.eye(n if full else k, n, dtype=a.dtype), (*batch, n if full else k, n)
+        )
         return u, jnp.zeros((*batch, k), _real_dtype(a)), vh
     _guard_finite(a, function, _NOT_FINITE)
     return lapack.svd(a, full_matrices=full, compute_uv=True)
 
 
 _DEPENDS = (
-    "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function "
-    "depends on this phase term, making it ill-defined."
+    "svd_backward: The singular vectors in the complex case are specified up to multiplication by "
+    "e^{i phi}. The specified loss function depends on this phase term, making it ill-defined."
 )
 
 
-def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array, vh: Array) -> Array:
-    """The gradient through the first ``min(m, n)`` singular vectors: those beyond are no function of the input."""
+def _svd_grad(
+    gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array, vh: Array
+) -> Array:
+    """The gradient through the first ``min(m, n)`` singular vectors: those beyond are no function
+    of the input."""
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
     u, vh = u[..., :, :k], vh[..., :k, :]
     inner = embedded(cast(gs, u.dtype))
@@ -86,13 +104,17 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
     implicit=True,
 )
 @schemas(". ; =U:U,S,Vh")
-def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
-    """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
+def svd(
+    A: Array, full_matrices: bool = True, *, driver: str | None = None
+) -> tuple[Array, Array, Array]:
+    """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular
+    vectors.
 
-    Shapes: A (*, m, n) -> U (*, m, m), S (*, k), Vh (*, n, n) with ``k = min(m, n)``; U (*, m, k) and Vh (*, k, n) without
-    ``full_matrices``.
+    Shapes: A (*, m, n) -> U (*, m, m), S (*, k), Vh (*, n, n) with ``k = min(m, n)``; U (*, m, k)
+    and Vh (*, k, n) without ``full_matrices``.
 
-    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are real.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are
+    real.
 
     Raises:
         LinAlgError: if the input is not finite.
@@ -100,8 +122,14 @@ def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> t
 
     Example:
         >>> import jtorch as torch
-        >>> u, s, vh = torch.linalg.svd(torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
-        >>> s, torch.dist(u @ s.diag() @ vh, torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]])) < 1e-5
+        >>> u, s, vh = torch.linalg.svd(
+        ...     torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False
+        ... )
+        >>> (
+        ...     s,
+        ...     torch.dist(u @ s.diag() @ vh, torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]]))
+        ...     < 1e-5,
+        ... )
         (tensor([4.0000, 2.5000]), tensor(True))
     """
     _check_driver(driver)
@@ -109,7 +137,14 @@ def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> t
 
 
 def _svd_formula(
-    A: Any, grads: Any, node: object, full_matrices: bool, compute_uv: bool, driver: object, result: object, result2: object
+    A: Any,
+    grads: Any,
+    node: object,
+    full_matrices: bool,
+    compute_uv: bool,
+    driver: object,
+    result: object,
+    result2: object,
 ) -> object:
     u, s, v = grads
     if u is not None or v is not None or s is None:
@@ -128,13 +163,18 @@ derivative(A._linalg_svd, results=(0, 1, 2), A=_svd_formula)
 
 def _check_driver(driver: str | None) -> None:
     if driver is not None:
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend."
+        )
 
 
 defvjp(svd, lambda g, result, A, full_matrices=True, *, driver=None: (_svd_grad(*g, *result),))
 
 
-def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[Array, Array, Array]]:
+def _svdvals_fwd(
+    A: Array, *, driver: str | None = None
+) -> tuple[Array, tuple[Array, Array, Array]]:
     _check_driver(driver)
     u, s, vh = _svd(A, False, "linalg.svd")
     return s, (u, s, vh)
@@ -178,7 +218,11 @@ def _singular_values(a: Array, function: str) -> Array:
     return lapack.svd(a, full_matrices=False, compute_uv=False)
 
 
-defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),), fwd=_svdvals_fwd)
+defvjp(
+    svdvals,
+    lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),),
+    fwd=_svdvals_fwd,
+)
 
 
 @op(
@@ -195,13 +239,17 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     implicit=True,
 )
 @schemas(". ; =U:U,S,V")
-def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
-    """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
+def torch_svd(
+    input: Array, some: bool = True, compute_uv: bool = True
+) -> tuple[Array, Array, Array]:
+    """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the
+    vectors are zeros.
 
-    Shapes: input (*, m, n) -> U (*, m, k), S (*, k), V (*, n, k) with ``k = min(m, n)``; U (*, m, m) and V (*, n, n) unless ``some``, or
-    without ``compute_uv``.
+    Shapes: input (*, m, n) -> U (*, m, k), S (*, k), V (*, n, k) with ``k = min(m, n)``; U (*, m,
+    m) and V (*, n, n) unless ``some``, or without ``compute_uv``.
 
-    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are real.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are
+    real.
 
     Raises:
         LinAlgError: if the input is not finite.
@@ -212,16 +260,27 @@ def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple
         tensor([4.0000, 2.5000])
     """
     if input.ndim < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions "
+            "instead"
+        )
     u, s, vh = _svd(input, not some, "linalg.svd")
     if not compute_uv:
         m, n = input.shape[-2:]
-        return jnp.zeros((*input.shape[:-2], m, m), input.dtype), s, jnp.zeros((*input.shape[:-2], n, n), input.dtype)
+        return (
+            jnp.zeros((*input.shape[:-2], m, m), input.dtype),
+            s,
+            jnp.zeros((*input.shape[:-2], n, n), input.dtype),
+        )
     return u, s, adjoint(vh)
 
 
 def _torch_svd_rule(
-    g: tuple[Array, Array, Array], result: tuple[Array, Array, Array], input: Array, some: bool = True, compute_uv: bool = True
+    g: tuple[Array, Array, Array],
+    result: tuple[Array, Array, Array],
+    input: Array,
+    some: bool = True,
+    compute_uv: bool = True,
 ) -> tuple[Array]:
     if not compute_uv:
         u, s, vh = _svd(input, False, "linalg.svd")
@@ -232,14 +291,19 @@ def _torch_svd_rule(
 defvjp(torch_svd, _torch_svd_rule, saves=("input", "result"))
 
 
-def _tolerance(values: Array, a: Array, atol: Array | float | None, rtol: Array | float | None) -> Array:
-    """The size up to which singular values count as zero, ready to compare with ``values``, whose first dimensions are the batch."""
+def _tolerance(
+    values: Array, a: Array, atol: Array | float | None, rtol: Array | float | None
+) -> Array:
+    """The size up to which singular values count as zero, ready to compare with ``values``, whose
+    first dimensions are the batch."""
     dtype = values.dtype
     top = jnp.max(jnp.abs(values), -1, initial=0)
     default = np.asarray(jnp.finfo(dtype).eps * max(a.shape[-2:]), dtype)
     absolute = jnp.asarray(0.0 if atol is None else atol).astype(dtype)
     if rtol is None:
-        relative = default if atol is None else jnp.where(absolute > 0, np.zeros((), dtype), default)
+        relative = (
+            default if atol is None else jnp.where(absolute > 0, np.zeros((), dtype), default)
+        )
     else:
         relative = jnp.asarray(rtol).astype(dtype)
     shape = jnp.broadcast_shapes(top.shape, absolute.shape, relative.shape)
@@ -247,10 +311,15 @@ def _tolerance(values: Array, a: Array, atol: Array | float | None, rtol: Array 
     return jnp.maximum(parts[1], parts[2] * parts[0])[..., None]
 
 
-def _pseudoinverse(a: Array, atol: Array | float | None, rtol: Array | float | None, hermitian: bool) -> Array:
+def _pseudoinverse(
+    a: Array, atol: Array | float | None, rtol: Array | float | None, hermitian: bool
+) -> Array:
     if a.ndim < 2 or is_integral(a) or a.dtype.itemsize < 4:
         kind = f"{scalar_name(a.dtype)}{{{list(a.shape)}}}"
-        raise RuntimeError(f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types")
+        raise RuntimeError(
+            f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, "
+            "cfloat or cdouble types"
+        )
     if hermitian:
         values, vectors = _eigh(a, "L", "linalg.eigh")
         left, right = vectors, adjoint(vectors)
@@ -260,7 +329,9 @@ def _pseudoinverse(a: Array, atol: Array | float | None, rtol: Array | float | N
     if a.size == 0:
         return jnp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     large = jnp.abs(values) > _tolerance(values, a, atol, rtol)
-    inverse = jnp.where(large, 1 / jnp.where(large, values, np.ones((), values.dtype)), np.zeros((), values.dtype))
+    inverse = jnp.where(
+        large, 1 / jnp.where(large, values, np.ones((), values.dtype)), np.zeros((), values.dtype)
+    )
     return (left * cast(inverse, a.dtype)[..., None, :]) @ right
 
 
@@ -282,14 +353,20 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     saves=("A", "result"),
     castable="linalg.pinv",
     node="LinalgPinvBackward0",
-    underivable={"atol": lambda: "linalg_pinv", "rtol": lambda: "linalg_pinv", "rcond": lambda: "linalg_pinv"},
+    underivable={
+        "atol": lambda: "linalg_pinv",
+        "rtol": lambda: "linalg_pinv",
+        "rcond": lambda: "linalg_pinv",
+    },
     autocast="cpu result",
     spelled={"A": "input"},
 )
 @schemas(
     "(Tensor self, float rcond, bool hermitian=False) -> Tensor ; =out",
-    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_float_out",
-    ".atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_tensor_out",
+    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
+    "Tensor ; =atol_rtol_float_out",
+    ".atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "
+    "-> Tensor ; =atol_rtol_tensor_out",
     ".rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor ; =out_rcond_tensor",
 )
 def pinv(
@@ -302,8 +379,8 @@ def pinv(
 ) -> Array:
     """The pseudoinverses; singular values up to ``max(atol, rtol * largest)`` count as zero.
 
-    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``rcond`` is its old name. Of ``hermitian`` matrices the
-    lower triangle is read.
+    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``rcond`` is its
+    old name. Of ``hermitian`` matrices the lower triangle is read.
 
     Shapes: A (*, m, n), atol and rtol broadcast with (*) -> (*, n, m).
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
@@ -347,13 +424,26 @@ derivative(A.linalg_pinv.atol_rtol_tensor, self=_pinv_formula)
 def _check_real(name: str, **bounds: Array | float | None) -> None:
     """Refuses complex bounds for singular values."""
     for argument, bound in bounds.items():
-        if bound is not None and not isinstance(bound, (bool, int, float)) and jnp.iscomplexobj(bound):
+        if (
+            bound is not None
+            and not isinstance(bound, (bool, int, float))
+            and jnp.iscomplexobj(bound)
+        ):
             dtype = scalar_name(jnp.asarray(bound).dtype)
-            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {dtype}")
+            raise RuntimeError(
+                f"{name}: {argument} tensor of complex type is not supported. Got {dtype}"
+            )
 
 
 def _pinv_rule(
-    g: Array, result: Array, A: Array, rcond: object = None, hermitian: bool = False, *, atol: object = None, rtol: object = None
+    g: Array,
+    result: Array,
+    A: Array,
+    rcond: object = None,
+    hermitian: bool = False,
+    *,
+    atol: object = None,
+    rtol: object = None,
 ) -> tuple[Array | None, ...]:
     return _pinv_grad(g, result, A), None, None, None
 
@@ -361,7 +451,13 @@ def _pinv_rule(
 defvjp(pinv, _pinv_rule)
 
 
-@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0", autocast="cpu float32", dispatched="in parts")
+@op(
+    aten="pinverse",
+    saves=("input", "result"),
+    node="LinalgPinvBackward0",
+    autocast="cpu float32",
+    dispatched="in parts",
+)
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
 
@@ -396,8 +492,10 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
 @schemas(
     "(Tensor self, float tol, bool hermitian=False) -> Tensor ; =out",
     ".tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor ; =out_tol_tensor",
-    ".atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_tensor_out",
-    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_float_out",
+    ".atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
+    "hermitian=False) -> Tensor ; =atol_rtol_tensor_out",
+    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
+    "Tensor ; =atol_rtol_float_out",
 )
 def matrix_rank(
     A: Array,
@@ -407,9 +505,11 @@ def matrix_rank(
     atol: Array | float | None = None,
     rtol: Array | float | None = None,
 ) -> Array:
-    """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed ``max(atol, rtol * largest)``.
+    """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed
+    ``max(atol, rtol * largest)``.
 
-    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``tol`` is the old name of ``atol``.
+    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``tol`` is the
+    old name of ``atol``.
 
     Shapes: A (*, m, n), atol and rtol broadcast with (*) -> (*).
     Dtypes: float32, float64 and complex ones -> int64.
@@ -427,7 +527,9 @@ def matrix_rank(
     check_matrix(A, "torch.linalg.matrix_rank", "input")
     if is_integral(A) or A.dtype.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
-    values = jnp.abs(_eigh(A, "L", "linalg.eigh")[0]) if hermitian else _singular_values(A, "linalg.svd")
+    values = (
+        jnp.abs(_eigh(A, "L", "linalg.eigh")[0]) if hermitian else _singular_values(A, "linalg.svd")
+    )
     if A.size == 0:
         return jnp.zeros(A.shape[:-2], np.int64)
     return jnp.sum(values > _tolerance(values, A, atol, rtol), -1, dtype=np.int64)
@@ -457,7 +559,8 @@ def _magnitude(a: Array) -> Array:
 
 
 def _values_with_gradient(a: Array) -> Array:
-    """Singular values whose first derivative needs no differences between them: that of ``diag(Uh @ a @ V)``."""
+    """Singular values whose first derivative needs no differences between them: that of
+    ``diag(Uh @ a @ V)``."""
     check_matrix(a, "linalg.svd")
     check_float(a, "linalg.svd", kernel="linalg_svd_cpu")
     if a.size == 0:
@@ -483,7 +586,13 @@ def _node_of_norm(made: Made) -> str:
         return "LinalgVectorNormBackward0"
     if made.given("keepdim") and order in ("nuc", 2, -2):
         return "PermuteBackward0"
-    return "SumBackward1" if order == "nuc" else "AmaxBackward0" if float(order) > 0 else "AminBackward0"
+    return (
+        "SumBackward1"
+        if order == "nuc"
+        else "AmaxBackward0"
+        if float(order) > 0
+        else "AminBackward0"
+    )
 
 
 @op(
@@ -496,19 +605,27 @@ def _node_of_norm(made: Made) -> str:
     implicit=True,
 )
 @schemas(
-    "(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out",
-    '.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =str_ord_out',
+    "(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) "
+    "-> Tensor ; =out",
+    '.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? '
+    "dtype=None) -> Tensor ; =str_ord_out",
 )
 def matrix_norm(
-    A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
+    A: Array,
+    ord: float | str = "fro",
+    dim: tuple[int, ...] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> Array:
     """A norm of the matrices in two dimensions.
 
-    ``ord``: ``"fro"``, ``"nuc"`` (the sum of singular values), 2 and -2 (the largest and smallest one), inf and -inf (the largest and
-    smallest sum of a row), 1 and -1 (of a column).
+    ``ord``: ``"fro"``, ``"nuc"`` (the sum of singular values), 2 and -2 (the largest and smallest
+    one), inf and -inf (the largest and smallest sum of a row), 1 and -1 (of a column).
 
     Shapes: A (*, m, n) -> (*), or (*, 1, 1) with ``keepdim``, for the last two dimensions.
-    Dtypes: floating-point -> the same, complex -> real; ``dtype`` is what the elements are cast to first.
+    Dtypes: floating-point -> the same, complex -> real; ``dtype`` is what the elements are cast to
+    first.
 
     Raises:
         RuntimeError: for other orders, integers, or dimensions that are not two different ones.
@@ -522,13 +639,17 @@ def matrix_norm(
     check_matrix(A, "linalg.matrix_norm")
     check_float(A, "linalg.matrix_norm", low=True)
     if len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}")
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}"
+        )
     rows, columns = (canonical_dim(d, A.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ("fro", "nuc", 1, -1, 2, -2, _INF, -_INF):
         if isinstance(ord, complex):
-            raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
+            raise RuntimeError(
+                "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."
+            )
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     check_asked("linalg.matrix_norm", A, dtype)
     if ord in ("nuc", 2, -2):
@@ -541,7 +662,13 @@ def matrix_norm(
 
 def _node_of_condition(made: Made) -> str:
     order = made.given("p")
-    return "SqueezeBackward1" if order in (None, 2, -2) else "MulBackward0" if order == "nuc" else "NanToNumBackward0"
+    return (
+        "SqueezeBackward1"
+        if order in (None, 2, -2)
+        else "MulBackward0"
+        if order == "nuc"
+        else "NanToNumBackward0"
+    )
 
 
 @op(
@@ -555,9 +682,13 @@ def _node_of_condition(made: Made) -> str:
     dispatched="in parts",
     unchecked=("A",),
 )
-@schemas("(Tensor self, Scalar? p=None) -> Tensor ; =out", ".p_str(Tensor self, str p) -> Tensor ; =p_str_out")
+@schemas(
+    "(Tensor self, Scalar? p=None) -> Tensor ; =out",
+    ".p_str(Tensor self, str p) -> Tensor ; =p_str_out",
+)
 def cond(A: Array, p: float | str | None = None) -> Array:
-    """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
+    """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular
+    one; by default the 2-norm.
 
     Shapes: A (*, m, n) -> (*).
     Dtypes: float32 and complex64 -> float32, float64 and complex128 -> float64; others are refused.
@@ -580,7 +711,9 @@ def cond(A: Array, p: float | str | None = None) -> Array:
         return large / small if p != -2 else small / large
     if p not in ("fro", "nuc", 1, -1, _INF, -_INF):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    check_square(A, f"linalg.cond(ord={p:g})" if not isinstance(p, str) else f"linalg.cond(ord={p})")
+    check_square(
+        A, f"linalg.cond(ord={p:g})" if not isinstance(p, str) else f"linalg.cond(ord={p})"
+    )
     if p == "nuc":
         check_float(A, "linalg.svd", kernel="linalg_svd_cpu")
     check_float(A, "linalg.inv")

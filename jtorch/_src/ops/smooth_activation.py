@@ -1,4 +1,5 @@
-"""Smooth activation functions: sigmoids, exponential units, soft forms of the rectifier, and gates."""
+"""Smooth activation functions: sigmoids, exponential units, soft forms of the rectifier, and
+gates."""
 
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ from ._facts import schemas
 from ._fitting import single_of
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
 
-_activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
+_activation = functools.partial(
+    unary, promote=None, out=False, namespace="nn.functional", method=False
+)
 
 
-# ---- sigmoids --------------------------------------------------------------------------------------------------------------------
+# ---- sigmoids ------------------------------------------------------------------------------------
 
 
 @unary(
@@ -43,7 +46,8 @@ def sigmoid(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -65,11 +69,17 @@ derivative(A.sigmoid, self=lambda g, result: A.sigmoid_backward.default(g, resul
 
 
 @_activation(
-    out=True, saves=("input",), aten="log_sigmoid_forward", through="log_sigmoid", out_dtype="scalar type", node="LogSigmoidBackward0"
+    out=True,
+    saves=("input",),
+    aten="log_sigmoid_forward",
+    through="log_sigmoid",
+    out_dtype="scalar type",
+    node="LogSigmoidBackward0",
 )
 @schemas(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-    "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))",
+    "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> "
+    "(Tensor(a!), Tensor(b!))",
 )
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
@@ -99,7 +109,11 @@ def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(logsigmoid, _logsigmoid_rule)
-derivative(A.log_sigmoid_forward, results=(0,), self=lambda g, self, result1: A.log_sigmoid_backward.default(g, self, result1))
+derivative(
+    A.log_sigmoid_forward,
+    results=(0,),
+    self=lambda g, self, result1: A.log_sigmoid_backward.default(g, self, result1),
+)
 
 
 @_activation(saves=("input",), aten="softsign", native=False, node="DivBackward0")
@@ -139,7 +153,9 @@ def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(softsign, _softsign_rule)
 
 
-@_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0", unchecked=("input",))
+@_activation(
+    saves=("input",), aten="tanhshrink", native=False, node="SubBackward0", unchecked=("input",)
+)
 @schemas()
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.
@@ -158,8 +174,8 @@ def tanhshrink(input: Array) -> Array:
     """
     if is_bool(input):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
         )
     x = default_float(input)
     return x - jnp.tanh(x)
@@ -173,19 +189,21 @@ def _tanhshrink_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(tanhshrink, _tanhshrink_rule)
 
 
-# ---- exponential units -----------------------------------------------------------------------------------------------------------
+# ---- exponential units ---------------------------------------------------------------------------
 
 
 def _tells_operand(alpha: float) -> bool:
-    """Whether the result of an exponential unit is positive where its operand is: PyTorch's derivatives in place are taken from it."""
+    """Whether the result of an exponential unit is positive where its operand is: PyTorch's
+    derivatives in place are taken from it."""
     return alpha >= 0
 
 
 IN_PLACE_ELU = Written(
     "EluBackward1",
     tells=_tells_operand,
-    words="In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by calling "
-    "in-place forward function with a negative slope, please call out-of-place version instead.",
+    words="In-place elu backward calculation is triggered with a negative slope which is not "
+    "supported. This is caused by calling in-place forward function with a negative slope, "
+    "please call out-of-place version instead.",
 )
 _IN_PLACE_CELU = dataclasses.replace(IN_PLACE_ELU, node="CeluBackward1")
 
@@ -198,20 +216,32 @@ def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -
     return jnp.where(y < 0, below, y * scale).astype(x.dtype)
 
 
-def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
+def _elu_rule(
+    g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0
+) -> tuple[Array]:
     y, wide_g = wide(x), wide(g)
     below = wide_g * jnp.exp(jnp.where(y >= 0, 0, y) * input_scale) * (alpha * scale * input_scale)
     return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
-@unary(name="scaled_elu", namespace="_C", promote=None, out=False, saves=("input",), node="EluBackward0")
+@unary(
+    name="scaled_elu",
+    namespace="_C",
+    promote=None,
+    out=False,
+    saves=("input",),
+    node="EluBackward0",
+)
 @schemas()
 def scaled_elu(input: Array, alpha: float, scale: float, input_scale: float) -> Array:
-    """``scale * input`` where positive, else ``scale * alpha * expm1(input_scale * input)``: the operator that PyTorch makes others of."""
+    """``scale * input`` where positive, else ``scale * alpha * expm1(input_scale * input)``: the
+    operator that PyTorch makes others of."""
     return _elu(input, alpha, scale, input_scale)
 
 
-def _scaled_elu_rule(g: Array, _: None, input: Array, alpha: float, scale: float, input_scale: float) -> tuple[Array]:
+def _scaled_elu_rule(
+    g: Array, _: None, input: Array, alpha: float, scale: float, input_scale: float
+) -> tuple[Array]:
     return _elu_rule(g, input, alpha, scale, input_scale)
 
 
@@ -238,14 +268,26 @@ def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     return _elu(input, alpha)
 
 
-def _plain_elu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False) -> tuple[Array]:
+def _plain_elu_rule(
+    g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False
+) -> tuple[Array]:
     return _elu_rule(g, input, alpha)
 
 
 defvjp(elu, _plain_elu_rule)
-derivative(A.elu, self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, False, self))
+derivative(
+    A.elu,
+    self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(
+        g, alpha, scale, input_scale, False, self
+    ),
+)
 # In place, the result tells what the operand was.
-derivative(A.elu_, self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, True, result))
+derivative(
+    A.elu_,
+    self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(
+        g, alpha, scale, input_scale, True, result
+    ),
+)
 
 
 def _celu(x: Array, alpha: float) -> Array:
@@ -255,7 +297,15 @@ def _celu(x: Array, alpha: float) -> Array:
     return _elu(x, alpha, 1.0, 1.0 / alpha)
 
 
-@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu", in_place=_IN_PLACE_CELU)
+@unary(
+    promote=None,
+    out=False,
+    method=False,
+    inplace="both",
+    saves=("input",),
+    aten="celu",
+    in_place=_IN_PLACE_CELU,
+)
 @schemas("(Tensor self, Scalar alpha=1.) -> Tensor ; _ =out")
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
@@ -276,7 +326,9 @@ def celu(input: Array, alpha: float = 1.0) -> Array:
     return _celu(input, alpha)
 
 
-@_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False, in_place=_IN_PLACE_CELU)
+@_activation(
+    name="celu", inplace=True, saves=("input",), aten="celu", native=False, in_place=_IN_PLACE_CELU
+)
 @schemas()
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
@@ -297,13 +349,21 @@ def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> 
     return _celu(input, alpha)
 
 
-def _celu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False) -> tuple[Array]:
+def _celu_rule(
+    g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False
+) -> tuple[Array]:
     return _elu_rule(g, input, alpha, 1.0, 1.0 / alpha)
 
 
 defvjp(celu, _celu_rule)
-derivative(A.celu, self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self))
-derivative(A.celu_, self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result))
+derivative(
+    A.celu,
+    self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self),
+)
+derivative(
+    A.celu_,
+    self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result),
+)
 defvjp(functional_celu, _celu_rule)
 
 #: Fixed point of mean 0 and variance 1 (Klambauer et al. 2017).
@@ -377,13 +437,14 @@ defvjp(selu, _selu_rule)
 defvjp(functional_selu, _selu_rule)
 
 
-# ---- soft rectifiers -------------------------------------------------------------------------------------------------------------
+# ---- soft rectifiers -----------------------------------------------------------------------------
 
 
 @_activation(out=True, saves=("input",), aten="softplus", autocast="cuda float32")
 @schemas("(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor ; =out")
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
-    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds
+    ``threshold``.
 
     Args:
         input: the tensor.
@@ -408,12 +469,17 @@ def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     check_bound(threshold, x.dtype)
     scaled = x * beta
     beyond = scaled > threshold
-    return jnp.where(beyond, x, jnp.log1p(jnp.exp(jnp.where(beyond, 0, scaled))) / beta).astype(input.dtype)
+    return jnp.where(beyond, x, jnp.log1p(jnp.exp(jnp.where(beyond, 0, scaled))) / beta).astype(
+        input.dtype
+    )
 
 
-def _softplus_rule(g: Array, _: None, input: Array, beta: float = 1, threshold: float = 20) -> tuple[Array]:
+def _softplus_rule(
+    g: Array, _: None, input: Array, beta: float = 1, threshold: float = 20
+) -> tuple[Array]:
     scaled, wide_g = wide(input) * beta, wide(g)
-    slope = lax.logistic(jnp.where(scaled < threshold, scaled, lax.stop_gradient(scaled)))  # curved below the threshold only
+    # curved below the threshold only
+    slope = lax.logistic(jnp.where(scaled < threshold, scaled, lax.stop_gradient(scaled)))
     return (jnp.where(scaled > threshold, wide_g, wide_g * slope).astype(g.dtype),)
 
 
@@ -425,7 +491,8 @@ _SQRT_HALF = math.sqrt(0.5)
 @_activation(out=True, saves=("input",), aten="gelu", opaque=True)
 @schemas(". ; _ =out")
 def gelu(input: Array, *, approximate: str = "none") -> Array:
-    """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it.
+    """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"``
+    a formula near it.
 
     Args:
         input: the tensor.
@@ -466,7 +533,9 @@ def _gelu_rule(g: Array, _: None, input: Array, approximate: str = "none") -> tu
         slope = 0.5 * (1 + lax.erf(x * _SQRT_HALF)) + x * phi
     else:
         t = jnp.tanh(_inner(x))
-        slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
+        slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (
+            math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+        )
     return ((wide_g * slope).astype(g.dtype),)
 
 
@@ -528,7 +597,8 @@ def mish(input: Array, inplace: bool = False) -> Array:
 
 
 def _mish_exponential(x: Array) -> tuple[Array, Array]:
-    """``e = exp(x)`` and ``n = e * (e + 2)``: ``tanh(log(1 + e))`` is ``n / (n + 2)``, and 1 to the last digit beyond the clamp."""
+    """``e = exp(x)`` and ``n = e * (e + 2)``: ``tanh(log(1 + e))`` is ``n / (n + 2)``, and 1 to the
+    last digit beyond the clamp."""
     e = jnp.exp(jnp.minimum(x, 20))
     return e, e * (e + 2)
 
@@ -543,10 +613,12 @@ def _mish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[
 defvjp(mish, _mish_rule)
 
 
-# ---- gates -----------------------------------------------------------------------------------------------------------------------
+# ---- gates ---------------------------------------------------------------------------------------
 
 
-@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order", native=False)
+@_activation(
+    family="op", broadcast=False, saves=("input",), aten="glu", strides="order", native=False
+)
 @schemas(". ; =out")
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
@@ -585,7 +657,11 @@ def _glu_rule(g: Array, _: None, input: Array, dim: int = -1) -> tuple[Array]:
     a, b = _halves(input, dim)
     s, wide_g = lax.logistic(b), wide(g)
     by_first = wide_g * s
-    return (jnp.concatenate([by_first, by_first * a * (1 - s)], canonical_dim(dim, input.ndim)).astype(g.dtype),)
+    return (
+        jnp.concatenate([by_first, by_first * a * (1 - s)], canonical_dim(dim, input.ndim)).astype(
+            g.dtype
+        ),
+    )
 
 
 defvjp(glu, _glu_rule)

@@ -129,27 +129,49 @@ def _log_softmax_grad(g: Array, result: Array, dim: int) -> Array:
     return g - jnp.exp(wide(result)) * jnp.sum(g, axis=dim, keepdims=True)
 
 
-def _softmax_rule(g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None) -> tuple[Array]:
+def _softmax_rule(
+    g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None
+) -> tuple[Array]:
     return (_softmax_grad(g, result, dim),)
 
 
-def _log_softmax_rule(g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None) -> tuple[Array]:
+def _log_softmax_rule(
+    g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None
+) -> tuple[Array]:
     return (_log_softmax_grad(g, result, dim),)
 
 
 defvjp(softmax, _softmax_rule, saves=("result",))
-derivative(A._softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
-derivative(A._safe_softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
+derivative(
+    A._softmax,
+    self=lambda g, result, dim, self_: A._softmax_backward_data.default(
+        g, result, dim, self_.dtype
+    ),
+)
+derivative(
+    A._safe_softmax,
+    self=lambda g, result, dim, self_: A._softmax_backward_data.default(
+        g, result, dim, self_.dtype
+    ),
+)
 defvjp(log_softmax, _log_softmax_rule, saves=("result",))
-derivative(A._log_softmax, self=lambda g, result, dim, self_: A._log_softmax_backward_data.default(g, result, dim, self_.dtype))
+derivative(
+    A._log_softmax,
+    self=lambda g, result, dim, self_: A._log_softmax_backward_data.default(
+        g, result, dim, self_.dtype
+    ),
+)
 
 
-# The derivatives are operators of their own, which dispatch modes and wrapper classes see in backward passes.
+# The derivatives are operators of their own, which dispatch modes and wrapper classes see in
+# backward passes.
 
 
 @op(method=False, aten="_softmax_backward_data")
 @schemas(". ; =out:grad_input")
-def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
+def _softmax_backward_data(
+    grad_output: Array, output: Array, dim: int, input_dtype: Dtype
+) -> Array:
     """The gradient of ``softmax``'s operand, from that of its result and the result.
 
     Shapes: that of ``output``.
@@ -158,7 +180,9 @@ def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dt
 
     Example:
         >>> import jtorch as torch
-        >>> torch._softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]), 0, torch.float32)
+        >>> torch._softmax_backward_data(
+        ...     torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]), 0, torch.float32
+        ... )
         tensor([ 0.2500, -0.2500])
     """
     return to_dtype(_softmax_grad(grad_output, output, dim), input_dtype)
@@ -166,7 +190,9 @@ def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dt
 
 @op(method=False, aten="_log_softmax_backward_data")
 @schemas(". ; =out")
-def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
+def _log_softmax_backward_data(
+    grad_output: Array, output: Array, dim: int, input_dtype: Dtype
+) -> Array:
     """The gradient of ``log_softmax``'s operand, from that of its result and the result.
 
     Shapes: that of ``output``.
@@ -175,7 +201,9 @@ def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, inpu
 
     Example:
         >>> import jtorch as torch
-        >>> torch._log_softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0]), 0, torch.float32)
+        >>> torch._log_softmax_backward_data(
+        ...     torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0]), 0, torch.float32
+        ... )
         tensor([ 0., -1.])
     """
     return to_dtype(_log_softmax_grad(grad_output, output, dim), input_dtype)
@@ -193,7 +221,8 @@ def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Raises:
         IndexError: if a dimension is out of range.
@@ -211,11 +240,15 @@ def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -
     else:
         largest = jnp.max(jnp.real(x), axis=dims, keepdims=True)
         largest = jnp.where(jnp.abs(largest) == np.inf, jnp.zeros((), largest.dtype), largest)
-        total = jnp.log(jnp.sum(jnp.exp(x - to_dtype(largest, x.dtype)), axis=dims, keepdims=True)) + to_dtype(largest, x.dtype)
+        total = jnp.log(
+            jnp.sum(jnp.exp(x - to_dtype(largest, x.dtype)), axis=dims, keepdims=True)
+        ) + to_dtype(largest, x.dtype)
     return to_dtype(total if keepdim else lax.squeeze(total, dims), default_float(input).dtype)
 
 
-def _logsumexp_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> tuple[Array]:
+def _logsumexp_rule(
+    g: Array, result: Array, input: Array, dim: int | tuple[int, ...], keepdim: bool = False
+) -> tuple[Array]:
     dims = reduced_dims(input, dim)
     weight = jnp.exp(default_float(input) - restored(result, dims, keepdim))
     return (restored(g, dims, keepdim) * (jnp.conj(weight) if is_complex(weight) else weight),)
@@ -224,7 +257,9 @@ def _logsumexp_rule(g: Array, result: Array, input: Array, dim: int | tuple[int,
 defvjp(logsumexp, _logsumexp_rule, saves=("input", "result"))
 
 
-def _logsumexp_formula(g: object, self: Any, dim: object, keepdim: object, result: object) -> object:
+def _logsumexp_formula(
+    g: object, self: Any, dim: object, keepdim: object, result: object
+) -> object:
     ndim = self._aval.ndim
     g, result = D.unsqueezed(g, dim, ndim, keepdim), D.unsqueezed(result, dim, ndim, keepdim)
     return A.mul.Tensor(g, A.exp.default(A.sub.Tensor(self, result)))

@@ -40,11 +40,14 @@ def _not_bool(name: str, argument: str, value: int) -> None:
     node=lambda made: f"SortBackward{1 if made.given('stable') else 0}",
 )
 @schemas(
-    "(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) ; =values:values,indices",
+    "(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) ; "
+    "=values:values,indices",
     ".stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
     "Tensor indices) ; =values_stable:values,indices",
 )
-def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> tuple[Array, Array]:
+def sort(
+    input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False
+) -> tuple[Array, Array]:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
 
     Always stable, so ``stable`` changes nothing. Gradient: to the places the elements came from.
@@ -83,7 +86,8 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
 @op(out=True, differentiable=False, aten="argsort.stable", strides="preserve", implicit=True)
 @schemas(
     "(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-    ".stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor ; =stable_out",
+    ".stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor ; "
+    "=stable_out",
 )
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
@@ -141,12 +145,23 @@ def msort(input: Array) -> Array:
     return sort_along(input, 0)[0] if input.ndim else input
 
 
-@reduction(saves=(), returns="topk", fields=("values", "indices"), aten="topk", out_dtype="expected", out_apart="partly")
-@schemas(
-    "(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) ; =values:values,indices",
+@reduction(
+    saves=(),
+    returns="topk",
+    fields=("values", "indices"),
+    aten="topk",
+    out_dtype="expected",
+    out_apart="partly",
 )
-def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
-    """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest.
+@schemas(
+    "(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
+    "Tensor indices) ; =values:values,indices",
+)
+def topk(
+    input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Array, Array]:
+    """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN
+    counts as largest.
 
     The result is sorted whether or not ``sorted`` asks for it.
 
@@ -192,11 +207,14 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 def _top_places(x: Array, k: int, axis: int, largest: bool) -> Array:
     n = x.shape[axis]
-    if x.dtype == np.float32 and numbers(n) and k > 0 and not fewer(n // 8, k):  # XLA selects; beyond, sorting packed keys is faster
+    # XLA selects; beyond, sorting packed keys is faster
+    if x.dtype == np.float32 and numbers(n) and k > 0 and not fewer(n // 8, k):
         key = jnp.moveaxis(x, axis, -1)
         key = jnp.where(key == 0, jnp.zeros((), key.dtype), key)  # XLA would put -0. below 0.
         key = key if largest else -key
-        nan = lax.bitcast_convert_type(jnp.full((), 0x7FC00000 if largest else -0x400000, np.int32), np.float32)
+        nan = lax.bitcast_convert_type(
+            jnp.full((), 0x7FC00000 if largest else -0x400000, np.int32), np.float32
+        )
         key = jnp.where(jnp.isnan(key), nan, key)
         return jnp.moveaxis(lax.top_k(key, k)[1].astype(np.int64), -1, axis)
     return leading(x, k, axis, largest)
@@ -213,32 +231,54 @@ def _placed(g: Array, index: Array, input: Array, dim: int) -> tuple[Array]:
     return (put_along(g, index, axis, input.shape[axis]),)
 
 
-def _sort_fwd(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> object:
+def _sort_fwd(
+    input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False
+) -> object:
     values, indices = sort(input, dim, descending, stable)
     return (values, indices), (indices,)
 
 
 def _sort_rule(
-    g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False
+    g: tuple[Array, object],
+    residuals: tuple[Array],
+    input: Array,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = False,
 ) -> tuple[Array]:
     return _placed(g[0], residuals[0], input, dim)
 
 
-def _topk_fwd(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[object, ...]:
+def _topk_fwd(
+    input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[object, ...]:
     values, indices = topk(input, k, dim, largest, sorted)
     return (values, indices), (indices,)
 
 
 def _topk_rule(
-    g: tuple[Array, object], residuals: tuple[Array], input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+    g: tuple[Array, object],
+    residuals: tuple[Array],
+    input: Array,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
 ) -> tuple[Array]:
     return _placed(g[0], residuals[0], input, dim)
 
 
 defvjp(sort, _sort_rule, fwd=_sort_fwd, saves=(), shown=(1,))
-derivative(A.sort, A.sort.stable, results=(0,), self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True))
+derivative(
+    A.sort,
+    A.sort.stable,
+    results=(0,),
+    self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True),
+)
 defvjp(topk, _topk_rule, fwd=_topk_fwd, saves=(), shown=(1,))
-derivative(A.topk, results=(0,), self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True))
+derivative(
+    A.topk, results=(0,), self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True)
+)
 
 
 def _msort_rule(g: Array, result: None, input: Array) -> tuple[Array]:

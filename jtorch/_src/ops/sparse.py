@@ -1,4 +1,5 @@
-"""Kernels of sparse layouts: sums by position, matrix products and look-ups on index and value arrays."""
+"""Kernels of sparse layouts: sums by position, matrix products and look-ups on index and value
+arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +16,17 @@ from .searching import ranks
 
 
 def _added(shape: tuple[int, ...], at: tuple[Array, ...] | Array, values: Array) -> Array:
-    """Zeros of ``shape`` with ``values`` added at positions; bool elements are true where any of theirs is. Half precision adds wide."""
+    """Zeros of ``shape`` with ``values`` added at positions; bool elements are true where any of
+    theirs is. Half precision adds wide."""
     if values.dtype == np.bool_:
-        return jnp.zeros(shape, np.bool_).at[at].max(values, mode="drop", wrap_negative_indices=False)
+        return (
+            jnp.zeros(shape, np.bool_).at[at].max(values, mode="drop", wrap_negative_indices=False)
+        )
     terms = wide(values)
-    return cast(jnp.zeros(shape, terms.dtype).at[at].add(terms, mode="drop", wrap_negative_indices=False), values.dtype)
+    return cast(
+        jnp.zeros(shape, terms.dtype).at[at].add(terms, mode="drop", wrap_negative_indices=False),
+        values.dtype,
+    )
 
 
 def _check(indices: Array, size: tuple[int, ...]) -> None:
@@ -27,19 +34,28 @@ def _check(indices: Array, size: tuple[int, ...]) -> None:
         for d in range(indices.shape[0]):
             low, high = jnp.min(indices[d]), jnp.max(indices[d])
             guard(low < 0, RuntimeError, f"found negative index {{}} for dim {d}", low)
-            message = f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {{}}"
+            message = (
+                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found "
+                "index {}"
+            )
             guard(high >= size[d], RuntimeError, message, high)
 
 
 @op(namespace="_C", aten="_to_dense", saves=("indices",), node="ToDenseBackward0")
 @schemas("_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor ; =out")
 def _coo_dense(indices: Array, values: Array, size: tuple[int, ...]) -> Array:
-    """The dense tensor of ``size`` that has ``values`` at ``indices``, added up where indices repeat.
+    """The dense tensor of ``size`` that has ``values`` at ``indices``, added up where indices
+    repeat.
 
-    Shapes: indices ``(s, n)``, values ``(n, *dense)`` give ``size``, whose first ``s`` dimensions are indexed.
+    Shapes: indices ``(s, n)``, values ``(n, *dense)`` give ``size``, whose first ``s`` dimensions
+    are indexed.
     """
     if not indices.shape[0]:
-        return jnp.any(values, 0) if values.dtype == np.bool_ else jnp.sum(values, 0, dtype=values.dtype)
+        return (
+            jnp.any(values, 0)
+            if values.dtype == np.bool_
+            else jnp.sum(values, 0, dtype=values.dtype)
+        )
     _check(indices, size)
     return _added(size, tuple(indices), values)
 
@@ -52,7 +68,9 @@ def _picked(dense: Array, indices: Array) -> Array:
     return dense.at[tuple(indices)].get(mode="clip", wrap_negative_indices=False)
 
 
-def _coo_dense_rule(g: Array, result: None, indices: Array, values: Array, size: tuple[int, ...]) -> tuple[None, Array]:
+def _coo_dense_rule(
+    g: Array, result: None, indices: Array, values: Array, size: tuple[int, ...]
+) -> tuple[None, Array]:
     return None, _picked(g, indices)
 
 
@@ -89,13 +107,16 @@ def _sparse_adam(
     beta2: Number,
     eps: Number,
 ) -> tuple[Array, ...]:
-    """One step of Adam at the places of a gradient, which differ: the new parameter, average and average of squares."""
+    """One step of Adam at the places of a gradient, which differ: the new parameter, average and
+    average of squares."""
     _check(indices, param.shape)
     at = tuple(indices)
     average, square = _picked(exp_avg, indices), _picked(exp_avg_sq, indices)
     average = average + (values - average) * _as(1 - _exact(beta1), values)
     square = square + (values * values - square) * _as(1 - _exact(beta2), values)
-    update = average / (jnp.sqrt(square) + _as(_exact(eps), values)) * _as(-_exact(step_size), values)
+    update = (
+        average / (jnp.sqrt(square) + _as(_exact(eps), values)) * _as(-_exact(step_size), values)
+    )
     new = _picked(param, indices) + update
     pairs = ((param, new), (exp_avg, average), (exp_avg_sq, square))
     return tuple([x.at[at].set(y, mode="drop", wrap_negative_indices=False) for x, y in pairs])
@@ -103,11 +124,14 @@ def _sparse_adam(
 
 @op(namespace="_C", aten="segment_sum", saves=("ids",))
 def _segment_sum(values: Array, ids: Array, count: int) -> Array:
-    """Sums of the rows of ``values`` that have the same number in ``ids``; the result has ``count`` rows."""
+    """Sums of the rows of ``values`` that have the same number in ``ids``; the result has ``count``
+    rows."""
     return _added((count, *values.shape[1:]), ids, values)
 
 
-def _segment_sum_rule(g: Array, result: None, values: Array, ids: Array, count: int) -> tuple[Array, None]:
+def _segment_sum_rule(
+    g: Array, result: None, values: Array, ids: Array, count: int
+) -> tuple[Array, None]:
     return (jnp.take(g, ids, axis=0, mode="clip") if count else jnp.zeros_like(values)), None
 
 
@@ -123,7 +147,12 @@ def _spmm(rows: Array, columns: Array, values: Array, dense: Array, count: int) 
     if dense.shape[0] == 0:
         return jnp.zeros((count, dense.shape[1]), values.dtype)
     terms = wide(values)[:, None] * wide(jnp.take(dense, columns, axis=0, mode="clip"))
-    return cast(jnp.zeros((count, dense.shape[1]), terms.dtype).at[rows].add(terms, mode="drop", wrap_negative_indices=False), values.dtype)
+    return cast(
+        jnp.zeros((count, dense.shape[1]), terms.dtype)
+        .at[rows]
+        .add(terms, mode="drop", wrap_negative_indices=False),
+        values.dtype,
+    )
 
 
 def _spmm_rule(
@@ -134,7 +163,11 @@ def _spmm_rule(
     there = wide(jnp.take(g, rows, axis=0, mode="clip"))
     to_values = jnp.sum(there * jnp.conj(wide(jnp.take(dense, columns, axis=0, mode="clip"))), 1)
     terms = jnp.conj(wide(values))[:, None] * there
-    to_dense = jnp.zeros(dense.shape, terms.dtype).at[columns].add(terms, mode="drop", wrap_negative_indices=False)
+    to_dense = (
+        jnp.zeros(dense.shape, terms.dtype)
+        .at[columns]
+        .add(terms, mode="drop", wrap_negative_indices=False)
+    )
     return None, None, cast(to_values, values.dtype), cast(to_dense, dense.dtype)
 
 
@@ -144,4 +177,6 @@ defvjp(_spmm, _spmm_rule)
 @op(namespace="_C", aten="_convert_indices_from_csr_to_coo", differentiable=False)
 def _rows_of(compressed: Array, count: int) -> Array:
     """The row of each of ``count`` elements, from the places where rows begin."""
-    return ranks(compressed, lax.iota(compressed.dtype, count), True).astype(compressed.dtype) - np.asarray(1, compressed.dtype)
+    return ranks(compressed, lax.iota(compressed.dtype, count), True).astype(
+        compressed.dtype
+    ) - np.asarray(1, compressed.dtype)

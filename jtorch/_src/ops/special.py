@@ -1,4 +1,5 @@
-"""Special functions: the error function and its kin, logarithmic ones, and Hurwitz' zeta function."""
+"""Special functions: the error function and its kin, logarithmic ones, and Hurwitz' zeta
+function."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _SQRT_HALF = math.sqrt(0.5)
 _SQRT_PI = math.sqrt(math.pi)
 
 
-# ---- error function --------------------------------------------------------------------------------------------------------------
+# ---- error function ------------------------------------------------------------------------------
 
 
 @unary(inplace="both", aliases=("special.erf",), saves=("input",), aten="erf")
@@ -56,7 +57,9 @@ def erf(input: Array) -> Array:
 
 
 def _bell(g: object, self: object, height: float) -> Any:
-    return A.mul.Tensor(A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g)
+    return A.mul.Tensor(
+        A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g
+    )
 
 
 derivative(A.erf, self=lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)))
@@ -86,7 +89,13 @@ def erfc(input: Array) -> Array:
 derivative(A.erfc, self=lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)))
 
 
-@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv", autocast="cuda float32")
+@unary(
+    inplace=True,
+    aliases=("special.erfinv",),
+    saves=("input",),
+    aten="erfinv",
+    autocast="cuda float32",
+)
 @schemas(".", "special_erfinv. ; =out")
 def erfinv(input: Array) -> Array:
     """The inverse of ``erf``: infinite at -1 and 1, NaN outside.
@@ -105,12 +114,19 @@ def erfinv(input: Array) -> Array:
     """
     require("erfinv_vml_cpu", input)
     # In single precision XLA's polynomial is good to 3e-6 only.
-    return lax.erf_inv(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.erf_inv(input)
+    return (
+        lax.erf_inv(input.astype(np.float64)).astype(input.dtype)
+        if input.dtype == np.float32
+        else lax.erf_inv(input)
+    )
 
 
 derivative(
     A.erfinv,
-    self=lambda g, self: A.mul.Tensor(A.mul.Scalar(A.exp.default(A.pow.Tensor_Scalar(A.erfinv.default(self), 2)), 0.5 * _SQRT_PI), g),
+    self=lambda g, self: A.mul.Tensor(
+        A.mul.Scalar(A.exp.default(A.pow.Tensor_Scalar(A.erfinv.default(self), 2)), 0.5 * _SQRT_PI),
+        g,
+    ),
 )
 
 
@@ -135,7 +151,8 @@ def erfcx(input: Array) -> Array:
 
 
 def _by_erfc(x: Array) -> Array:
-    """``exp(x * x) * erfc(x)``; the square is taken in two parts, as its rounding would show in the power."""
+    """``exp(x * x) * erfc(x)``; the square is taken in two parts, as its rounding would show in the
+    power."""
     near = jnp.round(jnp.maximum(x, -30) * 16) / 16
     return jnp.exp(near * near) * jnp.exp((x - near) * (x + near)) * jsp.erfc(x)
 
@@ -146,7 +163,8 @@ _erfcx_up_to_9: Callable[[Array], Array] = getattr(jsp, "erfcx", _by_erfc)
 
 @hosted(by_scipy("erfcx"), ns=25)
 def _erfcx(x: Array) -> Array:
-    # JAX's function is 0 from where exp(-x**2) underflows until its asymptotic formula begins; Laplace's continued fraction covers that.
+    # JAX's function is 0 from where exp(-x**2) underflows until its asymptotic formula begins;
+    # Laplace's continued fraction covers that.
     far = jnp.maximum(x, 9)
     tail = far
     for k in range(16, 0, -1):
@@ -160,11 +178,16 @@ def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 
 defvjp(erfcx, _erfcx_rule)
 derivative(
-    A.special_erfcx, self=lambda g, self, result: A.mul.Tensor(A.sub.Scalar(A.mul.Tensor(A.mul.Scalar(self, 2), result), 2.0 / _SQRT_PI), g)
+    A.special_erfcx,
+    self=lambda g, self, result: A.mul.Tensor(
+        A.sub.Scalar(A.mul.Tensor(A.mul.Scalar(self, 2), result), 2.0 / _SQRT_PI), g
+    ),
 )
 
 
-@_special(saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True, unchecked=("input",))
+@_special(
+    saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True, unchecked=("input",)
+)
 def ndtr(input: Array) -> Array:
     """The normal distribution's cumulative probability.
 
@@ -187,7 +210,8 @@ def ndtr(input: Array) -> Array:
 
 @_special(saves=("result",), aten="special_ndtri", node="SpecialNdtriBackward0")
 def ndtri(input: Array) -> Array:
-    """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN outside.
+    """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN
+    outside.
 
     Shapes: that of ``input``.
 
@@ -208,8 +232,12 @@ def ndtri(input: Array) -> Array:
 @hosted(by_scipy("ndtri"), ns=25)
 def _ndtri(input: Array) -> Array:
     inside = (input > 0) & (input < 1)
-    edge = jnp.where(input == 0, -jnp.inf, jnp.where(input == 1, jnp.inf, jnp.nan)).astype(input.dtype)
-    return jnp.where(inside, jsp.ndtri(jnp.where(inside, input, jnp.asarray(0.5, input.dtype))), edge)
+    edge = jnp.where(input == 0, -jnp.inf, jnp.where(input == 1, jnp.inf, jnp.nan)).astype(
+        input.dtype
+    )
+    return jnp.where(
+        inside, jsp.ndtri(jnp.where(inside, input, jnp.asarray(0.5, input.dtype))), edge
+    )
 
 
 def _ndtri_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -220,7 +248,10 @@ defvjp(ndtri, _ndtri_rule)
 derivative(
     A.special_ndtri,
     self=lambda g, result: A.mul.Tensor(
-        g, A.mul.Scalar(A.exp.default(A.div.Scalar(A.pow.Tensor_Scalar(result, 2), 2)), math.sqrt(2 * math.pi))
+        g,
+        A.mul.Scalar(
+            A.exp.default(A.div.Scalar(A.pow.Tensor_Scalar(result, 2), 2)), math.sqrt(2 * math.pi)
+        ),
     ),
 )
 
@@ -261,13 +292,15 @@ defvjp(log_ndtr, _log_ndtr_rule)
 
 def _log_ndtr_formula(g: object, self: object, result: object) -> Any:
     inner = A.add.Tensor(result, A.div.Scalar(A.pow.Tensor_Scalar(self, 2), 2))
-    return A.mul.Tensor(A.div.Scalar(A.exp.default(A.neg.default(inner)), math.sqrt(2 * math.pi)), g)
+    return A.mul.Tensor(
+        A.div.Scalar(A.exp.default(A.neg.default(inner)), math.sqrt(2 * math.pi)), g
+    )
 
 
 derivative(A.special_log_ndtr, self=_log_ndtr_formula)
 
 
-# ---- logarithmic -----------------------------------------------------------------------------------------------------------------
+# ---- logarithmic ---------------------------------------------------------------------------------
 
 
 @_special(saves=("input",), aten="special_entr", node="SpecialEntrBackward0")
@@ -292,7 +325,9 @@ def entr(input: Array) -> Array:
 
 @hosted(by_scipy("entr"), ns=10)
 def _entr(x: Array) -> Array:
-    return jnp.where(x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf)))
+    return jnp.where(
+        x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf))
+    )
 
 
 def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -300,13 +335,17 @@ def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(entr, _entr_rule)
-derivative(A.special_entr, self=lambda g, self: A.mul.Tensor(g, A.neg.default(A.add.Scalar(A.log.default(self), 1))))
+derivative(
+    A.special_entr,
+    self=lambda g, self: A.mul.Tensor(g, A.neg.default(A.add.Scalar(A.log.default(self), 1))),
+)
 
 
 @unary(inplace="both", aliases=("special.logit",), saves=("input",), aten="logit")
 @schemas(".", "special_logit. ; =out")
 def logit(input: Array, eps: float | None = None) -> Array:
-    """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
+    """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to
+    ``[eps, 1 - eps]``.
 
     Shapes: that of ``input``.
 
@@ -343,13 +382,17 @@ def _ends(input: Array, eps: float) -> tuple[Array, Array]:
 def _logit_rule(g: Array, _: None, input: Array, eps: float | None = None) -> tuple[Array]:
     low, high, outside = (0.0, 1.0, jnp.nan) if eps is None else (*_ends(input, eps), 0.0)
     inside = (input >= low) & (input <= high)
-    return (jnp.where(inside, g / jnp.where(inside, input * (1 - input), 1), jnp.asarray(outside, g.dtype)),)
+    return (
+        jnp.where(
+            inside, g / jnp.where(inside, input * (1 - input), 1), jnp.asarray(outside, g.dtype)
+        ),
+    )
 
 
 defvjp(logit, _logit_rule)
 
 
-# ---- zeta function ---------------------------------------------------------------------------------------------------------------
+# ---- zeta function -------------------------------------------------------------------------------
 
 
 @binary(
@@ -358,7 +401,9 @@ defvjp(logit, _logit_rule)
     method=False,
     saves=("input", "other"),
     aten="special_zeta",
-    node=lambda made: f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}",
+    node=lambda made: (
+        f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}"
+    ),
     underived={"input": "zeta"},
 )
 @schemas(".", ".other_scalar", ".self_scalar")
@@ -373,7 +418,8 @@ def zeta(input: Array | Number, other: Array | Number) -> Array:
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: for float16, bfloat16 and complex tensors; in a backward pass that comes to ``input``.
+        NotImplementedError: for float16, bfloat16 and complex tensors; in a backward pass that
+            comes to ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -384,7 +430,8 @@ def zeta(input: Array | Number, other: Array | Number) -> Array:
     return _zeta(*jnp.broadcast_arrays(input, other))
 
 
-#: How many terms of negative base are summed at most; those further from the poles are below rounding.
+#: How many terms of negative base are summed at most; those further from the poles are below
+#: rounding.
 _ZETA_TERMS = 100_000
 
 
@@ -394,8 +441,11 @@ def _zeta_by_scipy() -> Compute:
     def compute(x: np.ndarray, q: np.ndarray) -> np.ndarray:
         found = zeta(x, q)
         large = np.greater(q, 1e8)
-        if count_nonzero(large):  # SciPy takes a limit there, which PyTorch does not know at infinity
-            found = np.where((large & np.isinf(x)) | (np.isposinf(q) & (x != 1)), x.dtype.type(np.nan), found)
+        # SciPy takes a limit there, which PyTorch does not know at infinity
+        if count_nonzero(large):
+            found = np.where(
+                (large & np.isinf(x)) | (np.isposinf(q) & (x != 1)), x.dtype.type(np.nan), found
+            )
         return found
 
     return compute
@@ -403,7 +453,8 @@ def _zeta_by_scipy() -> Compute:
 
 @hosted(_zeta_by_scipy, ns=60, calls=3)
 def _hurwitz(x: Array, q: Array) -> Array:
-    """The sum from where the base is positive, plus one term for each base before. These bases have real powers for whole ``x`` only."""
+    """The sum from where the base is positive, plus one term for each base before. These bases have
+    real powers for whole ``x`` only."""
     before = jnp.maximum(jnp.ceil(-q), 0)
     before = jnp.where(jnp.isfinite(before), before, 0)
     first = jnp.maximum(before - _ZETA_TERMS, 0)
@@ -416,7 +467,9 @@ def _hurwitz(x: Array, q: Array) -> Array:
     steps = jnp.max(before - first, initial=0).astype(np.int32)
     shifted = jnp.where(q > 0, q, q + before)
     shifted = jnp.where(shifted > 0, shifted, jnp.ones((), q.dtype))
-    found = _loops.fori_loop(jnp.asarray(0, np.int32), steps, body, jnp.zeros_like(q)) + lax.zeta(x, shifted)
+    found = _loops.fori_loop(jnp.asarray(0, np.int32), steps, body, jnp.zeros_like(q)) + lax.zeta(
+        x, shifted
+    )
     pole = (q <= 0) & (q == jnp.floor(q))
     undefined = (x < 1) | ((q < 0) & (x != jnp.floor(x))) | jnp.isnan(x) | jnp.isnan(q)
     found = jnp.where(undefined, jnp.asarray(jnp.nan, q.dtype), found)
@@ -432,7 +485,8 @@ def _zeta(x: Array, q: Array) -> Array:
 def _zeta_jvp(primals: tuple[Array, Array], tangents: tuple[Any, Any]) -> tuple[Array, Any]:
     x, q = primals
     by_order, by_base = tangents
-    given = [] if type(by_order) is SymbolicZero else [by_order * jnp.nan]  # as not even a tangent of 0 would be 0 then
+    # as not even a tangent of 0 would be 0 then
+    given = [] if type(by_order) is SymbolicZero else [by_order * jnp.nan]
     if type(by_base) is not SymbolicZero:
         given.append(by_base * -x * _zeta(x + 1, q))
     return _zeta(x, q), functools.reduce(jnp.add, given) if given else by_base

@@ -13,7 +13,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 
-# ---- circular --------------------------------------------------------------------------------------------------------------------
+# ---- circular ------------------------------------------------------------------------------------
 
 
 @unary(inplace="both", saves=("input",), aten="sin")
@@ -25,14 +25,17 @@ def sin(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
         >>> torch.sin(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4794, 0.8415])
     """
-    return _complex.sin(input) if is_complex(input) else _sincos.sin(wide(input)).astype(input.dtype)
+    return (
+        _complex.sin(input) if is_complex(input) else _sincos.sin(wide(input)).astype(input.dtype)
+    )
 
 
 def _sin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -52,14 +55,17 @@ def cos(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
         >>> torch.cos(torch.tensor([0.0, 0.5, 1.0]))
         tensor([1.0000, 0.8776, 0.5403])
     """
-    return _complex.cos(input) if is_complex(input) else _sincos.cos(wide(input)).astype(input.dtype)
+    return (
+        _complex.cos(input) if is_complex(input) else _sincos.cos(wide(input)).astype(input.dtype)
+    )
 
 
 def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -76,7 +82,8 @@ def tan(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -91,7 +98,10 @@ def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(tan, _tan_rule)
-derivative(A.tan, self=lambda g, result: A.mul.Tensor(g, D.conj(A.add.Scalar(A.pow.Tensor_Scalar(result, 2), 1))))
+derivative(
+    A.tan,
+    self=lambda g, result: A.mul.Tensor(g, D.conj(A.add.Scalar(A.pow.Tensor_Scalar(result, 2), 1))),
+)
 
 
 @unary(inplace="both", aliases=("arcsin",), saves=("input",), aten="asin", autocast="cuda float32")
@@ -101,7 +111,8 @@ def asin(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -118,7 +129,9 @@ def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(asin, _asin_rule)
 derivative(
     A.asin,
-    self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1)))),
+    self=lambda g, self: A.mul.Tensor(
+        g, D.conj(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1)))
+    ),
 )
 
 
@@ -129,7 +142,8 @@ def acos(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -146,7 +160,12 @@ def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(acos, _acos_rule)
 derivative(
     A.acos,
-    self=lambda g, self: A.mul.Tensor(g, D.conj(A.neg.default(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1))))),
+    self=lambda g, self: A.mul.Tensor(
+        g,
+        D.conj(
+            A.neg.default(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1)))
+        ),
+    ),
 )
 
 
@@ -157,7 +176,8 @@ def atan(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -172,10 +192,19 @@ def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(atan, _atan_rule)
-derivative(A.atan, self=lambda g, self: A.div.Tensor(g, D.conj(A.add.Scalar(A.mul.Tensor(self, self), 1))))
+derivative(
+    A.atan, self=lambda g, self: A.div.Tensor(g, D.conj(A.add.Scalar(A.mul.Tensor(self, self), 1)))
+)
 
 
-@pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2", autocast="cuda widest")
+@pointwise(
+    promote="float",
+    inplace=True,
+    aliases=("arctan2",),
+    saves=("input", "other"),
+    aten="atan2",
+    autocast="cuda widest",
+)
 @schemas(".", "arctan2")
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point with ordinate ``input`` and abscissa ``other``, in [-pi, pi].
@@ -226,7 +255,8 @@ def sinc(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -264,7 +294,7 @@ def _sinc_formula(g: object, self: object) -> object:
 derivative(A.sinc, self=_sinc_formula)
 
 
-# ---- hyperbolic ------------------------------------------------------------------------------------------------------------------
+# ---- hyperbolic ----------------------------------------------------------------------------------
 
 
 @unary(inplace="both", saves=("input",), aten="sinh", autocast="cuda float32")
@@ -273,7 +303,8 @@ def sinh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -297,7 +328,8 @@ def cosh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -332,7 +364,8 @@ def tanh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
@@ -358,14 +391,17 @@ def asinh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
         >>> torch.asinh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4812, 0.8814])
     """
-    return _complex.asinh(input) if is_complex(input) else jnp.arcsinh(wide(input)).astype(input.dtype)
+    return (
+        _complex.asinh(input) if is_complex(input) else jnp.arcsinh(wide(input)).astype(input.dtype)
+    )
 
 
 def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -373,7 +409,12 @@ def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(asinh, _asinh_rule)
-derivative(A.asinh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.add.Scalar(A.pow.Tensor_Scalar(self, 2), 1)))))
+derivative(
+    A.asinh,
+    self=lambda g, self: A.mul.Tensor(
+        g, D.conj(A.rsqrt.default(A.add.Scalar(A.pow.Tensor_Scalar(self, 2), 1)))
+    ),
+)
 
 
 @unary(inplace="both", aliases=("arccosh",), saves=("input",), aten="acosh")
@@ -383,14 +424,17 @@ def acosh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
         >>> torch.acosh(torch.tensor([1.0, 1.5, 2.0]))
         tensor([0.0000, 0.9624, 1.3170])
     """
-    return _complex.acosh(input) if is_complex(input) else jnp.arccosh(wide(input)).astype(input.dtype)
+    return (
+        _complex.acosh(input) if is_complex(input) else jnp.arccosh(wide(input)).astype(input.dtype)
+    )
 
 
 def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -400,7 +444,12 @@ def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(acosh, _acosh_rule)
-derivative(A.acosh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.sub.Scalar(A.mul.Tensor(self, self), 1)))))
+derivative(
+    A.acosh,
+    self=lambda g, self: A.mul.Tensor(
+        g, D.conj(A.rsqrt.default(A.sub.Scalar(A.mul.Tensor(self, self), 1)))
+    ),
+)
 
 
 @unary(inplace="both", aliases=("arctanh",), saves=("input",), aten="atanh")
@@ -410,14 +459,17 @@ def atanh(input: Array) -> Array:
 
     Shapes: that of ``input``.
 
-    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating
+    dtype.
 
     Example:
         >>> import jtorch as torch
         >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5493,    inf])
     """
-    return _complex.atanh(input) if is_complex(input) else jnp.arctanh(wide(input)).astype(input.dtype)
+    return (
+        _complex.atanh(input) if is_complex(input) else jnp.arctanh(wide(input)).astype(input.dtype)
+    )
 
 
 def _atanh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -435,7 +487,7 @@ def _atanh_formula(g: object, self: object) -> object:
 derivative(A.atanh, self=_atanh_formula)
 
 
-# ---- units of angle --------------------------------------------------------------------------------------------------------------
+# ---- units of angle ------------------------------------------------------------------------------
 
 
 @unary(inplace="both", saves=(), aten="deg2rad")

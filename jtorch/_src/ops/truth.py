@@ -19,7 +19,12 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte Bool")
+@reduction(
+    differentiable=False,
+    aten="all.dims",
+    out_dtype="all only supports bool tensor for result, got: {mine}",
+    out_also="Byte Bool",
+)
 @schemas(
     "(Tensor self) -> Tensor ; =all_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",
@@ -33,7 +38,8 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
 
-    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if
+    ``keepdim``.
 
     Dtypes: the result is bool, for uint8 inputs uint8.
 
@@ -49,7 +55,12 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     return _truth(input, dim, keepdim, "all")
 
 
-@reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte Bool")
+@reduction(
+    differentiable=False,
+    aten="any.dims",
+    out_dtype="any only supports bool tensor for result, got: {mine}",
+    out_also="Byte Bool",
+)
 @schemas(
     "(Tensor self) -> Tensor ; =all_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",
@@ -63,7 +74,8 @@ def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
 
-    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if
+    ``keepdim``.
 
     Dtypes: the result is bool, for uint8 inputs uint8.
 
@@ -120,7 +132,10 @@ def _is_any_true(self: Array) -> Array:
 
 
 @reduction(differentiable=False, out=False, aten="count_nonzero")
-@schemas("(Tensor self, int? dim=None) -> Tensor ; =out", ".dim_IntList(Tensor self, int[] dim) -> Tensor ; =dim_IntList_out")
+@schemas(
+    "(Tensor self, int? dim=None) -> Tensor ; =out",
+    ".dim_IntList(Tensor self, int[] dim) -> Tensor ; =dim_IntList_out",
+)
 def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """The number of elements over ``dim`` that are not zero, in int64.
 
@@ -137,5 +152,10 @@ def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Arr
         >>> torch.count_nonzero(torch.tensor([[1, 0], [2, 3]]), dim=1)
         tensor([1, 2])
     """
-    dims = tuple(canonical_dim(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or range(input.ndim)))
-    return _counted(to_dtype(input, np.bool_), canonical_dims(dims, input.ndim) if input.ndim else (), False)
+    dims = tuple(
+        canonical_dim(d, input.ndim)
+        for d in ((dim,) if isinstance(dim, int) else dim or range(input.ndim))
+    )
+    return _counted(
+        to_dtype(input, np.bool_), canonical_dims(dims, input.ndim) if input.ndim else (), False
+    )

@@ -22,31 +22,46 @@ def _per_dim(value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
 
 
 def unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:
-    """The last ``n`` sizes of a result, which are those given where they could be pooled to ``size``."""
+    """The last ``n`` sizes of a result, which are those given where they could be pooled to
+    ``size``."""
     kernel, pad = _per_dim(kernel_size, n), _per_dim(padding, n)
     strides = kernel if stride is None else _per_dim(stride, n)
-    default = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)]
+    default = [
+        (s - 1) * st + k - 2 * p
+        for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)
+    ]
     if output_size is None:
         return _possible(default, n)
     if len(output_size) == n + 2:
         output_size = output_size[2:]
     if len(output_size) != n:
         raise ValueError(
-            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+            f"length of '{len(output_size)}'"
         )
     for d in range(n):
         low, high = default[d] - strides[d], default[d] + strides[d]
         if not low < output_size[d] < high:
-            raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
+            raise ValueError(
+                f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and '
+                f"{high})"
+            )
     return _possible(output_size, n)
 
 
 def _unpool_output_size(
-    input: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], output_size: Sequence[int] | None
+    input: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_size: Sequence[int] | None,
 ) -> list[int]:
-    """The spatial sizes that unpooling gives, or ``output_size`` where they could be pooled from it; PyTorch's layers have it so."""
+    """The spatial sizes that unpooling gives, or ``output_size`` where they could be pooled from
+    it; PyTorch's layers have it so."""
     sizes = tuple(kernel_size)
-    return list(unpool_size(input.shape, sizes, tuple(stride), tuple(padding), output_size, len(sizes)))
+    return list(
+        unpool_size(input.shape, sizes, tuple(stride), tuple(padding), output_size, len(sizes))
+    )
 
 
 def _possible(size: Sequence[int], n: int) -> tuple[int, ...]:
@@ -60,10 +75,14 @@ def _possible(size: Sequence[int], n: int) -> tuple[int, ...]:
     dims = max(n, 2)  # torch runs the one-dimensional case as a two-dimensional one
     for d, m in enumerate(size):
         if m < 0:
-            raise ValueError(f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]={m}")
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{d}]={m}"
+            )
         if m > HIGHEST_LONG:
             raise TypeError(
-                f"max_unpool{dims}d(): argument 'output_size' failed to unpack the object at pos {d + 1} with error "
+                f"max_unpool{dims}d(): argument 'output_size' failed to unpack the object at pos "
+                f"{d + 1} with error "
                 '"Overflow when unpacking long long"'
             )
     if math.prod(size) > HIGHEST_LONG:
@@ -75,11 +94,13 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     if input.ndim not in (n + 1, n + 2):
         dim = max(n, 2)
         raise RuntimeError(
-            f"Input to max_unpooling{dim}d should be a {dim + 1}d or {dim + 2}d Tensor, but got a tensor with "
-            f"{input.ndim + dim - n} dimensions."
+            f"Input to max_unpooling{dim}d should be a {dim + 1}d or {dim + 2}d Tensor, but got a "
+            f"tensor with {input.ndim + dim - n} dimensions."
         )
     if n == 3 and stride is not None and any(s <= 0 for s in _per_dim(stride, n)):
-        raise RuntimeError(f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}")
+        raise RuntimeError(
+            f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}"
+        )
     size = unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
     if indices.dtype != np.int64:
         given = "" if n == 3 else f" but got: {dtypes.from_np(indices.dtype).scalar_name}"
@@ -87,32 +108,45 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     if indices.shape != input.shape:
         one = (1,) if n == 1 else ()  # torch runs the one-dimensional case as a two-dimensional one
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *one]}) "
-            f"but got indices tensor with shape: {[*indices.shape, *one]}"
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({[*input.shape, *one]}) but got indices tensor with shape: {[*indices.shape, *one]}"
         )
     _refuse(f"max_unpool{max(n, 2)}d", input)
     lead, total = input.shape[:-n], math.prod(size)
     if not total:
         return jnp.zeros((*lead, *size), input.dtype)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
-    guard_range(indices, 0, total - 1, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})")
+    guard_range(
+        indices,
+        0,
+        total - 1,
+        RuntimeError,
+        f"Found an invalid max index: {{}} (output volumes are of size {volume})",
+    )
     planes, count = math.prod(lead), math.prod(input.shape[-n:])
     rows = jnp.arange(planes, dtype=np.int64)[:, None]
-    filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, count)].set(input.reshape(planes, count), mode="drop")
+    filled = (
+        jnp.zeros((planes, total), input.dtype)
+        .at[rows, indices.reshape(planes, count)]
+        .set(input.reshape(planes, count), mode="drop")
+    )
     return filled.reshape(*lead, *size)
 
 
 def _unpool_rule(n: int):
     def rule(g, _result, input, indices, _kernel_size, _stride=None, _padding=0, _output_size=None):
         planes, count = math.prod(input.shape[:-n]), math.prod(input.shape[-n:])
-        taken = jnp.take_along_axis(g.reshape(planes, math.prod(g.shape[-n:])), indices.reshape(planes, count), 1)
+        taken = jnp.take_along_axis(
+            g.reshape(planes, math.prod(g.shape[-n:])), indices.reshape(planes, count), 1
+        )
         return taken.reshape(input.shape), None
 
     return rule
 
 
 def _alert(n: int):
-    """What PyTorch says is not deterministic, which it calls when it knows the size of the result."""
+    """What PyTorch says is not deterministic, which it calls when it knows the size of the
+    result."""
 
     def caller(input, kernel_size, stride, padding, output_size) -> str:
         if input.ndim in (n + 1, n + 2):
@@ -133,10 +167,11 @@ def max_unpool1d(
 ) -> Array:
     """Puts the maxima that ``max_pool1d`` found back to their places in zeros.
 
-    Shapes: input and indices (N, C, L) or (C, L) -> (N, C, L') or (C, L') with ``L' = (L - 1) * stride - 2 * padding + kernel_size``, or as
-    ``output_size`` says.
+    Shapes: input and indices (N, C, L) or (C, L) -> (N, C, L') or (C, L') with ``L' = (L - 1) *
+    stride - 2 * padding + kernel_size``, or as ``output_size`` says.
 
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are
+    int64.
 
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
@@ -150,7 +185,14 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32", nondeterministic=_alert(2))
+@op(
+    namespace="nn.functional",
+    aten="max_unpool2d",
+    strides="image",
+    native=False,
+    autocast="cpu float32",
+    nondeterministic=_alert(2),
+)
 @schemas("(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor ; =out")
 def max_unpool2d(
     input: Array,
@@ -162,8 +204,10 @@ def max_unpool2d(
 ) -> Array:
     """Puts the maxima that ``max_pool2d`` found back to their places in zeros.
 
-    Shapes: input and indices (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W'), each size as for ``max_unpool1d``.
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+    Shapes: input and indices (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W'), each size
+    as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are
+    int64.
 
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
@@ -178,8 +222,17 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32", nondeterministic=_alert(3))
-@schemas("(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor ; =out")
+@op(
+    namespace="nn.functional",
+    aten="max_unpool3d",
+    native=False,
+    autocast="cpu float32",
+    nondeterministic=_alert(3),
+)
+@schemas(
+    "(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor "
+    "; =out"
+)
 def max_unpool3d(
     input: Array,
     indices: Array,
@@ -190,8 +243,10 @@ def max_unpool3d(
 ) -> Array:
     """Puts the maxima that ``max_pool3d`` found back to their places in zeros.
 
-    Shapes: input and indices (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W'), each size as for ``max_unpool1d``.
-    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+    Shapes: input and indices (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H',
+    W'), each size as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are
+    int64.
 
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
@@ -199,7 +254,9 @@ def max_unpool3d(
 
     Example:
         >>> import jtorch as torch
-        >>> torch.nn.functional.max_unpool3d(torch.tensor([[[[9.0]]]]), torch.tensor([[[[5]]]]), 2).flatten()
+        >>> torch.nn.functional.max_unpool3d(
+        ...     torch.tensor([[[[9.0]]]]), torch.tensor([[[[5]]]]), 2
+        ... ).flatten()
         tensor([0., 0., 0., 0., 0., 9., 0., 0.])
     """
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,7 +1,9 @@
-"""View ops: how to read a view from its parent, how to write it back, and what becomes of strides and offset.
+"""View ops: how to read a view from its parent, how to write it back, and what becomes of strides
+and offset.
 
-Each op has three parts: the kernel that reads, a ``put`` kernel that gives the parent with the view replaced, and a geometry function on
-Python integers: ``geometry(shape, strides, *arguments) -> (strides, offset to add)``, in elements.
+Each op has three parts: the kernel that reads, a ``put`` kernel that gives the parent with the view
+replaced, and a geometry function on Python integers: ``geometry(shape, strides, *arguments) ->
+(strides, offset to add)``, in elements.
 """
 
 from __future__ import annotations
@@ -31,10 +33,12 @@ Ints = tuple[int, ...]
 class View:
     """The parts of a view op.
 
-    ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype or the values
-    change. ``bits`` says what becomes of the pair (conjugate bit, negative bit) and raises where torch refuses one that is set; None: kept.
-    ``repeats`` says of the view's arguments whether its elements share memory, so that parts of it must be written by their strides, too.
-    ``single``: it is of one position of the dimension that its first argument is.
+    ``put`` is None where the view repeats elements: it is then written by its strides.
+    ``geometric`` is False where the dtype or the values change. ``bits`` says what becomes of the
+    pair (conjugate bit, negative bit) and raises where torch refuses one that is set; None: kept.
+    ``repeats`` says of the view's arguments whether its elements share memory, so that parts of it
+    must be written by their strides, too. ``single``: it is of one position of the dimension that
+    its first argument is.
     """
 
     op: Op
@@ -70,7 +74,9 @@ def view(
     return declare
 
 
-derivative(A.view, A._unsafe_view, A._reshape_alias, self=lambda g, self_: D.reshaped(g, self_.shape))
+derivative(
+    A.view, A._unsafe_view, A._reshape_alias, self=lambda g, self_: D.reshaped(g, self_.shape)
+)
 
 
 def contiguous_strides(shape: Sequence[int]) -> Ints:
@@ -81,7 +87,7 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     return tuple(strides)
 
 
-# ---- sizes -----------------------------------------------------------------------------------------------------------------------
+# ---- sizes ---------------------------------------------------------------------------------------
 
 
 def infer_size(shape: Sequence[int], numel: int) -> Ints:
@@ -107,28 +113,31 @@ def infer_size(shape: Sequence[int], numel: int) -> Ints:
         return tuple(numel // known if i == at else n for i, n in enumerate(shape))
     if at is not None and known == 0 and numel == 0:
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
-            "value and is ambiguous"
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+            "dimension size -1 can be any value and is ambiguous"
         )
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
 def _several(sizes: list[int], placed: object) -> bool:
-    """Whether sizes, the last one first, surely give more elements than ``placed``, the product of the first of them: JAX may not know that
-    of a product of several that vary."""
+    """Whether sizes, the last one first, surely give more elements than ``placed``, the product of
+    the first of them: JAX may not know that of a product of several that vary."""
     if all(type(n) is int for n in sizes):
         return False  # as quickly told from the product
     product: Any = 1
     for k, size in enumerate(sizes):
         if product == placed:
             rest = sizes[k:]
-            return all(surely(lambda n=n: n >= 1) for n in rest) and any(surely(lambda n=n: n > 1) for n in rest)
+            return all(surely(lambda n=n: n >= 1) for n in rest) and any(
+                surely(lambda n=n: n > 1) for n in rest
+            )
         product *= size
     return False
 
 
 def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
-    """Strides of the same memory seen in another shape, or None if that is impossible without a copy."""
+    """Strides of the same memory seen in another shape, or None if that is impossible without a
+    copy."""
     if 0 in shape:
         return strides if shape == new_shape else contiguous_strides(new_shape)
     found = [0] * len(new_shape)
@@ -156,7 +165,7 @@ def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
     return tuple(found)
 
 
-# ---- shape -----------------------------------------------------------------------------------------------------------------------
+# ---- shape ---------------------------------------------------------------------------------------
 
 
 def _put_reshape(parent: Array, value: Array, *_: object) -> Array:
@@ -168,9 +177,17 @@ def _geometry_reshape(shape: Ints, strides: Ints, new_shape: Ints) -> tuple[Ints
     return None if found is None else (found, 0)
 
 
-@view(_put_reshape, _geometry_reshape, namespace="Tensor", name="_view_shape", aten="view.default", node="ViewBackward0")
+@view(
+    _put_reshape,
+    _geometry_reshape,
+    namespace="Tensor",
+    name="_view_shape",
+    aten="view.default",
+    node="ViewBackward0",
+)
 def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
-    """A view of the same memory in another shape: what ``Tensor.view``, ``reshape``, ``flatten`` and others come to.
+    """A view of the same memory in another shape: what ``Tensor.view``, ``reshape``, ``flatten``
+    and others come to.
 
     Shapes: input (*) -> ``size``, of as many elements.
     Dtypes: any -> the same.
@@ -205,16 +222,26 @@ def geometry_same(shape: Ints, strides: Ints) -> tuple[Ints, int]:
 
 @jax.custom_jvp
 def _put_beside(parent: Array, value: Array) -> Array:
-    """What is written past a history leaves it as it was: other numbers, with the parent's derivative."""
+    """What is written past a history leaves it as it was: other numbers, with the parent's
+    derivative."""
     return value
 
 
 _put_beside.defjvp(lambda primals, tangents: (_put_beside(*primals), tangents[0]))
 
 
-@view(_put_beside, geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
+@view(
+    _put_beside,
+    geometry_same,
+    namespace="_C",
+    name="_detach",
+    method=False,
+    differentiable=False,
+    aten="detach.default",
+)
 def _detach(input: Array) -> Array:
-    """The same memory, through which no derivative passes (``Tensor.detach`` inside a transformation)."""
+    """The same memory, through which no derivative passes (``Tensor.detach`` inside a
+    transformation)."""
     return lax.stop_gradient(input)
 
 
@@ -258,7 +285,9 @@ def _squeezed(shape: Ints, dim: int | Ints | None) -> Ints:
     return tuple(i for i in dims if shape[i] == 1)
 
 
-def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None) -> tuple[Ints, int]:
+def _geometry_squeeze(
+    shape: Ints, strides: Ints, dim: int | Ints | None = None
+) -> tuple[Ints, int]:
     gone = _squeezed(shape, dim)
     return tuple(s for i, s in enumerate(strides) if i not in gone), 0
 
@@ -312,15 +341,15 @@ derivative(A.squeeze.dim, self=lambda g, self_, dim: _unsqueeze_to(g, self_, [di
 derivative(A.squeeze.dims, self=lambda g, self_, dim: _unsqueeze_to(g, self_, dim))
 
 
-# ---- order -----------------------------------------------------------------------------------------------------------------------
+# ---- order ---------------------------------------------------------------------------------------
 
 
 def _order(ndim: int, dims: Ints) -> Ints:
     if len(dims) != ndim:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
-            "dimensions "
-            f"i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
+            f"to len(dims) = {len(dims)}"
         )
     found = tuple(canonical_dim(d, ndim) for d in dims)
     if len(set(found)) != ndim:
@@ -393,7 +422,11 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
     },
     opaque=True,
 )
-@schemas(".int ; _default", "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) ; _", "swapdims.")
+@schemas(
+    ".int ; _default",
+    "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) ; _",
+    "swapdims.",
+)
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
     """Exchanges two dimensions; a view.
 
@@ -463,8 +496,8 @@ def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of dims as destination "
-            f"({list(dst)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should "
+            f"contain the same number of dims as destination ({list(dst)} dims)"
         )
     a, b = [canonical_dim(d, ndim) for d in src], [canonical_dim(d, ndim) for d in dst]
     if len(set(a)) != len(a):
@@ -481,21 +514,37 @@ def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
 
 
 def _put_movedim(parent: Array, value: Array, source: int, destination: int) -> Array:
-    return _put_permute(parent, value, _moved(parent.ndim, source, destination)) if parent.ndim else value
+    return (
+        _put_permute(parent, value, _moved(parent.ndim, source, destination))
+        if parent.ndim
+        else value
+    )
 
 
-def _geometry_movedim(shape: Ints, strides: Ints, source: int, destination: int) -> tuple[Ints, int]:
-    return (tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides), 0
+def _geometry_movedim(
+    shape: Ints, strides: Ints, source: int, destination: int
+) -> tuple[Ints, int]:
+    return (
+        tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides
+    ), 0
 
 
-@view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist", node="PermuteBackward0")
+@view(
+    _put_movedim,
+    _geometry_movedim,
+    aliases=("moveaxis",),
+    aten="movedim.intlist",
+    node="PermuteBackward0",
+)
 @schemas(
     ".int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     ".intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
 )
-def movedim(input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
+def movedim(
+    input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]
+) -> Array:
     """Moves dimensions to other places; the rest keep their order. A view.
 
     Shapes: the input's sizes in the new order.
@@ -515,7 +564,7 @@ def movedim(input: Array, source: int | tuple[int, ...], destination: int | tupl
     return jnp.transpose(input, order) if input.ndim else input
 
 
-# ---- repetition ------------------------------------------------------------------------------------------------------------------
+# ---- repetition ----------------------------------------------------------------------------------
 
 
 def expanded_size(shape: Ints, size: Ints) -> Ints:
@@ -527,22 +576,26 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
     lead = len(size) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({len(shape)})"
+            f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(shape)})"
         )
     found = list(size)
     for i in range(len(size) - 1, -1, -1):  # torch names the last dimension that does not fit
         n = size[i]
         if i < lead:
             if n == -1:
-                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
+                    f"non-existing dimension {i}"
+                )
             continue
         have = shape[i - lead]
         if n not in (-1, have) and have != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
-                "Target sizes: "
-                f"{list(size)}.  Tensor sizes: {list(shape)}"
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
+                f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: "
+                f"{list(shape)}"
             )
         found[i] = have if n == -1 else n
     if any(n < 0 for n in found):
@@ -550,7 +603,9 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
     return tuple(found)
 
 
-def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = False) -> tuple[Ints, int]:
+def _geometry_expand(
+    shape: Ints, strides: Ints, size: Ints, implicit: bool = False
+) -> tuple[Ints, int]:
     found = expanded_size(shape, size)
     if not shape:
         return (0,) * len(found), 0
@@ -584,7 +639,8 @@ def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Ar
     Dtypes: any, kept.
 
     Raises:
-        RuntimeError: if another dimension would have to change, or there are fewer than the input has.
+        RuntimeError: if another dimension would have to change, or there are fewer than the input
+            has.
 
     Example:
         >>> import jtorch as torch

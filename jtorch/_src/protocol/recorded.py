@@ -1,6 +1,7 @@
 """Who records a thread's calls as graphs for a backend of ``torch.compile``. Floor 0.
 
-Asked by what comes to no function mode: custom functions, transformations, and the switches of modes that must stay below the recorder.
+Asked by what comes to no function mode: custom functions, transformations, and the switches of
+modes that must stay below the recorder.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 
 class _Recorded(threading.local):
-    """``recorder``: what records in this thread, if anything. It is ``busy`` while something runs that it does not record."""
+    """``recorder``: what records in this thread, if anything. It is ``busy`` while something runs
+    that it does not record."""
 
     recorder: Any = None
 
@@ -27,12 +29,17 @@ def recorder() -> Any:
 
 
 def apart(
-    reason: str, function: object = None, again: Callable[..., object] | None = None, options: Any = ()
+    reason: str,
+    function: object = None,
+    again: Callable[..., object] | None = None,
+    options: Any = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for functions that no graph can hold: what was recorded before a call runs first, and the call as it is written.
+    """A decorator for functions that no graph can hold: what was recorded before a call runs first,
+    and the call as it is written.
 
-    Where all is to be one graph, it holds a function that transforms another: ``again(function, *args, **kwargs)`` is the call, and
-    ``options`` tell what ``again`` does beside that.
+    Where all is to be one graph, it holds a function that transforms another:
+    ``again(function, *args, **kwargs)`` is the call, and ``options`` tell what ``again`` does
+    beside that.
     """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +49,9 @@ def apart(
             if found is None:
                 return f(*args, **kwargs)
             if again is not None and found.compiled.fullgraph:
-                return found.transformed(reason.rpartition(".")[2], function, again, options, args, kwargs)
+                return found.transformed(
+                    reason.rpartition(".")[2], function, again, options, args, kwargs
+                )
             with found.apart(reason):
                 return f(*args, **kwargs)
 

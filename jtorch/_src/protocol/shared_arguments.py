@@ -1,4 +1,5 @@
-"""What arguments mean that many functions have: docstrings describe the others, and get these lines when callables are made. Floor 0."""
+"""What arguments mean that many functions have: docstrings describe the others, and get these lines
+when callables are made. Floor 0."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def shared(names: Container[str]) -> dict[str, str]:
 
 
 def completed(doc: str | None, names: Iterable[str]) -> str | None:
-    """A docstring whose section of arguments, if it has one, describes shared ones too, as far as it leaves them out.
+    """A docstring whose section of arguments, if it has one, describes shared ones too, as far as
+    it leaves them out.
 
     Example:
         >>> from jtorch._src.protocol.shared_arguments import completed
@@ -54,5 +56,15 @@ def completed(doc: str | None, names: Iterable[str]) -> str | None:
     end = len(doc.rstrip()) if end < 0 else end
     section = f"\n{doc[begin:end]}" if end > begin else ""
     lines = shared(tuple(names))
-    missing = [f"{indent}{n}: {lines[n]}" for n in names if n in lines and f"\n{indent}{n}: " not in section]
-    return doc[:begin] + "\n".join([*([doc[begin:end]] if section else []), *missing]) + doc[max(end, begin - 1) :] if missing else doc
+    missing = [
+        f"{indent}{n}: {lines[n]}"
+        for n in names
+        if n in lines and f"\n{indent}{n}: " not in section
+    ]
+    return (
+        doc[:begin]
+        + "\n".join([*([doc[begin:end]] if section else []), *missing])
+        + doc[max(end, begin - 1) :]
+        if missing
+        else doc
+    )

@@ -1,4 +1,5 @@
-"""What a thread has entered of the override protocol: how far it is off, and the modes. ``jtorch.dispatch`` offers what is public of it."""
+"""What a thread has entered of the override protocol: how far it is off, and the modes.
+``jtorch.dispatch`` offers what is public of it."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ MISSING: Any = _Missing()
 class _Active:
     """Whether any mode is entered, in any thread: the flag that plain calls look at.
 
-    ``modes`` has one item for each entered mode. Adding and taking one is atomic, and an empty list is false, so that neither counting
-    nor looking needs a lock. ``short``, once it is set, is asked first about calls that are not plain while no mode is entered: it knows
-    what calls like them have done. ``below`` is asked about calls that no handler has answered, once a floor above has set it: it runs
-    ``__torch_dispatch__``.
+    ``modes`` has one item for each entered mode. Adding and taking one is atomic, and an empty list
+    is false, so that neither counting nor looking needs a lock. ``short``, once it is set, is asked
+    first about calls that are not plain while no mode is entered: it knows what calls like them
+    have done. ``below`` is asked about calls that no handler has answered, once a floor above has
+    set it: it runs ``__torch_dispatch__``.
     """
 
     __slots__ = ("modes", "below", "short")
@@ -49,15 +51,16 @@ class _ModeStack(list["TorchFunctionMode"]):
     """The function modes of one thread, outermost first."""
 
     def __del__(self, active: _Active = ACTIVE) -> None:
-        # A thread may end inside a mode: the global count must not stay up. At interpreter shutdown module globals are gone already.
+        # A thread may end inside a mode: the global count must not stay up. At interpreter shutdown
+        # module globals are gone already.
         del active.modes[: len(self)]
 
 
 class _State(threading.local):
     """What one thread has entered.
 
-    ``level``: 0 all on, 1 no handlers of operands, 2 no modes either. ``mark`` is called with each result and the arguments, and returns
-    the result: inference mode.
+    ``level``: 0 all on, 1 no handlers of operands, 2 no modes either. ``mark`` is called with each
+    result and the arguments, and returns the result: inference mode.
     """
 
     def __init__(self) -> None:
@@ -106,7 +109,8 @@ class DisableTorchFunction(_Disabling):
 
 
 class EnableTorchFunction:
-    """The protocol is on again, inside a disabling block, from the making of this object to the end of its block, or its own."""
+    """The protocol is on again, inside a disabling block, from the making of this object to the end
+    of its block, or its own."""
 
     def __init__(self) -> None:
         self._before: int | None = _state.level

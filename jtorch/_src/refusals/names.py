@@ -1,7 +1,8 @@
-"""PyTorch's names and modules that are left out, but for the functions and methods of ``refusals/functions.py``, with reasons.
+"""PyTorch's names and modules that are left out, but for the functions and methods of
+``refusals/functions.py``, with reasons.
 
-A line is ``module: names`` (``torch`` itself has none before the colon). Names in capitals are classes, with their static methods in
-parentheses, others functions.
+A line is ``module: names`` (``torch`` itself has none before the colon). Names in capitals are
+classes, with their static methods in parentheses, others functions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from .homes import MOVED, homes
 #: Reason -> lines.
 _LINES: dict[str, str] = {
     reasons.SYMMETRIC: """
-        distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous is_nvshmem_available
-            _test_mode
+        distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace
+            rendezvous is_nvshmem_available _test_mode
     """,
     reasons.SHARDED: """
         distributed.fsdp: FlatParameter DataParallelMeshDims
@@ -24,7 +25,8 @@ _LINES: dict[str, str] = {
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
         distributed.optim: DistributedOptimizer
-        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
+        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step
+            hook_with_zero_step_interleaved
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     reasons.CUT: """
@@ -32,33 +34,40 @@ _LINES: dict[str, str] = {
         distributed.pipelining.stage: build_stage
     """,
     reasons.PROCESSES: """
-        distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group record_comm
-            Reducer
-        distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper shrink_group record_comm
+        distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI
+            shrink_group record_comm Reducer
+        distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper shrink_group
+            record_comm
         _C._distributed_c10d: Reducer FakeProcessGroup ProcessGroupGloo
     """,
     reasons.LAUNCHER: """
-        distributed.elastic.multiprocessing: start_processes DefaultLogsSpecs LogsSpecs LogsDest MultiprocessContext SubprocessContext
-            RunProcsResult to_map
-        distributed.elastic.agent.server: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
-        distributed.elastic.agent.server.api: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.multiprocessing: start_processes DefaultLogsSpecs LogsSpecs LogsDest
+            MultiprocessContext SubprocessContext RunProcsResult to_map
+        distributed.elastic.agent.server: ElasticAgent RunResult SimpleElasticAgent Worker
+            WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.agent.server.api: ElasticAgent RunResult SimpleElasticAgent Worker
+            WorkerGroup WorkerSpec WorkerState
         distributed.elastic.agent.server.local_elastic_agent: LocalElasticAgent
-        distributed.elastic.rendezvous: RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters RendezvousStoreInfo
-            RendezvousClosedError RendezvousConnectionError RendezvousError RendezvousGracefulExitError RendezvousHandlerCreator
+        distributed.elastic.rendezvous: RendezvousHandler RendezvousHandlerRegistry RendezvousInfo
+            RendezvousParameters RendezvousStoreInfo RendezvousClosedError RendezvousConnectionError
+            RendezvousError RendezvousGracefulExitError RendezvousHandlerCreator
             RendezvousStateError RendezvousTimeoutError rendezvous_handler_registry
         distributed.elastic.rendezvous.c10d_rendezvous_backend: C10dRendezvousBackend create_backend
-        distributed.elastic.rendezvous.etcd_rendezvous: EtcdRendezvous EtcdRendezvousHandler EtcdRendezvousRetryImmediately
-            EtcdRendezvousRetryableFailure create_rdzv_handler
+        distributed.elastic.rendezvous.etcd_rendezvous: EtcdRendezvous EtcdRendezvousHandler
+            EtcdRendezvousRetryImmediately EtcdRendezvousRetryableFailure create_rdzv_handler
         distributed.elastic.rendezvous.etcd_rendezvous_backend: EtcdRendezvousBackend create_backend
         distributed.elastic.rendezvous.etcd_server: EtcdServer find_free_port stop_etcd
         distributed.elastic.rendezvous.etcd_store: EtcdStore cas_delay
-        distributed.elastic.rendezvous.static_tcp_rendezvous: StaticTCPRendezvous create_rdzv_handler
+        distributed.elastic.rendezvous.static_tcp_rendezvous: StaticTCPRendezvous
+            create_rdzv_handler
         distributed.elastic.rendezvous.utils: parse_rendezvous_endpoint
-        distributed.elastic.agent.server.health_check_server: HealthCheckServer create_healthcheck_server
+        distributed.elastic.agent.server.health_check_server: HealthCheckServer
+            create_healthcheck_server
         distributed.elastic.control_plane: worker_main
         distributed.elastic.events.handlers: get_logging_handler
         distributed.elastic.multiprocessing.redirects: get_libc redirect
-        distributed.elastic.multiprocessing.subprocess_handler: SubprocessHandler get_subprocess_handler
+        distributed.elastic.multiprocessing.subprocess_handler: SubprocessHandler
+            get_subprocess_handler
         distributed.elastic.multiprocessing.subprocess_handler.handlers: get_subprocess_handler
         distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler: SubprocessHandler
         distributed.elastic.multiprocessing.tail_log: TailLog tail_logfile
@@ -73,28 +82,34 @@ _LINES: dict[str, str] = {
         distributed.argparse_util: check_env env
         distributed.debug: start_debug_server stop_debug_server
         distributed.elastic.rendezvous.registry: get_rendezvous_handler
-        distributed.elastic.rendezvous.dynamic_rendezvous: DynamicRendezvousHandler RendezvousBackend create_handler
-        distributed.elastic.events: record record_rdzv_event construct_and_record_rdzv_event Event EventSource
+        distributed.elastic.rendezvous.dynamic_rendezvous: DynamicRendezvousHandler
+            RendezvousBackend create_handler
+        distributed.elastic.events: record record_rdzv_event construct_and_record_rdzv_event Event
+            EventSource
         distributed.elastic.metrics: initialize_metrics configure getStream prof put_metric
-        distributed.elastic.timer: TimerClient TimerServer TimerRequest RequestQueue LocalTimerClient LocalTimerServer FileTimerClient
-            FileTimerServer FileTimerRequest MultiprocessingRequestQueue configure expires
+        distributed.elastic.timer: TimerClient TimerServer TimerRequest RequestQueue
+            LocalTimerClient LocalTimerServer FileTimerClient FileTimerServer FileTimerRequest
+            MultiprocessingRequestQueue configure expires
     """,
     reasons.CHECKPOINT: """
         distributed.checkpoint: load_sharded_optimizer_state_dict
         distributed.checkpoint._fsspec_filesystem: FsspecReader FsspecWriter
     """,
     reasons.RPC: """
-        distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef WorkerInfo init_rpc
-            shutdown get_worker_info remote rpc_async rpc_sync
-        distributed.rpc.api: RRef get_worker_info remote rpc_async rpc_sync shutdown _all_gather _barrier
-        distributed.rpc.backend_registry: BackendType construct_rpc_backend_options init_backend register_backend backend_registered
+        distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef
+            WorkerInfo init_rpc shutdown get_worker_info remote rpc_async rpc_sync
+        distributed.rpc.api: RRef get_worker_info remote rpc_async rpc_sync shutdown _all_gather
+            _barrier
+        distributed.rpc.backend_registry: BackendType construct_rpc_backend_options init_backend
+            register_backend backend_registered
         distributed.rpc.constants: DEFAULT_RPC_TIMEOUT_SEC
         distributed.rpc.functions: async_execution
         distributed.rpc.internal: PythonUDF RPCExecMode RemoteException serialize deserialize
         distributed.rpc.options: TensorPipeRpcBackendOptions
         distributed.rpc.rref_proxy: RRefProxy
         distributed.rpc.server_process_global_profiler: _server_process_global_profile
-        distributed.nn.jit.instantiator: get_arg_return_types_from_interface instantiate_non_scriptable_remote_module_template
+        distributed.nn.jit.instantiator: get_arg_return_types_from_interface
+            instantiate_non_scriptable_remote_module_template
             instantiate_scriptable_remote_module_template
         distributed.nn.jit.templates.remote_module_template: get_remote_module_template
         distributed.remote_device: _remote_device
@@ -103,14 +118,16 @@ _LINES: dict[str, str] = {
         _C._distributed_rpc: PyRRef
     """,
     reasons.RECORDER: """
-        distributed.flight_recorder.components.builder: build_collectives build_db build_groups_memberships transform_ft
+        distributed.flight_recorder.components.builder: build_collectives build_db
+            build_groups_memberships transform_ft
         distributed.flight_recorder.components.config_manager: JobConfig
         distributed.flight_recorder.components.fr_logger: FlightRecorderLogger
         distributed.flight_recorder.components.loader: read_dir read_dump
-        distributed.flight_recorder.components.types: Collective Database EntryState Group MatchInfo MatchState MatchStateRecord Membership
-            NCCLCall Op Ref Traceback TypeInfo
-        distributed.flight_recorder.components.utils: add_stack_id_in_entries align_trace_from_beginning error_analysis check_version
-            format_frame format_frames match_one_event just_print_entries
+        distributed.flight_recorder.components.types: Collective Database EntryState Group MatchInfo
+            MatchState MatchStateRecord Membership NCCLCall Op Ref Traceback TypeInfo
+        distributed.flight_recorder.components.utils: add_stack_id_in_entries
+            align_trace_from_beginning error_analysis check_version format_frame format_frames
+            match_one_event just_print_entries
         distributed.flight_recorder.fr_trace: main
     """,
     reasons.EXPORT: """
@@ -120,34 +137,45 @@ _LINES: dict[str, str] = {
         _export: capture_pre_autograd_graph
     """,
     reasons.QUANTISATION: """
-        ops.quantized_decomposed: quantize_per_tensor(default tensor) dequantize_per_tensor(default tensor)
-            quantize_per_channel(default) dequantize_per_channel(default) choose_qparams(tensor)
-        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig(with_args) convert
-            default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
-            get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
-        ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args) MovingAverageMinMaxObserver(with_args)
-            PerChannelMinMaxObserver(with_args) MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase PlaceholderObserver(with_args)
-            default_observer default_per_channel_weight_observer default_weight_observer
-            default_affine_fixed_qparams_observer default_debug_observer default_dynamic_quant_observer
-            default_fixed_qparams_range_0to1_observer default_fixed_qparams_range_neg1to1_observer
-            default_float_qparams_observer default_float_qparams_observer_4bit default_histogram_observer
-            default_placeholder_observer default_reuse_input_observer default_symmetric_fixed_qparams_observer
-            get_observer_state_dict load_observer_state_dict per_channel_weight_observer_range_neg_127_to_127
+        ops.quantized_decomposed: quantize_per_tensor(default tensor) dequantize_per_tensor(default
+            tensor) quantize_per_channel(default) dequantize_per_channel(default)
+            choose_qparams(tensor)
+        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver
+            PerChannelMinMaxObserver QConfig(with_args) convert default_observer
+            default_per_channel_weight_observer default_weight_observer fuse_modules
+            fuse_modules_qat get_default_qat_qconfig get_default_qconfig prepare prepare_qat
+            quantize quantize_dynamic
+        ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args)
+            MovingAverageMinMaxObserver(with_args) PerChannelMinMaxObserver(with_args)
+            MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase
+            PlaceholderObserver(with_args) default_observer default_per_channel_weight_observer
+            default_weight_observer default_affine_fixed_qparams_observer default_debug_observer
+            default_dynamic_quant_observer default_fixed_qparams_range_0to1_observer
+            default_fixed_qparams_range_neg1to1_observer default_float_qparams_observer
+            default_float_qparams_observer_4bit default_histogram_observer
+            default_placeholder_observer default_reuse_input_observer
+            default_symmetric_fixed_qparams_observer get_observer_state_dict
+            load_observer_state_dict per_channel_weight_observer_range_neg_127_to_127
             weight_observer_range_neg_127_to_127 FixedQParamsObserver NoopObserver RecordingObserver
-            ReuseInputObserver UniformQuantizationObserverBase AffineQuantizedObserverBase Granularity MappingType
-            PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
-        ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig get_default_qconfig get_default_qat_qconfig
+            ReuseInputObserver UniformQuantizationObserverBase AffineQuantizedObserverBase
+            Granularity MappingType PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType
+            ZeroPointDomain get_block_size
+        ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig
+            get_default_qconfig get_default_qat_qconfig
         ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
             conv_transpose3d_prepack
         _utils: _rebuild_qtensor
         : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
             _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
-            _fused_moving_avg_obs_fq_helper _choose_qparams_per_tensor _empty_affine_quantized _empty_per_channel_affine_quantized
-            _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
+            _fused_moving_avg_obs_fq_helper _choose_qparams_per_tensor _empty_affine_quantized
+            _empty_per_channel_affine_quantized _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight
+            _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
     """,
     reasons.TORCHSCRIPT: """
-        _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema _jit_flatten _jit_pass_inline _jit_pass_lint
-        : TensorType FloatType DeviceObjType IntType BoolType StringType ListType OptionalType TupleType DictType
+        _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema _jit_flatten
+            _jit_pass_inline _jit_pass_lint
+        : TensorType FloatType DeviceObjType IntType BoolType StringType ListType OptionalType
+            TupleType DictType
     """,
     reasons.COMPILER: """
         _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
@@ -156,7 +184,8 @@ _LINES: dict[str, str] = {
         _inductor.cpp_builder: get_cpp_compiler
         _inductor.cpu_vec_isa: pick_vec_isa
         compiler: load_compiled_function
-        _functorch.partitioners: _is_primal _is_tangent default_partition min_cut_rematerialization_partition
+        _functorch.partitioners: _is_primal _is_tangent default_partition
+            min_cut_rematerialization_partition
         _guards: TracingContext
     """,
     reasons.DISPATCH: """
@@ -164,11 +193,14 @@ _LINES: dict[str, str] = {
             _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
         ops.prims: convert_element_type(default)
-        ops.aten: cudnn_batch_norm(default) miopen_batch_norm(default) _mkldnn_transpose(default) _efficientzerotensor(default) tensor
-            _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
-            _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default) _sparse_addmm(default)
-            _sparse_mm_reduce_impl(default) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
-            _scaled_dot_product_cudnn_attention_backward(default) _scaled_dot_product_flash_attention(default)
+        ops.aten: cudnn_batch_norm(default) miopen_batch_norm(default) _mkldnn_transpose(default)
+            _efficientzerotensor(default) tensor _foreach_add_(Scalar List ScalarList Tensor
+            overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
+            _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default)
+            _sparse_addmm(default) _sparse_mm_reduce_impl(default) _grouped_mm(default)
+            _scaled_dot_product_cudnn_attention(default)
+            _scaled_dot_product_cudnn_attention_backward(default)
+            _scaled_dot_product_flash_attention(default)
             _scaled_dot_product_flash_attention_backward(default)
         _ops: OperatorBase HigherOrderOperator
     """,
@@ -200,12 +232,13 @@ _LINES: dict[str, str] = {
     """,
     reasons.PIPES: """
         utils.data.datapipes.dataframe: CaptureDataFrame DFIterDataPipe DataFramesAsTuplesPipe
-        utils.data.datapipes.dataframe.dataframes: CaptureDataFrame DataFrameTracer DataFrameTracedOps
+        utils.data.datapipes.dataframe.dataframes: CaptureDataFrame DataFrameTracer
+            DataFrameTracedOps
         utils.data.datapipes.dataframe.structures: DataChunkDF
-        utils.data.datapipes.dataframe.datapipes: ConcatDataFramesPipe DataFramesAsTuplesPipe FilterDataFramesPipe PerRowDataFramesPipe
-            ShuffleDataFramesPipe
-        utils.data.datapipes.dataframe.dataframe_wrapper: concat create_dataframe get_columns get_df_wrapper get_item get_len
-            is_column is_dataframe iterate set_df_wrapper
+        utils.data.datapipes.dataframe.datapipes: ConcatDataFramesPipe DataFramesAsTuplesPipe
+            FilterDataFramesPipe PerRowDataFramesPipe ShuffleDataFramesPipe
+        utils.data.datapipes.dataframe.dataframe_wrapper: concat create_dataframe get_columns
+            get_df_wrapper get_item get_len is_column is_dataframe iterate set_df_wrapper
         utils.data.datapipes._typing: issubtype issubinstance reinforce_type
     """,
     reasons.SYMBOLIC: """

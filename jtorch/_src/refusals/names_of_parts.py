@@ -1,144 +1,190 @@
-"""Private modules of PyTorch that packages import names from, which are left out, in the form of ``refusals/names.py``."""
+"""Private modules of PyTorch that packages import names from, which are left out, in the form of
+``refusals/names.py``."""
 
 from __future__ import annotations
 
 from . import names_of_tools, reasons
 
-_PASSES = "it is a pass of PyTorch's compilers over graphs; write one with torch.fx.Interpreter, Transformer or replace_pattern"
+_PASSES = (
+    "it is a pass of PyTorch's compilers over graphs; write one with torch.fx.Interpreter, "
+    "Transformer or replace_pattern"
+)
 _LAYERS = "layers compute it as one operation, without a function of its own; use the layer"
 _TRITON = "it is a kernel in Triton; use torch.sparse, or write one with Pallas"
-_LAZY = "every call is recorded until its value is needed; jax and torch.compile are what there is to steer it"
+_LAZY = (
+    "every call is recorded until its value is needed; jax and torch.compile are what there is to "
+    "steer it"
+)
 _LOBPCG = "torch.lobpcg is one function here, without objects for its steps"
-_LAID_OUT = "layouts of DTensor follow from XLA's own rules; experimental.register_sharding adds to them"
+_LAID_OUT = (
+    "layouts of DTensor follow from XLA's own rules; experimental.register_sharding adds to them"
+)
 
 #: Reason -> lines.
 LINES: dict[str, str] = {
     reasons.QUANTISATION: """
-        ao.nn.quantized.dynamic.modules.rnn: apply_permutation pack_weight_bias PackedParameter RNNBase RNNCellBase
-        ao.nn.quantized.functional: avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d conv1d conv2d conv3d interpolate linear
-            max_pool1d max_pool2d celu leaky_relu hardtanh hardswish threshold elu hardsigmoid clamp upsample upsample_bilinear
-            upsample_nearest
+        ao.nn.quantized.dynamic.modules.rnn: apply_permutation pack_weight_bias PackedParameter
+            RNNBase RNNCellBase
+        ao.nn.quantized.functional: avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d
+            conv1d conv2d conv3d interpolate linear max_pool1d max_pool2d celu leaky_relu hardtanh
+            hardswish threshold elu hardsigmoid clamp upsample upsample_bilinear upsample_nearest
         ao.nn.quantized.modules.embedding_ops: EmbeddingPackedParams
         ao.nn.quantized.modules.linear: LinearPackedParams
         ao.nn.quantized.modules.utils: WeightedQuantizedModule
-        ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag GRU
-            GRUCell Linear LSTM LSTMCell RNNCell
-        ao.nn.quantized.reference.modules.rnn: GRU GRUCell LSTM LSTMCell RNNBase RNNCell RNNCellBase get_quantized_weight
+        ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+            ConvTranspose3d Embedding EmbeddingBag GRU GRUCell Linear LSTM LSTMCell RNNCell
+        ao.nn.quantized.reference.modules.rnn: GRU GRUCell LSTM LSTMCell RNNBase RNNCell RNNCellBase
+            get_quantized_weight
         ao.nn.quantized.reference.modules.utils: ReferenceQuantizedModule
         ao.nn.intrinsic.quantized.dynamic: LinearReLU
         ao.nn.sparse.quantized: LinearPackedParams
         ao.nn.sparse.quantized.dynamic: Linear
         ao.nn.sparse.quantized.utils: LinearBlockSparsePattern
-        ao.pruning.sparsifier.utils: FakeSparsity fqn_to_module get_arg_info_from_tensor_fqn module_contains_param module_to_fqn swap_module
-        ao.ns._numeric_suite: Logger OutputLogger Shadow ShadowLogger compare_model_outputs compare_model_stub compare_weights
-            get_logger_dict get_matching_activations prepare_model_outputs prepare_model_with_stubs
-        ao.ns._numeric_suite_fx: NSTracer OutputComparisonLogger OutputLogger add_loggers add_shadow_loggers extract_logger_info
-            extract_results_n_shadows_model extract_shadow_logger_info extract_weights prepare_n_shadows_model
-        ao.quantization._correct_bias: get_module parent_child_names get_param MeanShadowLogger bias_correction
-        ao.quantization._equalize: set_module_weight set_module_bias has_bias get_module_weight get_module_bias max_over_ndim
-            min_over_ndim channel_range get_name_by_module cross_layer_equalization process_paired_modules_list_to_name
+        ao.pruning.sparsifier.utils: FakeSparsity fqn_to_module get_arg_info_from_tensor_fqn
+            module_contains_param module_to_fqn swap_module
+        ao.ns._numeric_suite: Logger OutputLogger Shadow ShadowLogger compare_model_outputs
+            compare_model_stub compare_weights get_logger_dict get_matching_activations
+            prepare_model_outputs prepare_model_with_stubs
+        ao.ns._numeric_suite_fx: NSTracer OutputComparisonLogger OutputLogger add_loggers
+            add_shadow_loggers extract_logger_info extract_results_n_shadows_model
+            extract_shadow_logger_info extract_weights prepare_n_shadows_model
+        ao.quantization._correct_bias: get_module parent_child_names get_param MeanShadowLogger
+            bias_correction
+        ao.quantization._equalize: set_module_weight set_module_bias has_bias get_module_weight
+            get_module_bias max_over_ndim min_over_ndim channel_range get_name_by_module
+            cross_layer_equalization process_paired_modules_list_to_name
             expand_groups_in_paired_modules_list equalize converged
-        ao.quantization.backend_config: BackendPatternConfig DTypeConfig DTypeWithConstraints ObservationType
-            get_executorch_backend_config get_fbgemm_backend_config get_native_backend_config_dict
-            get_onednn_backend_config get_qnnpack_backend_config get_tensorrt_backend_config get_tensorrt_backend_config_dict
-        ao.quantization.backend_config.backend_config: ObservationType DTypeWithConstraints DTypeConfig BackendPatternConfig
+        ao.quantization.backend_config: BackendPatternConfig DTypeConfig DTypeWithConstraints
+            ObservationType get_executorch_backend_config get_fbgemm_backend_config
+            get_native_backend_config_dict get_onednn_backend_config get_qnnpack_backend_config
+            get_tensorrt_backend_config get_tensorrt_backend_config_dict
+        ao.quantization.backend_config.backend_config: ObservationType DTypeWithConstraints
+            DTypeConfig BackendPatternConfig
         ao.quantization.backend_config.executorch: get_executorch_backend_config
         ao.quantization.backend_config.fbgemm: get_fbgemm_backend_config
         ao.quantization.backend_config.native: get_test_only_legacy_native_backend_config
-            get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict default_op_quint8_dtype_config
-            default_op_fp16_dtype_config default_dynamic_int8_dtype_config default_dynamic_float16_dtype_config
-            input_output_only_quint8_dtype_config weight_only_quint8_dtype_config weight_only_quint4x2_dtype_config
+            get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict
+            default_op_quint8_dtype_config default_op_fp16_dtype_config
+            default_dynamic_int8_dtype_config default_dynamic_float16_dtype_config
+            input_output_only_quint8_dtype_config weight_only_quint8_dtype_config
+            weight_only_quint4x2_dtype_config
         ao.quantization.backend_config.onednn: get_onednn_backend_config
         ao.quantization.backend_config.qnnpack: get_qnnpack_backend_config
-        ao.quantization.backend_config.tensorrt: get_tensorrt_backend_config get_tensorrt_backend_config_dict
+        ao.quantization.backend_config.tensorrt: get_tensorrt_backend_config
+            get_tensorrt_backend_config_dict
         ao.quantization.backend_config.utils: get_fuser_method_mapping get_module_to_qat_module
-            get_pattern_to_input_type_to_index get_fusion_pattern_to_root_node_getter get_fusion_pattern_to_extra_inputs_getter
-            remove_boolean_dispatch_from_name pattern_to_human_readable entry_to_pretty_str
+            get_pattern_to_input_type_to_index get_fusion_pattern_to_root_node_getter
+            get_fusion_pattern_to_extra_inputs_getter remove_boolean_dispatch_from_name
+            pattern_to_human_readable entry_to_pretty_str
         ao.quantization.backend_config.x86: get_x86_backend_config
-        ao.quantization.fake_quantize: FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize disable_fake_quant disable_observer
-            enable_fake_quant enable_observer default_dynamic_fake_quant default_embedding_fake_quant default_fused_act_fake_quant
-            default_fused_wt_fake_quant default_fused_per_channel_wt_fake_quant fused_per_channel_wt_fake_quant_range_neg_127_to_127
+        ao.quantization.fake_quantize: FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize
+            disable_fake_quant disable_observer enable_fake_quant enable_observer
+            default_dynamic_fake_quant default_embedding_fake_quant default_fused_act_fake_quant
+            default_fused_wt_fake_quant default_fused_per_channel_wt_fake_quant
+            fused_per_channel_wt_fake_quant_range_neg_127_to_127
         ao.quantization.fuse_modules: fuse_known_modules
-        ao.quantization.fuser_method_mappings: fuse_conv_bn fuse_conv_bn_relu fuse_linear_bn fuse_convtranspose_bn get_fuser_method_new
-        ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module convert_weighted_module
+        ao.quantization.fuser_method_mappings: fuse_conv_bn fuse_conv_bn_relu fuse_linear_bn
+            fuse_convtranspose_bn get_fuser_method_new
+        ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module
+            convert_weighted_module
         ao.quantization.fx.custom_config: StandaloneModuleConfigEntry FuseCustomConfig
         ao.quantization.fx.fuse: FuseHandler fuse
         ao.quantization.fx.fuse_handler: FuseHandler DefaultFuseHandler
-        ao.quantization.fx.graph_module: FusedGraphModule ObservedGraphModule ObservedStandaloneGraphModule QuantizedGraphModule
+        ao.quantization.fx.graph_module: FusedGraphModule ObservedGraphModule
+            ObservedStandaloneGraphModule QuantizedGraphModule
         ao.quantization.fx.match_utils: _find_matches _is_match MatchAllNode
         ao.quantization.fx.pattern_utils: get_default_fusion_patterns get_default_quant_patterns
             get_default_output_activation_post_process_map
         ao.quantization.fx.lower_to_fbgemm: lower_to_fbgemm
         ao.quantization.fx.lower_to_qnnpack: lower_to_qnnpack
-        ao.quantization.fx.prepare: prepare insert_observers_for_model propagate_dtypes_for_known_nodes
-        ao.quantization.fx.quantize_handler: QuantizeHandler BinaryOpQuantizeHandler CatQuantizeHandler ConvReluQuantizeHandler
-            LinearReLUQuantizeHandler BatchNormQuantizeHandler EmbeddingQuantizeHandler RNNDynamicQuantizeHandler
-            DefaultNodeQuantizeHandler FixedQParamsOpQuantizeHandler CopyNodeQuantizeHandler GeneralTensorShapeOpQuantizeHandler
-            CustomModuleQuantizeHandler StandaloneModuleQuantizeHandler
+        ao.quantization.fx.prepare: prepare insert_observers_for_model
+            propagate_dtypes_for_known_nodes
+        ao.quantization.fx.quantize_handler: QuantizeHandler BinaryOpQuantizeHandler
+            CatQuantizeHandler ConvReluQuantizeHandler LinearReLUQuantizeHandler
+            BatchNormQuantizeHandler EmbeddingQuantizeHandler RNNDynamicQuantizeHandler
+            DefaultNodeQuantizeHandler FixedQParamsOpQuantizeHandler CopyNodeQuantizeHandler
+            GeneralTensorShapeOpQuantizeHandler CustomModuleQuantizeHandler
+            StandaloneModuleQuantizeHandler
         ao.quantization.fx.tracer: ScopeContextManager QuantizationTracer
-        ao.quantization.fx.utils: all_node_args_have_no_tensors collect_producer_nodes create_getattr_from_value
-            get_custom_module_class_keys graph_module_from_producer_nodes get_linear_prepack_op_for_dtype
-            node_arg_is_bias all_node_args_except_first assert_and_get_unique_device
-            create_node_from_old_node_preserve_meta get_non_observable_arg_indexes_and_types get_qconv_prepack_op
+        ao.quantization.fx.utils: all_node_args_have_no_tensors collect_producer_nodes
+            create_getattr_from_value get_custom_module_class_keys graph_module_from_producer_nodes
+            get_linear_prepack_op_for_dtype node_arg_is_bias all_node_args_except_first
+            assert_and_get_unique_device create_node_from_old_node_preserve_meta
+            get_non_observable_arg_indexes_and_types get_qconv_prepack_op
             get_skipped_module_name_and_classes maybe_get_next_module NodeInfo return_arg_list
-        ao.quantization.fx.qconfig_mapping_utils: _compare_prepare_convert_qconfig_mappings _generate_node_name_to_qconfig
-            _is_qconfig_supported_by_dtype_configs _update_qconfig_for_fusion _update_qconfig_for_qat
+        ao.quantization.fx.qconfig_mapping_utils: _compare_prepare_convert_qconfig_mappings
+            _generate_node_name_to_qconfig _is_qconfig_supported_by_dtype_configs
+            _update_qconfig_for_fusion _update_qconfig_for_qat
         ao.quantization.fx._equalize: EqualizationQConfig
-        ao.quantization.qconfig: per_channel_weight_observer_range_neg_127_to_127 weight_observer_range_neg_127_to_127
-            default_weight_observer default_observer
-            QConfigAny QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
-            float16_dynamic_qconfig float16_static_qconfig per_channel_dynamic_qconfig float_qparams_weight_only_qconfig_4bit
-            default_quint8_weight_qconfig default_qat_qconfig default_dynamic_qat_qconfig default_weight_only_qconfig
-            default_activation_only_qconfig default_qat_qconfig_v2 default_reuse_input_qconfig default_symmetric_qnnpack_qconfig
+        ao.quantization.qconfig: per_channel_weight_observer_range_neg_127_to_127
+            weight_observer_range_neg_127_to_127 default_weight_observer default_observer QConfigAny
+            QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
+            float16_dynamic_qconfig float16_static_qconfig per_channel_dynamic_qconfig
+            float_qparams_weight_only_qconfig_4bit default_quint8_weight_qconfig default_qat_qconfig
+            default_dynamic_qat_qconfig default_weight_only_qconfig default_activation_only_qconfig
+            default_qat_qconfig_v2 default_reuse_input_qconfig default_symmetric_qnnpack_qconfig
             default_per_channel_symmetric_qnnpack_qconfig default_symmetric_qnnpack_qat_qconfig
-            default_per_channel_symmetric_qnnpack_qat_qconfig default_embedding_qat_qconfig default_embedding_qat_qconfig_4bit
-            get_default_qconfig_dict get_default_qat_qconfig_dict qconfig_equals
+            default_per_channel_symmetric_qnnpack_qat_qconfig default_embedding_qat_qconfig
+            default_embedding_qat_qconfig_4bit get_default_qconfig_dict get_default_qat_qconfig_dict
+            qconfig_equals
         ao.quantization.qconfig_mapping: get_default_qconfig_mapping get_default_qat_qconfig_mapping
-        ao.quantization.quantization_mappings: DEFAULT_QAT_MODULE_MAPPINGS get_default_dynamic_sparse_quant_module_mappings
-            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
-            DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS
+        ao.quantization.quantization_mappings: DEFAULT_QAT_MODULE_MAPPINGS
+            get_default_dynamic_sparse_quant_module_mappings
+            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
+            DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS
+            DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS
             DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
-            get_default_static_sparse_quant_module_mappings get_default_float_to_quantized_operator_mappings
-            get_embedding_qat_module_mappings get_embedding_static_quant_module_mappings get_dynamic_quant_module_class
+            get_default_static_sparse_quant_module_mappings
+            get_default_float_to_quantized_operator_mappings get_embedding_qat_module_mappings
+            get_embedding_static_quant_module_mappings get_dynamic_quant_module_class
             get_default_static_quant_reference_module_mappings no_observer_set
         ao.quantization.quantize: get_default_custom_config_dict
-        ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx prepare_qat_fx convert_fx
-            convert_to_reference_fx _convert_to_reference_decomposed_fx
-        ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit prepare_jit prepare_dynamic_jit convert_jit
-            convert_dynamic_jit
-        ao.quantization.utils: MatchAllNode activation_dtype activation_is_dynamically_quantized activation_is_int8_quantized
-            activation_is_statically_quantized calculate_qmin_qmax check_min_max_valid determine_qparams get_combined_dict
-            get_fqn_to_example_inputs get_qconfig_dtypes get_quant_type get_swapped_custom_module_class getattr_from_fqn
+        ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx
+            prepare_qat_fx convert_fx convert_to_reference_fx _convert_to_reference_decomposed_fx
+        ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit
+            prepare_jit prepare_dynamic_jit convert_jit convert_dynamic_jit
+        ao.quantization.utils: MatchAllNode activation_dtype activation_is_dynamically_quantized
+            activation_is_int8_quantized activation_is_statically_quantized calculate_qmin_qmax
+            check_min_max_valid determine_qparams get_combined_dict get_fqn_to_example_inputs
+            get_qconfig_dtypes get_quant_type get_swapped_custom_module_class getattr_from_fqn
             has_no_children_ignoring_parametrizations op_is_int8_dynamically_quantized
-            validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized check_node get_qparam_dict
-            activation_is_int32_quantized
+            validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized
+            check_node get_qparam_dict activation_is_int32_quantized
     """,
     reasons.TORCHSCRIPT: """
         jit._builtins: _find_builtin _register_builtin _get_builtin_table
         jit._check: AttributeTypeIsSupportedChecker
         jit._decompositions: register_decomposition
-        jit._monkeytype_config: JitTypeTraceConfig JitTypeTraceStore JitTypeTraceStoreLogger monkeytype_trace
-        jit._serialization: validate_map_location jit_module_from_flatbuffer save_jit_module_to_flatbuffer get_flatbuffer_module_info
-        jit._state: _try_get_jit_cached_function _set_jit_function_cache _try_get_jit_cached_overloads _set_jit_overload_cache
-            _get_script_class _add_script_class
+        jit._monkeytype_config: JitTypeTraceConfig JitTypeTraceStore JitTypeTraceStoreLogger
+            monkeytype_trace
+        jit._serialization: validate_map_location jit_module_from_flatbuffer
+            save_jit_module_to_flatbuffer get_flatbuffer_module_info
+        jit._state: _try_get_jit_cached_function _set_jit_function_cache
+            _try_get_jit_cached_overloads _set_jit_overload_cache _get_script_class
+            _add_script_class
         jit._trace: ONNXTracedModule verify
-        jit.frontend: Builder ExprBuilder FrontendError FrontendTypeError NotSupportedError StmtBuilder UnsupportedNodeError
-            WithItemBuilder build_def build_class_def get_class_properties get_class_assigns get_default_args get_default_args_for_class
-            get_jit_class_def get_jit_def is_reserved_name is_torch_jit_ignore_context_manager build_withitems build_stmts
-            build_param_list build_param build_ignore_context_manager build_expr build_stmt build_withitem find_before
-        jit.annotations: is_tuple is_list is_dict is_optional is_union TensorType TupleType FloatType ComplexType IntType ListType
-            StringType DictType AnyType get_signature check_fn get_param_names parse_type_line get_type_line split_type_line
+        jit.frontend: Builder ExprBuilder FrontendError FrontendTypeError NotSupportedError
+            StmtBuilder UnsupportedNodeError WithItemBuilder build_def build_class_def
+            get_class_properties get_class_assigns get_default_args get_default_args_for_class
+            get_jit_class_def get_jit_def is_reserved_name is_torch_jit_ignore_context_manager
+            build_withitems build_stmts build_param_list build_param build_ignore_context_manager
+            build_expr build_stmt build_withitem find_before
+        jit.annotations: is_tuple is_list is_dict is_optional is_union TensorType TupleType
+            FloatType ComplexType IntType ListType StringType DictType AnyType get_signature
+            check_fn get_param_names parse_type_line get_type_line split_type_line
             try_real_annotations try_ann_to_type ann_to_type
         jit.unsupported_tensor_ops: execWrapper
         jit.generate_bytecode: format_bytecode generate_upgraders_bytecode
-        jit.mobile: _load_for_lite_interpreter LiteScriptModule _export_operator_list _get_model_bytecode_version
-        jit.quantized: QuantizedGRU QuantizedGRUCell QuantizedLinear QuantizedLinearFP16 QuantizedLSTM QuantizedLSTMCell QuantizedRNNCell
-            quantize_linear_modules quantize_rnn_modules quantize_rnn_cell_modules QuantizedRNNCellBase QuantizedRNNBase
+        jit.mobile: _load_for_lite_interpreter LiteScriptModule _export_operator_list
+            _get_model_bytecode_version
+        jit.quantized: QuantizedGRU QuantizedGRUCell QuantizedLinear QuantizedLinearFP16
+            QuantizedLSTM QuantizedLSTMCell QuantizedRNNCell quantize_linear_modules
+            quantize_rnn_modules quantize_rnn_cell_modules QuantizedRNNCellBase QuantizedRNNBase
         jit.supported_ops: _get_tensor_ops _get_nn_functional_ops _get_builtins_helper
-        utils.jit.log_extract: extract_ir make_tensor_from_type load_graph_and_inputs time_cuda time_cpu run_test no_fuser
-            run_baseline_no_fusion run_nnc run_nvfuser
-        utils.model_dump: get_inline_skeleton get_model_info hierarchical_pickle main get_storage_info burn_in_info
-            get_info_and_burn_skeleton
+        utils.jit.log_extract: extract_ir make_tensor_from_type load_graph_and_inputs time_cuda
+            time_cpu run_test no_fuser run_baseline_no_fusion run_nnc run_nvfuser
+        utils.model_dump: get_inline_skeleton get_model_info hierarchical_pickle main
+            get_storage_info burn_in_info get_info_and_burn_skeleton
     """,
     _PASSES: """
         fx._graph_pickler: Options patch_pytree_map_over_slice GraphPickler
@@ -148,74 +194,91 @@ LINES: dict[str, str] = {
         fx.experimental.accelerator_partitioner: DAG Partitioner PartitionResult
         fx.experimental.debug: set_trace
         fx.experimental.graph_gradual_typechecker: GraphTypeChecker Refine register_inference_rule
-        fx.experimental.merge_matmul: split_result_tensors may_depend_on are_nodes_independent merge_matmul
+        fx.experimental.merge_matmul: split_result_tensors may_depend_on are_nodes_independent
+            merge_matmul
         fx.experimental.meta_tracer: MetaTracer symbolic_trace proxys_to_metas
         fx.experimental.normalize: NormalizeArgs NormalizeOperators
-        fx.experimental.partitioner_utils: Device Partition PartitionerConfig PartitionMode NodeLatency PartitionLatency
-            get_latency_of_partitioned_graph
+        fx.experimental.partitioner_utils: Device Partition PartitionerConfig PartitionMode
+            NodeLatency PartitionLatency get_latency_of_partitioned_graph
         fx.experimental.recording: ShapeEnvEvent record_shapeenv_event
         fx.experimental.refinement_types: Equality
         fx.experimental.schema_type_annotation: AnnotateTypesWithSchema
         fx.experimental.sym_node: DynamicInt SymNode method_to_operator magic_methods
         fx.experimental.unification: unify unifiable Var var isvar variables
-        fx.experimental.unify_refinements: infer_symbolic_types_single_pass infer_symbolic_types convert_eq unify_eq
-            substitute_solution_one_type substitute_all_types check_for_type_equality
-        fx.experimental.validator: translation_validation_enabled translation_validation_timeout ValidationException
-            BisectValidationException bisect
+        fx.experimental.unify_refinements: infer_symbolic_types_single_pass infer_symbolic_types
+            convert_eq unify_eq substitute_solution_one_type substitute_all_types
+            check_for_type_equality
+        fx.experimental.validator: translation_validation_enabled translation_validation_timeout
+            ValidationException BisectValidationException bisect
         fx.passes._tensorify_python_scalars: tensorify_python_scalars
         fx.passes.annotate_getitem_nodes: annotate_getitem_nodes
         fx.passes.backends.cudagraphs: CudaGraphsSupport partition_cudagraphs
         fx.passes.graph_drawer: FxGraphDrawer
-        fx.passes.net_min_base: _MinimizerBase _MinimizerSettingBase FxNetMinimizerBadModuleError FxNetMinimizerResultMismatchError
-            FxNetMinimizerRunFuncError
-        fx.passes.param_fetch: default_matching extract_attrs_for_lowering lift_lowering_attrs_to_nodes
-        fx.passes.pass_manager: inplace_wrapper log_hook loop_pass this_before_that_pass_constraint these_before_those_pass_constraint
-            PassManager
+        fx.passes.net_min_base: _MinimizerBase _MinimizerSettingBase FxNetMinimizerBadModuleError
+            FxNetMinimizerResultMismatchError FxNetMinimizerRunFuncError
+        fx.passes.param_fetch: default_matching extract_attrs_for_lowering
+            lift_lowering_attrs_to_nodes
+        fx.passes.pass_manager: inplace_wrapper log_hook loop_pass this_before_that_pass_constraint
+            these_before_those_pass_constraint PassManager
         fx.passes.regional_inductor: regional_inductor
         fx.passes.reinplace: reinplace
         fx.passes.runtime_assert: insert_deferred_runtime_asserts
-        fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags move_non_tensor_nodes_on_boundary
-        fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph _SplitterBase _SplitterSettingBase
-            generate_inputs_for_submodules NodeEvent NodeEventTracker
+        fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags
+            move_non_tensor_nodes_on_boundary
+        fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph
+            _SplitterBase _SplitterSettingBase generate_inputs_for_submodules NodeEvent
+            NodeEventTracker
     """,
     reasons.DISPATCH: """
-        _custom_op.autograd: autograd_kernel_indirection autograd_not_implemented mark_non_differentiable construct_autograd_kernel
-            gen_autograd_function namedtuple_args_cls namedtuple_args validate_grad_inputs_dict grad_inputs_dict_to_flat_tuple
-            save_pytree_for_backward unpack_saved
-        _custom_op.impl: CustomOp custom_op custom_op_from_existing infer_schema get_ctx validate_schema parse_qualname
-            report_error_callback
+        _custom_op.autograd: autograd_kernel_indirection autograd_not_implemented
+            mark_non_differentiable construct_autograd_kernel gen_autograd_function
+            namedtuple_args_cls namedtuple_args validate_grad_inputs_dict
+            grad_inputs_dict_to_flat_tuple save_pytree_for_backward unpack_saved
+        _custom_op.impl: CustomOp custom_op custom_op_from_existing infer_schema get_ctx
+            validate_schema parse_qualname report_error_callback
         _decomp.decompositions_for_jvp: register_decomposition_for_jvp maybe_register_decomposition
-        _decomp.decompositions_for_rng: PhiloxState PhiloxStateTracker extra_random_decomps rng_decompositions
-        _dispatch.python: enable_crossref_functionalize enable_pre_dispatch enable_python_dispatcher no_python_dispatcher
-            suspend_functionalization
+        _decomp.decompositions_for_rng: PhiloxState PhiloxStateTracker extra_random_decomps
+            rng_decompositions
+        _dispatch.python: enable_crossref_functionalize enable_pre_dispatch enable_python_dispatcher
+            no_python_dispatcher suspend_functionalization
         _library.autograd: Info make_autograd_impl supports_tensorlist
-        _library.fake_class_registry: FakeScriptObject deregister_fake_class find_fake_class has_fake_class maybe_to_fake_obj
-            register_fake_class
-        _library.fake_impl: FakeImplCtx FakeImplHolder allocate_size construct_meta_kernel set_ctx_getter
-        _library.opaque_object: OpaqueType get_opaque_type_name is_opaque_type register_opaque_type MemberType
-        _library.simple_registry: SimpleLibraryRegistry SimpleOperatorEntry find_torch_dispatch_rule singleton
-        _library.triton: capture_triton get_triton_kernels_for_op is_wrap_triton_enabled set_wrap_triton_enabled
-        _library.utils: Kernel RegistrationHandle MutationChecker fill_defaults get_source is_builtin is_functional_schema
-            is_tensor_like_type is_tensorlist_like_type lookup_op mutates_and_returns_first_arg parse_namespace zip_schema
-            handle_dispatch_mode has_kwarg_only_tensors iter_tensors requires_set_python_module get_layout_constraint_tag
+        _library.fake_class_registry: FakeScriptObject deregister_fake_class find_fake_class
+            has_fake_class maybe_to_fake_obj register_fake_class
+        _library.fake_impl: FakeImplCtx FakeImplHolder allocate_size construct_meta_kernel
+            set_ctx_getter
+        _library.opaque_object: OpaqueType get_opaque_type_name is_opaque_type register_opaque_type
+            MemberType
+        _library.simple_registry: SimpleLibraryRegistry SimpleOperatorEntry find_torch_dispatch_rule
+            singleton
+        _library.triton: capture_triton get_triton_kernels_for_op is_wrap_triton_enabled
+            set_wrap_triton_enabled
+        _library.utils: Kernel RegistrationHandle MutationChecker fill_defaults get_source
+            is_builtin is_functional_schema is_tensor_like_type is_tensorlist_like_type lookup_op
+            mutates_and_returns_first_arg parse_namespace zip_schema handle_dispatch_mode
+            has_kwarg_only_tensors iter_tensors requires_set_python_module get_layout_constraint_tag
         _meta_registrations: activate_meta register_meta meta_mm
         _prims: TensorMeta RETURN_TYPE
         _prims.context: TorchRefsMode torch_to_refs_map
         _prims.debug_prims: load_tensor_reader register_debug_prims
         _prims.executor: execute make_traced
-        _prims.rng_prims: throw_on_non_cuda register_rng_prim philox_rand_offset_meta philox_rand_offset register_philox_rand
-            register_run_and_save_rng_state_op register_run_with_rng_state_op register_graphsafe_run_with_rng_state_op
+        _prims.rng_prims: throw_on_non_cuda register_rng_prim philox_rand_offset_meta
+            philox_rand_offset register_philox_rand register_run_and_save_rng_state_op
+            register_run_with_rng_state_op register_graphsafe_run_with_rng_state_op
             register_graphsafe_rng_dispatch register_run_dtensor_rng_op register_rng_prims
-        _prims_common.wrappers: backwards_not_supported elementwise_type_promotion_wrapper elementwise_unary_scalar_wrapper out_wrapper
-        _subclasses.fake_impls: register_op_impl dispatch_to_op_implementations_dict contains_tensor_types stride_incorrect_op
-        _subclasses.fake_utils: outputs_alias_inputs outputs_are_inputs output_alias_each_other is_sdpa_error try_convert_fake_to_real
-            CrossRefFakeMode
-        _subclasses.schema_check_mode: Mutation Aliasing is_iterable_of_tensors clone_inputs SchemaCheckMode
+        _prims_common.wrappers: backwards_not_supported elementwise_type_promotion_wrapper
+            elementwise_unary_scalar_wrapper out_wrapper
+        _subclasses.fake_impls: register_op_impl dispatch_to_op_implementations_dict
+            contains_tensor_types stride_incorrect_op
+        _subclasses.fake_utils: outputs_alias_inputs outputs_are_inputs output_alias_each_other
+            is_sdpa_error try_convert_fake_to_real CrossRefFakeMode
+        _subclasses.schema_check_mode: Mutation Aliasing is_iterable_of_tensors clone_inputs
+            SchemaCheckMode
     """,
     reasons.EXPORT: """
-        export._draft_export: FailureType prettify_stack prettify_frame_locals get_loc FailureReport DraftExportReport
-            ExpressionCreatedNode LogRecord CaptureStructuredTrace draft_export
-        export._remove_auto_functionalized_pass: remove_self_clone unsafe_remove_auto_functionalized_pass
+        export._draft_export: FailureType prettify_stack prettify_frame_locals get_loc FailureReport
+            DraftExportReport ExpressionCreatedNode LogRecord CaptureStructuredTrace draft_export
+        export._remove_auto_functionalized_pass: remove_self_clone
+            unsafe_remove_auto_functionalized_pass
         export._remove_effect_tokens_pass: _remove_effect_tokens
         export._safeguard: AutogradStateOpsFailSafeguard
         export._swap: _swap_modules
@@ -225,28 +288,33 @@ LINES: dict[str, str] = {
         export.experimental: _remove_detach_pass _export_forward_backward _ExportPackage
         export.passes: move_to_device_pass
         export.pt2_archive: is_pt2_package PT2ArchiveReader PT2ArchiveWriter
-        export.pt2_archive._package: package_pt2 AOTICompiledModel PT2ArchiveContents load_pt2 load_weights_to_pt2_contents
+        export.pt2_archive._package: package_pt2 AOTICompiledModel PT2ArchiveContents load_pt2
+            load_weights_to_pt2_contents
         export.unflatten: InterpreterModuleDispatcher
     """,
     reasons.PER_SAMPLE: """
         nn.utils._expanded_weights.conv_expanded_weights: ConvPerSampleGrad
-        nn.utils._expanded_weights.conv_utils: conv_picker conv_args_and_kwargs conv_normalizer conv_input_for_string_padding
-            int_padding_for_string_padding conv_padding_for_same conv_backward conv_unfold_weight_grad_sample
-            conv_group_weight_grad_sample unfold3d
+        nn.utils._expanded_weights.conv_utils: conv_picker conv_args_and_kwargs conv_normalizer
+            conv_input_for_string_padding int_padding_for_string_padding conv_padding_for_same
+            conv_backward conv_unfold_weight_grad_sample conv_group_weight_grad_sample unfold3d
         nn.utils._expanded_weights.embedding_expanded_weights: EmbeddingPerSampleGrad
-        nn.utils._expanded_weights.expanded_weights_impl: batch_second allow_smaller_batches setup_rnn implements_per_sample_grads
-        nn.utils._expanded_weights.expanded_weights_utils: is_batch_first standard_kwargs forward_helper maybe_scale_by_batch_size
-            set_grad_sample_if_exists unpack_expanded_weight_or_tensor sum_over_all_but_batch_and_last_n
+        nn.utils._expanded_weights.expanded_weights_impl: batch_second allow_smaller_batches
+            setup_rnn implements_per_sample_grads
+        nn.utils._expanded_weights.expanded_weights_utils: is_batch_first standard_kwargs
+            forward_helper maybe_scale_by_batch_size set_grad_sample_if_exists
+            unpack_expanded_weight_or_tensor sum_over_all_but_batch_and_last_n
         nn.utils._expanded_weights.group_norm_expanded_weights: GroupNormPerSampleGrad
         nn.utils._expanded_weights.instance_norm_expanded_weights: InstanceNormPerSampleGrad
         nn.utils._expanded_weights.layer_norm_expanded_weights: LayerNormPerSampleGrad
         nn.utils._expanded_weights.linear_expanded_weights: LinearPerSampleGrad
     """,
     reasons.PROFILER: """
-        profiler._memory_profiler: Category CategoryDict DataFlowGraph MemoryProfile MemoryProfileTimeline OpTree TensorKey
+        profiler._memory_profiler: Category CategoryDict DataFlowGraph MemoryProfile
+            MemoryProfileTimeline OpTree TensorKey
         profiler._pattern_matcher: Pattern NamePattern report_all_anti_patterns
-        profiler._utils: EventMetrics Interval EventKey BasicEvaluation index_of_first_match argmax source_code_location TimelineEvent
-            ContextStackEntry map_recorded_events_to_aten_ops_with_stack_trace
+        profiler._utils: EventMetrics Interval EventKey BasicEvaluation index_of_first_match argmax
+            source_code_location TimelineEvent ContextStackEntry
+            map_recorded_events_to_aten_ops_with_stack_trace
         profiler.itt: is_available range_push range_pop mark range
     """,
     names_of_tools._COMM: """
@@ -259,12 +327,15 @@ LINES: dict[str, str] = {
         nn.modules._functions: SyncBatchNorm CrossMapLRN2d BackwardHookFunction
     """,
     reasons.CUDA: """
-        cuda._gpu_trace: register_callback_for_event_creation register_callback_for_memory_allocation
-            register_callback_for_stream_creation register_callback_for_device_synchronization
-        cuda._memory_viz: Bytes calc_active compare format_flamegraph memory profile_plot segment_plot segments segsum trace trace_plot
+        cuda._gpu_trace: register_callback_for_event_creation
+            register_callback_for_memory_allocation register_callback_for_stream_creation
+            register_callback_for_device_synchronization
+        cuda._memory_viz: Bytes calc_active compare format_flamegraph memory profile_plot
+            segment_plot segments segsum trace trace_plot
         cuda._pin_memory_utils: pin_memory unpin_memory
-        cuda._sanitizer: Access AccessType CUDASanitizer CUDASanitizerDispatchMode CUDASanitizerErrors StreamSynchronizations
-            SynchronizationError UnsynchronizedAccessError enable_cuda_sanitizer
+        cuda._sanitizer: Access AccessType CUDASanitizer CUDASanitizerDispatchMode
+            CUDASanitizerErrors StreamSynchronizations SynchronizationError
+            UnsynchronizedAccessError enable_cuda_sanitizer
     """,
     names_of_tools._NO_DEVICE: """
         backends._nnapi.prepare: NnapiModule convert_model_to_nnapi process_for_nnapi
@@ -272,17 +343,22 @@ LINES: dict[str, str] = {
         backends.xeon.run_cpu: create_args main
     """,
     reasons.TWO_IN_FOUR: """
-        sparse._semi_structured_conversions: sparse_semi_structured_from_dense_cutlass sparse_semi_structured_to_dense_cutlass
-        sparse._semi_structured_ops: fallback_dispatcher no_dispatch semi_sparse_addmm semi_sparse_linear semi_sparse_mm semi_sparse_t
+        sparse._semi_structured_conversions: sparse_semi_structured_from_dense_cutlass
+            sparse_semi_structured_to_dense_cutlass
+        sparse._semi_structured_ops: fallback_dispatcher no_dispatch semi_sparse_addmm
+            semi_sparse_linear semi_sparse_mm semi_sparse_t
     """,
     _TRITON: """
-        sparse._triton_ops: broadcast_batch_dims bsr_dense_addmm bsr_dense_mm bsr_scatter_mm bsr_softmax launch_kernel prepare_inputs
-            ptr_stride_extractor scatter_mm tile_to_blocksize
-        sparse._triton_ops_meta: create_blocked_tensor dump get_meta minimize optimize_bsr_dense_addmm
-            optimize_scatter_mm tune__int_bsr_dense_addmm tune_bsr_dense_addmm update
+        sparse._triton_ops: broadcast_batch_dims bsr_dense_addmm bsr_dense_mm bsr_scatter_mm
+            bsr_softmax launch_kernel prepare_inputs ptr_stride_extractor scatter_mm
+            tile_to_blocksize
+        sparse._triton_ops_meta: create_blocked_tensor dump get_meta minimize
+            optimize_bsr_dense_addmm optimize_scatter_mm tune__int_bsr_dense_addmm
+            tune_bsr_dense_addmm update
     """,
     _LAZY: """
-        _lazy: add_step_closure get_tensor_id mark_step run_step_closures sync_multi to_cpu wait_device_ops
+        _lazy: add_step_closure get_tensor_id mark_step run_step_closures sync_multi to_cpu
+            wait_device_ops
         _lazy.computation: get_tensors_ts_device_data_node run_cached_graph get_graph_hash
         _lazy.config: get_force_fallback set_force_fallback set_reuse_ir
         _lazy.debug: render_ir_graph dump_ir
@@ -310,15 +386,18 @@ LINES: dict[str, str] = {
         distributed._shard._utils: narrow_tensor narrow_tensor_by_index
         distributed._shard.common_op_utils: _basic_validation
         distributed._shard.op_registry_utils: _register_op
-        distributed._shard.sharded_tensor: custom_sharded_op_impl empty full init_from_local_shards ones pre_load_state_dict_hook rand randn
-            state_dict_hook zeros ShardedTensorBase Shard ShardMetadata ShardedTensorMetadata TensorProperties
-        distributed._shard.sharded_tensor.reshard: build_reshard_metadata get_idx_from_placements reshard_local_shard reshuffle_local_shard
-        distributed._shard.sharded_tensor.utils: build_global_metadata build_metadata_from_local_shards
-            recalc_global_sharded_tensor_metadata
-        distributed._shard.sharding_spec._internals: check_tensor get_chunk_sharding_params get_chunked_dim_size get_split_size
-            validate_non_overlapping_shards_metadata
+        distributed._shard.sharded_tensor: custom_sharded_op_impl empty full init_from_local_shards
+            ones pre_load_state_dict_hook rand randn state_dict_hook zeros ShardedTensorBase Shard
+            ShardMetadata ShardedTensorMetadata TensorProperties
+        distributed._shard.sharded_tensor.reshard: build_reshard_metadata get_idx_from_placements
+            reshard_local_shard reshuffle_local_shard
+        distributed._shard.sharded_tensor.utils: build_global_metadata
+            build_metadata_from_local_shards recalc_global_sharded_tensor_metadata
+        distributed._shard.sharding_spec._internals: check_tensor get_chunk_sharding_params
+            get_chunked_dim_size get_split_size validate_non_overlapping_shards_metadata
         distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding: sharded_embedding
-        distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding_bag: sharded_embedding_bag
+        distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding_bag:
+            sharded_embedding_bag
         distributed._shard.api: load_with_process_group shard_module shard_parameter
         distributed._shard.metadata: ShardMetadata
         distributed._shard.sharded_optim: ShardedOptimizer named_params_with_sharded_tensor
@@ -326,70 +405,84 @@ LINES: dict[str, str] = {
         distributed._shard.sharded_tensor.shard: Shard
         distributed._shard.sharder: Sharder
         distributed._shard.sharding_plan: ShardingPlan ShardingPlanner
-        distributed._shard.sharding_spec: ChunkShardingSpec DevicePlacementSpec EnumerableShardingSpec PlacementSpec ShardMetadata
-            ShardingSpec
-        distributed._shard.sharding_spec.api: DevicePlacementSpec EnumerableShardingSpec PlacementSpec ShardingSpec
-            custom_sharding_spec_op
+        distributed._shard.sharding_spec: ChunkShardingSpec DevicePlacementSpec
+            EnumerableShardingSpec PlacementSpec ShardMetadata ShardingSpec
+        distributed._shard.sharding_spec.api: DevicePlacementSpec EnumerableShardingSpec
+            PlacementSpec ShardingSpec custom_sharding_spec_op
         distributed._shard.sharding_spec.chunk_sharding_spec: ChunkShardingSpec
-        distributed.algorithms._comm_hooks.default_hooks: allreduce_hook reduce_scatter_hook fp16_compress_hook bf16_compress_hook
-            DefaultState LowPrecisionState
-        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
-        distributed.fsdp._flat_param: FlatParamHandle FlatParamShardMetadata HandleShardingStrategy ParamInfo SharedParamInfo
+        distributed.algorithms._comm_hooks.default_hooks: allreduce_hook reduce_scatter_hook
+            fp16_compress_hook bf16_compress_hook DefaultState LowPrecisionState
+        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step
+            hook_with_zero_step_interleaved
+        distributed.fsdp._flat_param: FlatParamHandle FlatParamShardMetadata HandleShardingStrategy
+            ParamInfo SharedParamInfo
         distributed.fsdp._fsdp_extensions: FSDPExtensions _set_fsdp_extensions
-        distributed.fsdp._fully_shard._fsdp_collectives: foreach_all_gather foreach_reduce foreach_all_gather_copy_out AllGatherResult
-        distributed.fsdp._fully_shard._fsdp_common: FSDPMeshInfo DDPMeshInfo HSDPMeshInfo DataParallelMeshInfo ShardPlacementResult
-            TrainingState
-        distributed.fsdp._fully_shard._fsdp_init: _get_mesh_info _get_post_forward_mesh_info _get_device_from_mesh _get_managed_modules
-            _get_managed_states _init_default_mesh _init_param_group _apply_to_module
+        distributed.fsdp._fully_shard._fsdp_collectives: foreach_all_gather foreach_reduce
+            foreach_all_gather_copy_out AllGatherResult
+        distributed.fsdp._fully_shard._fsdp_common: FSDPMeshInfo DDPMeshInfo HSDPMeshInfo
+            DataParallelMeshInfo ShardPlacementResult TrainingState
+        distributed.fsdp._fully_shard._fsdp_init: _get_mesh_info _get_post_forward_mesh_info
+            _get_device_from_mesh _get_managed_modules _get_managed_states _init_default_mesh
+            _init_param_group _apply_to_module
         distributed.fsdp._shard_utils: _create_chunk_dtensor _create_chunk_sharded_tensor
         distributed.fsdp._state_dict_utils: _full_post_state_dict_hook _full_pre_state_dict_hook
         distributed.fsdp._limiter_utils: _FreeEventQueue
         distributed.fsdp._exec_order_utils: _ExecOrderData
         distributed.fsdp._fully_shard._fsdp_param: FSDPParam ShardedState alloc_storage free_storage
-        distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup FSDPCommContext RegisterPostBackwardFunction
+        distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup FSDPCommContext
+            RegisterPostBackwardFunction
         distributed.fsdp._fully_shard._fsdp_state: FSDPState FSDPStateContext
         distributed.fsdp._init_utils: _get_default_comm_hook_state _init_param_handle_from_module
-        distributed.fsdp._optim_utils: _optim_state_dict _shard_orig_param_state _flatten_optim_state_dict
-        distributed.fsdp._runtime_utils: _lazy_init _reset_flat_param_grad_info_if_needed _post_backward_hook _pre_forward _post_forward
+        distributed.fsdp._optim_utils: _optim_state_dict _shard_orig_param_state
+            _flatten_optim_state_dict
+        distributed.fsdp._runtime_utils: _lazy_init _reset_flat_param_grad_info_if_needed
+            _post_backward_hook _pre_forward _post_forward
         distributed.fsdp._wrap_utils: _auto_wrap
         distributed.optim.named_optimizer: _NamedOptimizer
         distributed.tensor.parallel.fsdp: DTensorExtensions
     """,
     reasons.CUT: """
-        distributed.pipelining._IR: LossWrapper PipeSequential TrivialLossWrapper annotate_split_points
+        distributed.pipelining._IR: LossWrapper PipeSequential TrivialLossWrapper
+            annotate_split_points
         distributed.pipelining._unflatten: _outline_submodules
         distributed.pipelining._backward: stage_backward stage_backward_input stage_backward_weight
         distributed.pipelining.schedules: _PipelineContext _wait_batch_p2p
     """,
     _LAID_OUT: """
         distributed._mesh_layout: _MeshLayout
-        distributed._local_tensor: LocalTensor LocalTensorMode local_tensor_mode maybe_disable_local_tensor_mode maybe_run_for_local_tensor
+        distributed._local_tensor: LocalTensor LocalTensorMode local_tensor_mode
+            maybe_disable_local_tensor_mode maybe_run_for_local_tensor
         distributed._ops.device_mesh: _get_submesh
         distributed.tensor._decompositions: DecompShardingStrategy
         distributed.tensor._ops._conv_ops: convolution_rules convolution_backward_rules
         distributed.tensor._ops._einsum_strategy: EinsumDims gen_einsum_strategies
         distributed.tensor._ops._embedding_ops: embedding_strategy embedding_dense_backward_strategy
-        distributed.tensor._ops._matrix_ops: mm_strategy addmm_strategy bmm_strategy transpose_strategy
+        distributed.tensor._ops._matrix_ops: mm_strategy addmm_strategy bmm_strategy
+            transpose_strategy
         distributed.tensor._ops._tensor_ops: propagate_single_input_strategy
         distributed.tensor._ops.single_dim_strategy: register_single_dim_strategy
-        distributed.tensor.experimental._attention: _PTRRLoadBalancer _enable_context_parallel_dispatcher
+        distributed.tensor.experimental._attention: _PTRRLoadBalancer
+            _enable_context_parallel_dispatcher
         distributed.tensor.experimental._context_parallel._cp_custom_ops: flex_cp_allgather
         distributed.tensor.experimental._tp_transform: tensor_parallel_transformation
-        distributed.tensor._collective_utils: mesh_broadcast mesh_scatter shard_dim_alltoall pad_tensor unpad_tensor redistribute_cost
-        distributed.tensor._op_schema: OpInfo OpSchema OpSpec OpStrategy OutputSharding RuntimeSchemaInfo StrategyType TupleStrategy
+        distributed.tensor._collective_utils: mesh_broadcast mesh_scatter shard_dim_alltoall
+            pad_tensor unpad_tensor redistribute_cost
+        distributed.tensor._op_schema: OpInfo OpSchema OpSpec OpStrategy OutputSharding
+            RuntimeSchemaInfo StrategyType TupleStrategy
         distributed.tensor._ops._common_rules: einop_rule pointwise_rule
         distributed.tensor._ops._math_ops: common_reduction_strategy
         distributed.tensor._ops._view_ops: register_op_strategy_map view_groups
-        distributed.tensor._ops.utils: generate_redistribute_costs expand_to_full_mesh_op_strategy infer_broadcast_dims_map
-            is_tensor_partial is_tensor_shardable map_placements_after_broadcast normalize_dim normalize_dims prod register_op_strategy
+        distributed.tensor._ops.utils: generate_redistribute_costs expand_to_full_mesh_op_strategy
+            infer_broadcast_dims_map is_tensor_partial is_tensor_shardable
+            map_placements_after_broadcast normalize_dim normalize_dims prod register_op_strategy
             register_prop_rule replicate_op_strategy
         distributed.tensor._sharding_prop: ShardingPropagator
         distributed.tensor._shards_wrapper: LocalShardsWrapper
         distributed.tensor._tp_conv: convolution_handler convolution_backward_handler
     """,
     reasons.RPC: """
-        distributed.rpc.backend_registry: BackendValue BackendType backend_registered register_backend construct_rpc_backend_options
-            init_backend
+        distributed.rpc.backend_registry: BackendValue BackendType backend_registered
+            register_backend construct_rpc_backend_options init_backend
         distributed.rpc.functions: async_execution
         distributed.rpc.internal: RPCExecMode serialize deserialize PythonUDF RemoteException
         distributed.rpc.rref_proxy: RRefProxy
@@ -399,7 +492,8 @@ LINES: dict[str, str] = {
         distributed.checkpoint._checkpointer: _Checkpointer
         distributed.checkpoint._dedup_save_plans: dedup_save_plans
         distributed.checkpoint._dedup_tensors: dedup_tensors
-        distributed.checkpoint._extension: Extension ExtensionRegistry StreamTransformExtension ZStandard
+        distributed.checkpoint._extension: Extension ExtensionRegistry StreamTransformExtension
+            ZStandard
         distributed.checkpoint._pg_transport: PGTransport
         distributed.checkpoint._state_dict_stager: StateDictStager
         distributed.checkpoint._traverse: OBJ_PATH get_element print_tensor traverse_state_dict
@@ -415,9 +509,10 @@ LINES: dict[str, str] = {
     """,
     reasons.SYMBOLIC: """
         nested._internal.nested_int: NestedIntNode
-        utils._sympy.functions: BitwiseFn_bitwise_and CeilDiv CeilToInt FloatPow FloatTrueDiv FloorDiv FloorToInt IntTrueDiv Identity
-            IsNonOverlappingAndDenseIndicator LShift Max Min Mod ModularIndexing PowByNatural PythonMod RShift RoundDecimal RoundToInt
-            ToFloat TruncToFloat TruncToInt Where safe_gcd simple_floordiv_gcd
+        utils._sympy.functions: BitwiseFn_bitwise_and CeilDiv CeilToInt FloatPow FloatTrueDiv
+            FloorDiv FloorToInt IntTrueDiv Identity IsNonOverlappingAndDenseIndicator LShift Max Min
+            Mod ModularIndexing PowByNatural PythonMod RShift RoundDecimal RoundToInt ToFloat
+            TruncToFloat TruncToInt Where safe_gcd simple_floordiv_gcd
         utils._sympy.interp: sympy_interp
         utils._sympy.printers: CppPrinter ExprPrinter PythonPrinter
         utils._sympy.reference: PythonReferenceAnalysis ReferenceAnalysis TensorReferenceAnalysis

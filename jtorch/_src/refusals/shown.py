@@ -1,4 +1,5 @@
-"""Modules of Python's library that PyTorch's modules show, since they import them: programs have come to write ``torch.math.sqrt``."""
+"""Modules of Python's library that PyTorch's modules show, since they import them: programs have
+come to write ``torch.math.sqrt``."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import functools
 
 #: A line is ``module: names``.
 _LINES = """
-    : builtins ctypes functools glob importlib inspect math os platform sys textwrap threading warnings
+    : builtins ctypes functools glob importlib inspect math os platform sys textwrap threading \
+warnings
     autograd: warnings
     autograd.profiler: copy logging uuid
     autograd.profiler_util: bisect itertools math
@@ -16,7 +18,8 @@ _LINES = """
     cuda.memory: collections contextlib ctypes pickle sys warnings
     cuda.nccl: collections warnings
     distributed: logging sys traceback typing
-    distributed.distributed_c10d: collections contextlib copy ctypes hashlib itertools logging os sys
+    distributed.distributed_c10d: collections contextlib copy ctypes hashlib itertools logging os \
+sys
     distributed.nn: warnings
     distributed.optim: warnings
     distributed.rpc: logging numbers os threading warnings
@@ -44,4 +47,9 @@ _LINES = """
 @functools.cache
 def shown() -> dict[str, frozenset[str]]:
     """Module of PyTorch -> the modules of Python's library that it shows."""
-    return {module: frozenset(names.split()) for module, _, names in (line.strip().partition(":") for line in _LINES.splitlines() if line)}
+    return {
+        module: frozenset(names.split())
+        for module, _, names in (
+            line.strip().partition(":") for line in _LINES.splitlines() if line
+        )
+    }

@@ -1,4 +1,5 @@
-"""Fills the hooks of lower floors (``hooks.py``). Each part is imported when it is first asked for; no other module imports upward."""
+"""Fills the hooks of lower floors (``hooks.py``). Each part is imported when it is first asked for;
+no other module imports upward."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ hooks.read.fill(lambda: read)
 hooks.gathered.fill(lambda: gathered)
 
 
-# ---- calls and their errors ------------------------------------------------------------------------------------------------------
+# ---- calls and their errors ----------------------------------------------------------------------
 
 
 def _argument_errors() -> Any:
@@ -65,7 +66,7 @@ def _late_operators() -> Any:
     return enter
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
 @hooks.walking.fill
@@ -135,7 +136,7 @@ def _profiler_modes() -> object:
     return modes
 
 
-# ---- memory and files ------------------------------------------------------------------------------------------------------------
+# ---- memory and files ----------------------------------------------------------------------------
 
 
 @hooks.storage_class.fill
@@ -146,7 +147,11 @@ def _storage_class() -> object:
     def find(name: str) -> Any:
         if name == "UntypedStorage":
             return storages.UntypedStorage
-        return typed_storages.TypedStorage if name == "TypedStorage" else getattr(legacy_storages, name)
+        return (
+            typed_storages.TypedStorage
+            if name == "TypedStorage"
+            else getattr(legacy_storages, name)
+        )
 
     return find
 
@@ -175,7 +180,7 @@ hooks.copied_wrapper.fill(lambda: _wrapping().copied)
 hooks.make_wrapper_subclass.fill(lambda: _wrapping().make_wrapper_subclass)
 
 
-# ---- other layouts ---------------------------------------------------------------------------------------------------------------
+# ---- other layouts -------------------------------------------------------------------------------
 
 
 @hooks.sparse.fill
@@ -208,7 +213,7 @@ hooks.opaque_zeros.fill(lambda: _opaque().zeros)
 hooks.to_mkldnn.fill(lambda: _opaque().to_mkldnn)
 
 
-# ---- operators -------------------------------------------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 
 
 @hooks.lowering.fill
@@ -274,7 +279,7 @@ def _operator_tags() -> Any:
     return tags_of
 
 
-# ---- modules, switches, devices --------------------------------------------------------------------------------------------------
+# ---- modules, switches, devices ------------------------------------------------------------------
 
 
 @hooks.nn.fill

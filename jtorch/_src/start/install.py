@@ -1,7 +1,8 @@
-"""Makes ``import torch`` mean jtorch: in this process, and in the processes that ``multiprocessing`` starts from it.
+"""Makes ``import torch`` mean jtorch: in this process, and in the processes that
+``multiprocessing`` starts from it.
 
-Imports only the standard library at the top and nothing of jtorch: child processes load this file by itself, so that those which never
-import torch do not pay for it.
+Imports only the standard library at the top and nothing of jtorch: child processes load this file
+by itself, so that those which never import torch do not pay for it.
 """
 
 from __future__ import annotations
@@ -30,12 +31,18 @@ _BESIDE = ("functorch", "torchgen")
 
 def _real(name: str) -> str:
     """``jtorch.nn`` for ``torch.nn``."""
-    return f"jtorch._src.neighbours.beside.{name}" if name.partition(".")[0] in _BESIDE else "j" + name
+    return (
+        f"jtorch._src.neighbours.beside.{name}" if name.partition(".")[0] in _BESIDE else "j" + name
+    )
 
 
 def _public(name: str) -> str:
     """``torch.nn`` for ``jtorch.nn``."""
-    return name.removeprefix("jtorch._src.neighbours.beside.") if name.startswith("jtorch._src.neighbours.beside.") else name[1:]
+    return (
+        name.removeprefix("jtorch._src.neighbours.beside.")
+        if name.startswith("jtorch._src.neighbours.beside.")
+        else name[1:]
+    )
 
 
 class _Loader(importlib.abc.Loader):
@@ -54,7 +61,10 @@ class _Loader(importlib.abc.Loader):
         module.__spec__ = self.spec  # the import system has just set its own
         module.__name__ = _public(self.name)  # programs look at it, and errors of imports show it
         _keep_namesakes(self.name, module)
-        if self.name == "jtorch" and (withheld := sys.modules.get("jtorch._src.protocol.withheld")) is not None:
+        if (
+            self.name == "jtorch"
+            and (withheld := sys.modules.get("jtorch._src.protocol.withheld")) is not None
+        ):
             withheld.withhold()
 
     def is_package(self, fullname: str) -> bool:
@@ -68,7 +78,8 @@ class _Loader(importlib.abc.Loader):
 
 
 def _keep_namesakes(name: str, module: ModuleType) -> None:
-    """Has the import system find modules that a package has under the name of a function of theirs: it gives what it loads that name."""
+    """Has the import system find modules that a package has under the name of a function of theirs:
+    it gives what it loads that name."""
     for attribute, x in list(vars(module).items()) if hasattr(module, "__path__") else ():
         hidden = None if isinstance(x, ModuleType) else sys.modules.get(f"{name}.{attribute}")
         if hidden is not None:
@@ -82,7 +93,12 @@ class _Distribution(importlib.metadata.Distribution):
     def read_text(self, filename: str) -> str | None:
         if filename in ("METADATA", "PKG-INFO"):
             version = importlib.import_module("jtorch.version").__version__
-            return f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nSummary: jtorch under PyTorch's name\n"
+            return (
+                "Metadata-Version: 2.1\n"
+                "Name: torch\n"
+                f"Version: {version}\n"
+                "Summary: jtorch under PyTorch's name\n"
+            )
         return None
 
     def locate_file(self, path: Any) -> object:
@@ -91,8 +107,8 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(_ROOT) / path
 
 
-#: Modules of other packages that read a tensor's memory by its address, which here is not one, have operators in C++, start Python
-#: anew, or look for distributions themselves; who adapts them.
+#: Modules of other packages that read a tensor's memory by its address, which here is not one, have
+#: operators in C++, start Python anew, or look for distributions themselves; who adapts them.
 _ADAPTED = {
     "safetensors.torch": "jtorch._src.neighbours.safetensors",
     "torchvision.extension": "jtorch._src.neighbours.torchvision",
@@ -105,21 +121,24 @@ _ADAPTED = {
 
 #: The packages that torch has too: under its name their modules and classes say so.
 _PACKAGES = frozenset(
-    "_dynamo _subclasses amp ao autograd backends compiler cpu cuda distributed distributions func futures fx hub jit library masked mps "
-    "multiprocessing nested nn onnx optim overrides profiler random serialization signal sparse storage testing types utils xpu".split()
+    "_dynamo _subclasses amp ao autograd backends compiler cpu cuda distributed distributions func "
+    "futures fx hub jit library masked mps multiprocessing nested nn onnx optim overrides profiler "
+    "random serialization signal sparse storage testing types utils xpu".split()
 )
 #: Classes that torch has elsewhere.
 _PLACES = {
     "torch": {
-        "_src.facts.devices": "device", "_src.facts.dtypes": "dtype finfo iinfo", "_src.engine.at_once": "OutOfMemoryError",
-        "_src.borders.interop": "AcceleratorError", "_src.facts.layouts": "layout memory_format qscheme",
+        "_src.facts.devices": "device", "_src.facts.dtypes": "dtype finfo iinfo",
+        "_src.engine.at_once": "OutOfMemoryError", "_src.borders.interop": "AcceleratorError",
+        "_src.facts.layouts": "layout memory_format qscheme",
         "_src.facts.size": "Size SymBool SymFloat SymInt",
     },
     "torch.overrides": {"dispatch": "BaseTorchFunctionMode TorchFunctionMode"},
     "torch.autograd.function": {"autograd.function_node": "FunctionCtx"},
     "torch.autograd.graph": {"autograd.engine": "GradientEdge"},
     "torch.library": {"library.definitions": "Library"},
-    "torch.storage": {"_src.tensor.untyped_storage": "UntypedStorage", "_src.tensor.typed_storage": "TypedStorage"},
+    "torch.storage": {"_src.tensor.untyped_storage": "UntypedStorage",
+                      "_src.tensor.typed_storage": "TypedStorage"},
     "torch.serialization": {"_weights_only_unpickler": "StorageType"},
     "torch.fx.graph": {"fx._code": "CodeGen"},
     "torch.optim.lr_scheduler": {"optim._lr_base": "_LRScheduler"},
@@ -127,27 +146,37 @@ _PLACES = {
 
 
 def _present(module: ModuleType, name: str) -> None:
-    """Lets a module of jtorch, its classes and its functions say where torch has them: programs print classes, and look at where layers
-    and functions come from."""
+    """Lets a module of jtorch, its classes and its functions say where torch has them: programs
+    print classes, and look at where layers and functions come from."""
     public = name.split(".")[1] in _PACKAGES
     inner = name.removeprefix("jtorch.")
-    places = {cls: place for place, table in _PLACES.items() for cls in table.get(inner, "").split()}
+    places = {
+        cls: place for place, table in _PLACES.items() for cls in table.get(inner, "").split()
+    }
     if not public and not places:
         return
     for key, value in list(vars(module).items()):
         if public and isinstance(value, FunctionType) and value.__module__ == name:
             value.__module__ = name[1:]
-        if isinstance(value, type) and value.__module__ in (name, "jtorch") and (public or key in places):
+        if (
+            isinstance(value, type)
+            and value.__module__ in (name, "jtorch")
+            and (public or key in places)
+        ):
             with contextlib.suppress(TypeError):  # one written in C
                 line = vars(value).get("__firstlineno__")
                 if key in places:  # its hints name what is known where it was written
-                    value.__annotations__ = get_annotations(value, globals=vars(module), eval_str=True)
+                    value.__annotations__ = get_annotations(
+                        value, globals=vars(module), eval_str=True
+                    )
                 value.__module__ = places.get(key, name[1:])
-                if line is not None:  # from Python 3.13 on a class forgets where it begins when it gets another module
+                # from Python 3.13 on a class forgets where it begins when it gets another module
+                if line is not None:
                     value.__firstlineno__ = line
     if public:
         module.__name__ = name[1:]
-        sys.modules.setdefault(name[1:], module)  # where inspect and typing look a class's module up
+        # where inspect and typing look a class's module up
+        sys.modules.setdefault(name[1:], module)
 
 
 class _AdaptingLoader(importlib.abc.Loader):
@@ -174,7 +203,8 @@ def _adapted(fullname: str, path: Sequence[str] | None) -> importlib.machinery.M
     return spec
 
 
-#: How the dynamic linker names what is PyTorch's: its libraries, and functions of its namespaces in C++ and of its interfaces in C.
+#: How the dynamic linker names what is PyTorch's: its libraries, and functions of its namespaces in
+#: C++ and of its interfaces in C.
 _OF_PYTORCH = re.compile(
     r"\b(lib(?:torch|c10|caffe2)\w*)\.(?:so|dylib)"
     r"|symbol(?: not found)?\W+(_Z\w*?(?:2at|3c10|5torch)\d\w*|aoti_torch_\w+|_?THP\w+)"
@@ -187,15 +217,17 @@ def _explain(error: ImportError, name: str, path: str | None) -> None:
     if needed is None:
         return
     error.msg = (
-        f"{name} ({path}) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs {needed[1] or needed[2]}. "
-        "Use the package without its extension, or write its operators with torch.library.custom_op, torch.library.jax_op or "
+        f"{name} ({path}) is an extension in C++ for PyTorch's tensors, which jtorch has none of: "
+        f"it needs {needed[1] or needed[2]}. Use the package without its extension, or write its "
+        "operators with torch.library.custom_op, torch.library.jax_op or "
         "torch.utils.cpp_extension.load"
     )
     error.args = (error.msg,)
 
 
 def _explain_extensions() -> None:
-    """Lets failed imports of compiled modules say more; they stay the ``ImportError`` that packages catch to do without."""
+    """Lets failed imports of compiled modules say more; they stay the ``ImportError`` that packages
+    catch to do without."""
     original = importlib.machinery.ExtensionFileLoader.create_module
 
     def create_module(self: Any, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -237,7 +269,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     stands_for_torch = True
 
-    def find_spec(self, fullname: str, path: Any = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Any = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if fullname in _ADAPTED:
             return _adapted(fullname, path)
         if fullname.startswith("jtorch."):
@@ -256,7 +290,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec.has_location = found.has_location
         return spec
 
-    def find_distributions(self, context: object = None) -> Iterator[importlib.metadata.Distribution]:
+    def find_distributions(
+        self, context: object = None
+    ) -> Iterator[importlib.metadata.Distribution]:
         """The distribution ``torch``."""
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
@@ -271,15 +307,20 @@ def is_installed() -> bool:
 def install() -> None:
     """Makes ``import torch`` and ``import torch.x`` give jtorch's modules from now on.
 
-    Both names stand for the same module objects. ``importlib.metadata.version("torch")`` answers with ``torch.__version__``. Processes
-    that ``multiprocessing`` starts (spawn and forkserver as well) do the same. Calling it again changes nothing.
+    Both names stand for the same module objects. ``importlib.metadata.version("torch")`` answers
+    with ``torch.__version__``. Processes that ``multiprocessing`` starts (spawn and forkserver as
+    well) do the same. Calling it again changes nothing.
 
     Raises:
-        ImportError: if PyTorch itself has been imported already: the two cannot stand under one name.
+        ImportError: if PyTorch itself has been imported already: the two cannot stand under one
+            name.
     """
     other = sys.modules.get("torch")
     if other is not None and other is not sys.modules.get("jtorch"):
-        raise ImportError("jtorch.install() must come before the first 'import torch': PyTorch itself is already imported in this process")
+        raise ImportError(
+            "jtorch.install() must come before the first 'import torch': PyTorch itself is already "
+            "imported in this process"
+        )
     if is_installed():
         return
     sys.meta_path.insert(0, _Finder())
@@ -291,7 +332,8 @@ def install() -> None:
 
 
 class _InstallInChild:
-    """Unpickled by a child process before it imports the main module, this makes torch mean jtorch there."""
+    """Unpickled by a child process before it imports the main module, this makes torch mean jtorch
+    there."""
 
     def __reduce__(self) -> tuple[object, ...]:
         source = (

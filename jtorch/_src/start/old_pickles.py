@@ -1,4 +1,5 @@
-"""Pickles of earlier versions name functions and classes by modules that are no more: these are made when a pickle asks for them.
+"""Pickles of earlier versions name functions and classes by modules that are no more: these are
+made when a pickle asks for them.
 
 New pickles name public modules only, so that this table need not grow when inner modules move.
 """
@@ -22,8 +23,9 @@ _NAMES = {
     "engine.run": {"OutOfMemoryError": "OutOfMemoryError"},
     "interop": {"AcceleratorError": "AcceleratorError"},
     "layouts": dict.fromkeys((
-        "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged", "contiguous_format",
-        "preserve_format", "channels_last", "channels_last_3d", "layout", "memory_format",
+        "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn",
+        "jagged", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d",
+        "layout", "memory_format",
     ), ""),
     "size": dict.fromkeys(("Size", "SymInt", "SymFloat", "SymBool"), ""),
     "storages": {"_load_from_bytes": "storage._load_from_bytes"},
@@ -52,7 +54,9 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds these modules; asked after all others."""
 
     @staticmethod
-    def find_spec(fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        fullname: str, path: object = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """The module's spec, if pickles name it."""
         root, _, own = fullname.partition(".")
         if root != _ROOT or own not in _NAMES:

@@ -17,6 +17,6 @@ from ..aten import (
 )
 
 LOADED = (
-    routes_factories, routes_linalg, routes_losses, routes_math, routes_nn, routes_products, routes_recurrent, routes_sequences,
-    routes_shape, routes_statistics, routes_tensor,
+    routes_factories, routes_linalg, routes_losses, routes_math, routes_nn, routes_products,
+    routes_recurrent, routes_sequences, routes_shape, routes_statistics, routes_tensor,
 )  # fmt: skip

@@ -1,20 +1,23 @@
 """Keeps Python's garbage collector out of the way while the package is imported. Floor 0.
 
-Importing JAX and this package makes some 200,000 objects that live until the process ends. While they are made, the collector walks over
-the growing heap again and again and finds nothing; later each full collection, and the several at exit, walk over all of them once more.
-Together that took longer than the import itself (decision 0011).
+Importing JAX and this package makes some 200,000 objects that live until the process ends. While
+they are made, the collector walks over the growing heap again and again and finds nothing; later
+each full collection, and the several at exit, walk over all of them once more. Together that took
+longer than the import itself (decision 0011).
 """
 
 from __future__ import annotations
 
 import gc
 
-#: A heap of more objects than this when the import begins holds data of the program, which must stay collectable.
+#: A heap of more objects than this when the import begins holds data of the program, which must
+#: stay collectable.
 YOUNG = 150_000
 
 
 class Pause:
-    """``with Pause():`` no collections; what was made meanwhile is not looked at later either, if there was little else in the heap."""
+    """``with Pause():`` no collections; what was made meanwhile is not looked at later either, if
+    there was little else in the heap."""
 
     def __enter__(self) -> None:
         self.was_enabled = gc.isenabled()

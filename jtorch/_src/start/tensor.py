@@ -68,7 +68,18 @@ def _bind_tensor(methods: Any) -> None:
         body = core_module.Tensor.__dict__[name]
         me, *rest = (told := inspect.signature(body)).parameters.values()
         told = told.replace(parameters=[me.replace(annotation=inspect.Parameter.empty), *rest])
-        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], signature=told, doc=body.__doc__, wrapped=body))
+        setattr(
+            Tensor,
+            name,
+            specialise(
+                body,
+                f"torch.Tensor.{name}",
+                ["self"],
+                signature=told,
+                doc=body.__doc__,
+                wrapped=body,
+            ),
+        )
     for name in (
         "shape",
         "dtype",
@@ -89,21 +100,35 @@ def _bind_tensor(methods: Any) -> None:
     setters = {**OWN_SETTERS, **PROPERTY_SETTERS}
     transposed = {"T": _T, "mT": _mT, "H": _H, "mH": _mH}
     for name, get in {**transposed, **OWN_PROPERTIES, **PROPERTIES}.items():
-        setattr(Tensor, name, specialise_property(name, get, setters.get(name), PROPERTY_DELETERS.get(name), get.__doc__))
+        setattr(
+            Tensor,
+            name,
+            specialise_property(
+                name, get, setters.get(name), PROPERTY_DELETERS.get(name), get.__doc__
+            ),
+        )
     dispatch.set_tensor_type(Tensor)
 
 
 def _bind_indexing() -> None:
-    """``t[index]`` and ``t[index] = value``: handlers are looked for inside tuples and nested lists of the index too."""
+    """``t[index]`` and ``t[index] = value``: handlers are looked for inside tuples and nested lists
+    of the index too."""
     all_plain = PLAIN.issuperset
 
     def __getitem__(self: Any, index: Any) -> Any:
         kind = type(index)
-        if ACTIVE.modes or type(self) not in TENSORS or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index)))):
+        if (
+            ACTIVE.modes
+            or type(self) not in TENSORS
+            or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index))))
+        ):
             answer = override(Tensor.__getitem__, [self, *_inside(index)], (self, index), None)
             if answer is not MISSING:
                 return answer
-            if ACTIVE.below is not None and (answer := ACTIVE.below(callers[0], (self, index), {})) is not MISSING:
+            if (
+                ACTIVE.below is not None
+                and (answer := ACTIVE.below(callers[0], (self, index), {})) is not MISSING
+            ):
                 return answer
             if type(self) in LAYOUTS:
                 return LAYOUTS[type(self)].item(self, index)
@@ -119,17 +144,24 @@ def _bind_indexing() -> None:
             or type(value) not in PLAIN
             or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index))))
         ):
-            answer = override(Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None)
+            answer = override(
+                Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None
+            )
             if answer is not MISSING:
                 return
-            if ACTIVE.below is not None and ACTIVE.below(callers[1], (self, index, value), {}) is not MISSING:
+            if (
+                ACTIVE.below is not None
+                and ACTIVE.below(callers[1], (self, index, value), {}) is not MISSING
+            ):
                 return
             if type(self) in LAYOUTS:
                 LAYOUTS[type(self)].set_item(self, index, value)
                 return
         setitem(self, index, value)
 
-    callers = [_body_of(body, made) for body, made in ((getitem, __getitem__), (setitem, __setitem__))]
+    callers = [
+        _body_of(body, made) for body, made in ((getitem, __getitem__), (setitem, __setitem__))
+    ]
     for made, body in ((__getitem__, getitem), (__setitem__, setitem)):
         made.__doc__, made.__qualname__ = body.__doc__, f"Tensor.{made.__name__}"
         PUBLIC[f"Tensor.{made.__name__}"] = made
@@ -138,7 +170,9 @@ def _bind_indexing() -> None:
 
 def _body_of(body: Callable[..., object], public: Any) -> Caller:
     """A function's body as those below ``__torch_function__`` are told of it."""
-    caller = Caller(body, body.__name__, Layout(inspect.signature(body), True, {}), True, True, True)
+    caller = Caller(
+        body, body.__name__, Layout(inspect.signature(body), True, {}), True, True, True
+    )
     caller.func, caller.all_positional = public, True
     return caller
 
@@ -151,12 +185,13 @@ def _inside(index: object) -> list[object]:
 
 
 def _make_wrapper_subclass(cls: object, size: object, *args: object, **kwargs: object) -> object:
-    """An instance of ``cls`` with this metadata and no data: what ``__torch_dispatch__`` gives a meaning to.
+    """An instance of ``cls`` with this metadata and no data: what ``__torch_dispatch__`` gives a
+    meaning to.
 
     Args:
         cls: a subclass of Tensor that defines ``__torch_dispatch__``.
-        size: the shape; ``strides``, ``storage_offset``, ``memory_format``, ``dtype`` (default: the default dtype), ``layout``, ``device``
-            and ``requires_grad`` may follow.
+        size: the shape; ``strides``, ``storage_offset``, ``memory_format``, ``dtype`` (default: the
+            default dtype), ``layout``, ``device`` and ``requires_grad`` may follow.
 
     Raises:
         TypeError: if the class does not define ``__torch_dispatch__``.
@@ -171,7 +206,8 @@ def _python_dispatch(t: Tensor) -> bool:
 
 
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
-    """A class with ``__torch_dispatch__`` and no ``__torch_function__`` of its own takes no part in the latter."""
+    """A class with ``__torch_dispatch__`` and no ``__torch_function__`` of its own takes no part in
+    the latter."""
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_dispatch__ is dispatch.disabled_torch_dispatch_impl:
         return
@@ -218,7 +254,10 @@ def _mT(t: Tensor) -> Tensor:
         views.warn_of_number("Tensor.mT", "This function is the identity in these cases.")
         return t
     if t._aval.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D "
+            "tensor."
+        )
     return views.make_view(view_ops.VIEWS["transpose"], t, (-2, -1))
 
 
@@ -237,7 +276,9 @@ def _H(t: Tensor) -> Tensor:
                 [2.-0.j]])
     """
     if t._aval.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {t._aval.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {t._aval.ndim}-D tensor."
+        )
     return views._adjoint(t, "Tensor.H")
 
 
@@ -256,7 +297,9 @@ def _mH(t: Tensor) -> Tensor:
                 [2.-0.j]])
     """
     if t._aval.ndim == 1:
-        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError(
+            "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     return views._adjoint(t, "Tensor.mH")
 
 
@@ -301,7 +344,8 @@ def _base(t: Tensor) -> Any:
     al = t._al
     if al is None or al.counter.n < 0:
         return None
-    if al.base is None and (seen := getattr(al, "seen", None)) is not None:  # a wrapper's memory is not known, but what it was taken of
+    # a wrapper's memory is not known, but what it was taken of
+    if al.base is None and (seen := getattr(al, "seen", None)) is not None:
         return seen[0]
     return al.base
 
@@ -351,7 +395,11 @@ def _layout(t: Tensor) -> Any:
         torch.strided
     """
     al = t._al
-    return layouts.strided if al is None or not al.asks or (found := al.told("layout")) is None else found
+    return (
+        layouts.strided
+        if al is None or not al.asks or (found := al.told("layout")) is None
+        else found
+    )
 
 
 def _hooks_dict(t: Tensor) -> Any:
@@ -369,12 +417,14 @@ def _set_hooks_dict(t: Tensor, hooks: Any) -> None:
 
 
 OWN_PROPERTIES: dict[str, Callable[[Tensor], object]] = {
-    "real": _real, "imag": _imag, "_base": _base, "is_cuda": _type_is("cuda"), "is_cpu": _type_is("cpu"), "is_meta": _type_is("meta"),
-    "is_mps": _type_is("mps"), "is_xla": _type_is("xla", "tpu"), "is_xpu": _type_is("xpu"), "is_sparse": _never("sparse"),
-    "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"), "is_mkldnn": _never("in MKLDNN's layout"),
-    "is_nested": _never("nested"), "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"),
-    "is_mtia": _never("on MTIA"),
-    "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
+    "real": _real, "imag": _imag, "_base": _base, "is_cuda": _type_is("cuda"),
+    "is_cpu": _type_is("cpu"), "is_meta": _type_is("meta"), "is_mps": _type_is("mps"),
+    "is_xla": _type_is("xla", "tpu"), "is_xpu": _type_is("xpu"), "is_sparse": _never("sparse"),
+    "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"),
+    "is_mkldnn": _never("in MKLDNN's layout"), "is_nested": _never("nested"),
+    "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"),
+    "is_mtia": _never("on MTIA"), "retains_grad": _retains_grad, "layout": _layout,
+    "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
 
 
@@ -389,4 +439,8 @@ PROPERTY_DELETERS = {
     "_grad_fn": _refuse_deletion("Deletion of _grad_fn not allowed. Detach tensor instead!"),
     "_backward_hooks": _refuse_deletion("Deletion of _backwards_hooks not allowed!"),
 }
-OWN_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}
+OWN_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
+    "real": _set_real,
+    "imag": _set_imag,
+    "_backward_hooks": _set_hooks_dict,
+}

@@ -1,7 +1,9 @@
-"""Tracebacks that end where the user's mistake is: of this package's frames at most two are shown, of JAX's none between them.
+"""Tracebacks that end where the user's mistake is: of this package's frames at most two are shown,
+of JAX's none between them.
 
-An error that nobody catches passes ``sys.excepthook`` (``threading.excepthook`` in threads, IPython's own way there); what stood there
-before still reports it, with a shorter traceback. Errors that are caught are as they were raised. ``JTORCH_TRACEBACK=full`` shows all.
+An error that nobody catches passes ``sys.excepthook`` (``threading.excepthook`` in threads,
+IPython's own way there); what stood there before still reports it, with a shorter traceback. Errors
+that are caught are as they were raised. ``JTORCH_TRACEBACK=full`` shows all.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 _OURS = ("jtorch", "torch")
-#: Packages that ours call on their own account: where their frames stand beside ours, they say as little to the user.
+#: Packages that ours call on their own account: where their frames stand beside ours, they say as
+#: little to the user.
 _BELOW = ("jax", "jaxlib", "numpy", "contextlib", "functools", "importlib", "pickle")
 
 
@@ -24,7 +27,9 @@ def _package(frame: FrameType) -> str:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith("<jtorch,") or (_package(frame) in _OURS and frame.f_globals.get("__name__") != "__main__")
+    return frame.f_code.co_filename.startswith("<jtorch,") or (
+        _package(frame) in _OURS and frame.f_globals.get("__name__") != "__main__"
+    )
 
 
 def _frames(tb: TracebackType | None) -> list[TracebackType]:
@@ -36,7 +41,8 @@ def _frames(tb: TracebackType | None) -> list[TracebackType]:
 
 
 def folded(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback without this package's frames, but for the last function called by the user and, above it, the last module.
+    """The traceback without this package's frames, but for the last function called by the user
+    and, above it, the last module.
 
     A traceback without frames of this package, or without any other, stays as it is.
     """
@@ -46,7 +52,8 @@ def folded(tb: TracebackType | None) -> TracebackType | None:
         return tb
     last = max(i for i, own in enumerate(ours) if own)
     if any(_package(one.tb_frame) not in _BELOW for one in frames[last + 1 :]):
-        # It ends in the user's own code again (a hook, a handler, a function that was given), or in another package's.
+        # It ends in the user's own code again (a hook, a handler, a function that was given), or in
+        # another package's.
         kept = {i for i, own in enumerate(ours) if not own}
     else:
         first = last
@@ -62,7 +69,8 @@ def folded(tb: TracebackType | None) -> TracebackType | None:
 
 
 def _entries(frames: list[TracebackType], first: int, last: int) -> set[int]:
-    """Of the frames of ours that end a traceback, those that say what was called: a module's ``forward``, a public function."""
+    """Of the frames of ours that end a traceback, those that say what was called: a module's
+    ``forward``, a public function."""
     forward = public = None
     for i in range(first, last + 1):
         code = frames[i].tb_frame.f_code
@@ -72,7 +80,16 @@ def _entries(frames: list[TracebackType], first: int, last: int) -> set[int]:
             public = i
     found = {i for i in (forward, public) if i is not None}
     if not found:
-        found = {next((i for i in range(first, last + 1) if not frames[i].tb_frame.f_code.co_filename.startswith("<")), first)}
+        found = {
+            next(
+                (
+                    i
+                    for i in range(first, last + 1)
+                    if not frames[i].tb_frame.f_code.co_filename.startswith("<")
+                ),
+                first,
+            )
+        }
     return found
 
 
@@ -90,7 +107,9 @@ def fold(error: BaseException) -> None:
 
 
 def _excepthook(before: Callable[..., object]) -> Callable[..., Any]:
-    def excepthook(kind: type[BaseException], value: BaseException, tb: TracebackType | None) -> None:
+    def excepthook(
+        kind: type[BaseException], value: BaseException, tb: TracebackType | None
+    ) -> None:
         if value is not None and value.__traceback__ is tb:
             fold(value)
             tb = value.__traceback__
@@ -103,7 +122,9 @@ def _thread_excepthook(before: Callable[..., object]) -> Callable[..., Any]:
     def excepthook(args: Any, /) -> None:
         if args.exc_value is not None and args.exc_value.__traceback__ is args.exc_traceback:
             fold(args.exc_value)
-            args = threading.ExceptHookArgs((args.exc_type, args.exc_value, args.exc_value.__traceback__, args.thread))
+            args = threading.ExceptHookArgs(
+                (args.exc_type, args.exc_value, args.exc_value.__traceback__, args.thread)
+            )
         before(args)
 
     return excepthook
@@ -115,14 +136,17 @@ def _in_ipython() -> None:
     return shell if shell is not None and not shell.custom_exceptions else None
 
 
-def _show(shell: Any, kind: object, value: BaseException, tb: object, tb_offset: object = None) -> None:
+def _show(
+    shell: Any, kind: object, value: BaseException, tb: object, tb_offset: object = None
+) -> None:
     del tb
     fold(value)
     shell.showtraceback((kind, value, value.__traceback__), tb_offset=tb_offset)
 
 
 def install() -> None:
-    """Has errors that nobody catches reported with short tracebacks, unless ``JTORCH_TRACEBACK=full``.
+    """Has errors that nobody catches reported with short tracebacks, unless
+    ``JTORCH_TRACEBACK=full``.
 
     Raises:
         ValueError: for another value of ``JTORCH_TRACEBACK`` than ``short`` and ``full``.

@@ -1,4 +1,5 @@
-"""Tensors from Python and NumPy data: ``tensor``, ``as_tensor``, ``from_numpy`` and their relatives."""
+"""Tensors from Python and NumPy data: ``tensor``, ``as_tensor``, ``from_numpy`` and their
+relatives."""
 
 from __future__ import annotations
 
@@ -23,27 +24,32 @@ from ..hooks import seen_making
 from ..ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from ..ops._declare import OPS
 
-# ---- what a value is -------------------------------------------------------------------------------------------------------------
+# ---- what a value is -----------------------------------------------------------------------------
 
 _BY_PYTHON_TYPE = {bool: 0, int: 1, float: 2, complex: 3}
 _NOT_SEQUENCES = (str, bytes, dict, set, frozenset, Tensor)
 
 
 def _is_sequence(value: object) -> bool:
-    """Whether torch descends into ``value``: anything with a length and positions but strings, mappings and tensors."""
+    """Whether torch descends into ``value``: anything with a length and positions but strings,
+    mappings and tensors."""
     if isinstance(value, (list, tuple, range)):
         return True
     if isinstance(value, (np.ndarray, jax.Array)):
         return value.ndim > 0
-    return not isinstance(value, (*_NOT_SEQUENCES, np.generic)) and hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    return (
+        not isinstance(value, (*_NOT_SEQUENCES, np.generic))
+        and hasattr(value, "__len__")
+        and hasattr(value, "__getitem__")
+    )
 
 
 _ITERATED = frozenset((list, tuple, range))
 
 
 def _indexed(sequence: Any) -> list[object]:
-    """The items of a sequence as torch reads them: their values by a loop, their kind by index. pandas gives Python's numbers to loops, and
-    NumPy's to an index, which may be a label.
+    """The items of a sequence as torch reads them: their values by a loop, their kind by index.
+    pandas gives Python's numbers to loops, and NumPy's to an index, which may be a label.
 
     Raises:
         ValueError: if it has no item of some number, in torch's words.
@@ -51,8 +57,13 @@ def _indexed(sequence: Any) -> list[object]:
     try:
         kinds = [sequence[i] for i in range(len(sequence))]
     except (LookupError, TypeError):
-        raise ValueError(f"could not determine the shape of object type '{type(sequence).__name__}'") from None
-    return [x.dtype.type(item) if isinstance(x, np.generic) else item for item, x in zip(sequence, kinds, strict=True)]
+        raise ValueError(
+            f"could not determine the shape of object type '{type(sequence).__name__}'"
+        ) from None
+    return [
+        x.dtype.type(item) if isinstance(x, np.generic) else item
+        for item, x in zip(sequence, kinds, strict=True)
+    ]
 
 
 #: PyTorch's limit for nested sequences, which may hold themselves.
@@ -74,12 +85,19 @@ def _flattened(data: tuple[float, ...] | list[object]) -> tuple[tuple[int, ...],
             if not _is_sequence(item):
                 raise TypeError("not a sequence")
             if len(item) != size:
-                raise ValueError(f"expected sequence of length {size} at dim {len(shape)} (got {len(item)})")
+                raise ValueError(
+                    f"expected sequence of length {size} at dim {len(shape)} (got {len(item)})"
+                )
         shape.append(size)
         if len(shape) > _MOST_DIMS:
             raise ValueError(f"too many dimensions '{type(level[0]).__name__}'")
         if not _ITERATED.issuperset(map(type, level)):
-            level = [item if isinstance(item, (list, tuple, range, np.ndarray, Tensor)) else _indexed(item) for item in level]
+            level = [
+                item
+                if isinstance(item, (list, tuple, range, np.ndarray, Tensor))
+                else _indexed(item)
+                for item in level
+            ]
         level = list(chain.from_iterable(level)) if len(level) > 1 else list(level[0])
     return tuple(shape), level
 
@@ -103,7 +121,10 @@ def _leaf_dtype(value: object) -> dtypes.dtype:
             raise TypeError("new(): self-referential lists are incompatible")
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     name = type(value).__name__
-    raise RuntimeError(f"Could not infer dtype of {name if type(value).__module__ in ('builtins', '__main__') else _qualified(value)}")
+    raise RuntimeError(
+        "Could not infer dtype of "
+        f"{name if type(value).__module__ in ('builtins', '__main__') else _qualified(value)}"
+    )
 
 
 def _qualified(value: object) -> str:
@@ -113,7 +134,8 @@ def _qualified(value: object) -> str:
 
 
 def _infer(leaves: list[object]) -> dtypes.dtype:
-    """The dtype torch gives the elements of a (flattened) sequence: the smallest that all can be converted to."""
+    """The dtype torch gives the elements of a (flattened) sequence: the smallest that all can be
+    converted to."""
     if not leaves:
         return dtypes.get_default_dtype()
     kinds = set(map(type, leaves))
@@ -144,7 +166,11 @@ def values_of(leaves: list[complex | float | int], dtype: dtypes.dtype) -> np.nd
         return np.array([bool(x) for x in leaves], np.bool_)
     if any(type(x) is complex for x in leaves):
         whole = kind < dtypes.FLOATING
-        raise TypeError("'complex' object cannot be interpreted as an integer" if whole else "must be real number, not complex")
+        raise TypeError(
+            "'complex' object cannot be interpreted as an integer"
+            if whole
+            else "must be real number, not complex"
+        )
     if kind == dtypes.FLOATING:
         with np.errstate(over="ignore"):  # too large numbers become infinite, as in torch
             return np.array(leaves, np.float64).astype(dtype.np)
@@ -153,7 +179,13 @@ def values_of(leaves: list[complex | float | int], dtype: dtypes.dtype) -> np.nd
 
 def _python_number(leaf: object, dtype: dtypes.dtype) -> Any:
     if isinstance(leaf, Tensor):
-        return leaf.__index__() if dtype.category < dtypes.FLOATING else complex(leaf) if dtype.category == dtypes.COMPLEX else float(leaf)
+        return (
+            leaf.__index__()
+            if dtype.category < dtypes.FLOATING
+            else complex(leaf)
+            if dtype.category == dtypes.COMPLEX
+            else float(leaf)
+        )
     if isinstance(leaf, np.ndarray):
         if leaf.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
@@ -179,12 +211,16 @@ def _integers(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
             if x < 0:
                 raise OverflowError("can't convert negative int to unsigned")
         if type(x) is float and (not math.isfinite(x) or (x < 0 and not dtype.is_signed)):
-            raise RuntimeError(f"value cannot be converted to type {dtype.np.name} without overflow")
+            raise RuntimeError(
+                f"value cannot be converted to type {dtype.np.name} without overflow"
+            )
         n = int(x)
         if not low <= n <= high:
             if type(x) is int and not -(2**63) <= n < 2**63 and dtype is not dtypes.uint64:
                 raise ValueError("Overflow when unpacking long long")
-            raise RuntimeError(f"value cannot be converted to type {dtype.np.name} without overflow")
+            raise RuntimeError(
+                f"value cannot be converted to type {dtype.np.name} without overflow"
+            )
         whole.append(n)
     if dtype is dtypes.uint64:
         return np.array([n % 2**64 for n in whole], np.uint64)
@@ -192,7 +228,8 @@ def _integers(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
 
 
 def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
-    """Numbers and nested sequences of them as an array, in torch's dtype for them unless one is given."""
+    """Numbers and nested sequences of them as an array, in torch's dtype for them unless one is
+    given."""
     kind = type(data)
     if kind in _BY_PYTHON_TYPE:
         wanted = dtype or dtypes.of_number(data)
@@ -201,10 +238,16 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         return values_of([data], wanted).reshape(())
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
+    if (
+        isinstance(data, (list, tuple))
+        and data
+        and isinstance(data[0], np.ndarray)
+        and data[0].ndim
+    ):
         warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
-            "numpy.ndarray with numpy.array() before converting to a tensor."
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting to "
+            "a tensor."
         )
     shape, leaves = _flattened(data)
     # A letter is a sequence of one letter, and so on without end.
@@ -229,20 +272,24 @@ def _from_array(array: np.ndarray) -> np.ndarray:
     dtypes.from_np(array.dtype)
     if any(s < 0 for s in array.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
-            "(You can probably work around this by making a copy of your array  with array.copy().) "
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
         )
     if any(s % array.dtype.itemsize for s in array.strides):
         raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory."
         )
     return array
 
 
-# ---- tensors from data -----------------------------------------------------------------------------------------------------------
+# ---- tensors from data ---------------------------------------------------------------------------
 
 
-def _made(array: np.ndarray, dtype: dtypes.dtype | None, device: device | None, requires_grad: bool) -> Tensor:
+def _made(
+    array: np.ndarray, dtype: dtypes.dtype | None, device: device | None, requires_grad: bool
+) -> Tensor:
     if dtype is not None and array.dtype != dtype.np:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # complex to real drops the imaginary part
@@ -252,23 +299,36 @@ def _made(array: np.ndarray, dtype: dtypes.dtype | None, device: device | None, 
     return from_host(array, device, requires_grad)
 
 
-def _copied(source: Tensor, dtype: dtypes.dtype | None, device: object, requires_grad: bool, advice: str) -> Tensor:
+def _copied(
+    source: Tensor, dtype: dtypes.dtype | None, device: object, requires_grad: bool, advice: str
+) -> Tensor:
     warnings.warn(
-        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-        f"sourceTensor.detach().clone().requires_grad_(True), rather than {advice}.",
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        f"or sourceTensor.detach().clone().requires_grad_(True), rather than {advice}.",
         UserWarning,
         stacklevel=outside(),
     )
-    made = source.detach().to(device=device or source.device, dtype=dtype or source.dtype, copy=True)
+    made = source.detach().to(
+        device=device or source.device, dtype=dtype or source.dtype, copy=True
+    )
     return requiring(made) if requires_grad else made
 
 
 @composite(native=True, factory=True, asks="modes")
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
-    """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor.
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or
+    a tensor.
 
     Args:
-        data: a number, nested sequences of numbers, an array of NumPy's or JAX's, or a tensor; it is copied.
+        data: a number, nested sequences of numbers, an array of NumPy's or JAX's, or a tensor; it
+            is copied.
         dtype: the dtype of the result; found from the data if it is None.
         device: where the result lies; where ``data`` does, or the default device, if it is None.
         requires_grad: whether autograd records what is done with the result.
@@ -276,11 +336,13 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
     Shapes: that of the nesting; () for a number.
 
-    Dtypes: NumPy arrays and scalars keep theirs; Python ints give int64, floats the default dtype, complex numbers its complex type.
+    Dtypes: NumPy arrays and scalars keep theirs; Python ints give int64, floats the default dtype,
+    complex numbers its complex type.
 
     Raises:
         ValueError: for ragged sequences, or integers beyond 64 bits.
-        TypeError, RuntimeError: for data that torch has no dtype for, or that does not fit the one given.
+        TypeError, RuntimeError: for data that torch has no dtype for, or that does not fit the one
+            given.
 
     Example:
         >>> import jtorch as torch
@@ -292,7 +354,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     check_options("tensor", None, pin_memory)
     if type(requires_grad) is not bool:
-        raise TypeError(f"tensor(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+        raise TypeError(
+            f"tensor(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}"
+        )
     wanted = check_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         return _copied(data, wanted, device, requires_grad, "torch.tensor(sourceTensor)")
@@ -307,15 +371,19 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         return _of_dlpack(data, wanted, device, requires_grad, copy=True)
     if type(data) in _BY_PYTHON_TYPE:
         found = wanted or dtypes.of_number(data)
-        if _fits(data, found):  # a number becomes part of the program, which costs less than a copy to the device
+        # a number becomes part of the program, which costs less than a copy to the device
+        if _fits(data, found):
             return _scalar(data, dtype=found, device=device, requires_grad=requires_grad)
     if hasattr(data, "untyped"):
         return _made(_of_storage(data, wanted), None, device, requires_grad)
     return _made(_host_array(data, wanted), None, device, requires_grad)
 
 
-def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: object, requires_grad: bool) -> Tensor:
-    """A tensor on an array of JAX's (or a tracer): nobody can write into it, so that sharing it is as good as a copy."""
+def _of_jax(
+    array: jax.Array, dtype: dtypes.dtype | None, device: object, requires_grad: bool
+) -> Tensor:
+    """A tensor on an array of JAX's (or a tracer): nobody can write into it, so that sharing it is
+    as good as a copy."""
     dtypes.from_np(array.dtype)
     made = wrap(array)
     if device is not None or dtype is not None:
@@ -325,23 +393,38 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: object, requir
     return requiring(made) if requires_grad else made
 
 
-def _of_dlpack(data: object, dtype: dtypes.dtype | None, device: object, requires_grad: bool = False, copy: bool = False) -> Tensor:
-    """A tensor on the memory of an object that gives it away by DLPack's protocol, or with a copy of it."""
+def _of_dlpack(
+    data: object,
+    dtype: dtypes.dtype | None,
+    device: object,
+    requires_grad: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """A tensor on the memory of an object that gives it away by DLPack's protocol, or with a copy
+    of it."""
     made = from_dlpack(data)
     made = made.to(device=device or made.device, dtype=dtype or made.dtype, copy=copy)
     return requiring(made) if requires_grad else made
 
 
 def _of_storage(source: Any, wanted: dtypes.dtype | None) -> np.ndarray:
-    """The elements of a storage; an untyped one holds whole elements of the dtype that is asked for.
+    """The elements of a storage; an untyped one holds whole elements of the dtype that is asked
+    for.
 
     Raises:
         RuntimeError: if the storage is of another dtype.
     """
     mine = getattr(source, "dtype", None)
     if mine is not None and wanted not in (None, mine):
-        raise RuntimeError(f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got {mine.scalar_name}")
-    dtype = wanted or mine or (dtypes.int64 if source.untyped().nbytes() else dtypes.get_default_dtype())
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got "
+            f"{mine.scalar_name}"
+        )
+    dtype = (
+        wanted
+        or mine
+        or (dtypes.int64 if source.untyped().nbytes() else dtypes.get_default_dtype())
+    )
     data = source.untyped().memory().view(np.uint8)
     return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype.np).copy()
 
@@ -372,7 +455,8 @@ def new_tensor(
     layout: Any = layouts.strided,
     pin_memory: bool = False,
 ) -> Any:
-    """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given.
+    """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are
+    given.
 
     Shapes: that of the nesting; () for a number.
 
@@ -400,7 +484,8 @@ def new_tensor(
 
 @composite(native=True, factory=True, asks="modes", ignored=True)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy.
+    """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else
+    a copy.
 
     A conversion to another dtype or device makes a copy.
 
@@ -475,12 +560,16 @@ def from_numpy(ndarray: Any) -> Any:
     """
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
-        raise TypeError(f"expected np.ndarray (got {kind.__module__ + '.' if kind.__module__ == 'numpy' else ''}{kind.__name__})")
+        raise TypeError(
+            "expected np.ndarray (got "
+            f"{kind.__module__ + '.' if kind.__module__ == 'numpy' else ''}{kind.__name__})"
+        )
     if not ndarray.flags.writeable:
         warn_once(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
-            "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
-            "it to a tensor. This type of warning will be suppressed for the rest of this program."
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     if not ACTIVE.modes:
         return share_host(_from_array(ndarray))
@@ -488,8 +577,11 @@ def from_numpy(ndarray: Any) -> Any:
 
 
 @composite(native=True, asks="nobody")
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
-    """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count`` elements from byte ``offset`` on.
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count``
+    elements from byte ``offset`` on.
 
     Shapes: (count), or as many as there are.
 
@@ -505,7 +597,9 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if wanted is None:
         raise TypeError("frombuffer(): argument 'dtype' must be torch.dtype, not NoneType")
     try:
-        memory = np.frombuffer(buffer, np.uint8) if memoryview(buffer).nbytes else np.empty(0, np.uint8)
+        memory = (
+            np.frombuffer(buffer, np.uint8) if memoryview(buffer).nbytes else np.empty(0, np.uint8)
+        )
         writable = not memoryview(buffer).readonly
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
@@ -513,29 +607,45 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if length == 0 or count == 0:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
     if not 0 <= offset < length:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({length} bytes) minus 1"
+        )
     if count > 0 and offset + count * size > length:
         raise ValueError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({length} bytes)"
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
+            f"not be greater than actual buffer length ({length} bytes)"
         )
     if count < 0 and (length - offset) % size:
         raise ValueError(
-            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({size})"
         )
     if not writable:
         warn_once(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
-            "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it "
-            "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This means you can write to the underlying (supposedly non-writable) buffer using the "
+            "tensor. You may want to copy the buffer to protect its data or make it writable "
+            "before converting it to a tensor. This type of warning will be suppressed for the "
+            "rest of this program."
         )
-    made = share_host(np.frombuffer(buffer, wanted.np, (length - offset) // size if count < 0 else count, offset))
+    made = share_host(
+        np.frombuffer(buffer, wanted.np, (length - offset) // size if count < 0 else count, offset)
+    )
     return requiring(made) if requires_grad else made
 
 
 @composite(native=True, factory=True, asks="modes", ignored=True)
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Any:
-    """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it must or ``copy=True`` asks for it.
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Any:
+    """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it
+    must or ``copy=True`` asks for it.
 
     Shapes: that of ``obj``.
 
@@ -553,9 +663,15 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if type(obj).__name__ == "UntypedStorage":
         obj = obj.memory().view(np.uint8)
     if isinstance(obj, (np.ndarray, np.generic)):
-        source: Any = share_host(_from_array(obj)) if isinstance(obj, np.ndarray) else from_host(np.asarray(obj))
+        source: Any = (
+            share_host(_from_array(obj))
+            if isinstance(obj, np.ndarray)
+            else from_host(np.asarray(obj))
+        )
         if isinstance(obj, np.generic) and copy is False:
-            raise ValueError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+            raise ValueError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray."
+            )
     elif isinstance(obj, Tensor):
         source = obj
     elif isinstance(obj, jax.Array):
@@ -571,7 +687,10 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     converts = wanted is not None and wanted is not source.dtype
     moves = device is not None and source.to(device=device) is not source
     if copy is False and converts:
-        raise ValueError(f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype '{wanted.scalar_name}'.")
+        raise ValueError(
+            f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype "
+            f"'{wanted.scalar_name}'."
+        )
     if copy is False and moves:
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{device}'.")
     made = source
@@ -586,7 +705,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
 
 def _from_buffer(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
-    """A tensor on the memory of an object with a buffer; None if it has none. The elements are of the default dtype if none is given."""
+    """A tensor on the memory of an object with a buffer; None if it has none. The elements are of
+    the default dtype if none is given."""
     if isinstance(obj, (str, list, tuple, range)):
         return None
     try:

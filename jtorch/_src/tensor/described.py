@@ -1,4 +1,5 @@
-"""What ``Tensor`` tells of itself without being read: sizes, strides, dtype, device, and its place in memory."""
+"""What ``Tensor`` tells of itself without being read: sizes, strides, dtype, device, and its place
+in memory."""
 
 from __future__ import annotations
 
@@ -195,7 +196,8 @@ def storage_offset(self: Tensor) -> int:
 
 
 def data_ptr(self: Tensor) -> int:
-    """A number that two tensors share exactly if their first elements are the same memory; not a real address.
+    """A number that two tensors share exactly if their first elements are the same memory; not a
+    real address.
 
     0 without elements; on the meta device, which has no memory, the place in the storage.
 
@@ -219,26 +221,42 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``).
 
     Args:
-        memory_format: the order in memory that is asked for; ``torch.contiguous_format`` if it is None.
+        memory_format: the order in memory that is asked for; ``torch.contiguous_format`` if it is
+            None.
 
     Example:
         >>> import jtorch as torch
         >>> torch.zeros(2, 3).is_contiguous(), torch.zeros(2, 3).t().is_contiguous()
         (True, False)
     """
-    plain = memory_format is None or memory_format is contiguous_format or str(memory_format) == "torch.contiguous_format"
+    plain = (
+        memory_format is None
+        or memory_format is contiguous_format
+        or str(memory_format) == "torch.contiguous_format"
+    )
     al = self._al
-    if al is not None and al.asks and (found := al.told("is_contiguous", *(() if plain else (memory_format,)))) is not None:
+    if (
+        al is not None
+        and al.asks
+        and (found := al.told("is_contiguous", *(() if plain else (memory_format,)))) is not None
+    ):
         return found
     if plain:
         return self._strides is None or in_row_major_order(self._aval.shape, self._strides)
     if hasattr(self._v, "physical"):
-        raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
+        raise RuntimeError(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than "
+            "torch.contiguous_format"
+        )
     return in_format(self._aval.shape, self.stride(), memory_format)
 
 
 def _dim(dim: int, ndim: int) -> int:
-    return canonical_dim(int(dim), ndim, wrap_scalar=False) if ndim == 0 else canonical_dim(int(dim), ndim)
+    return (
+        canonical_dim(int(dim), ndim, wrap_scalar=False)
+        if ndim == 0
+        else canonical_dim(int(dim), ndim)
+    )
 
 
 def dtype_name(aval: Aval) -> str:

@@ -1,8 +1,8 @@
 """``t[index]`` and ``t[index] = value`` in torch's semantics.
 
-The basic part of an index (ints, slices, None, Ellipsis) makes views; the advanced part (tensors, masks, lists) goes to the kernels
-``_index`` and ``_index_put``. Masks are turned into positions on the host, except where a number or as many values as it selects are
-written through them.
+The basic part of an index (ints, slices, None, Ellipsis) makes views; the advanced part (tensors,
+masks, lists) goes to the kernels ``_index`` and ``_index_put``. Masks are turned into positions on
+the host, except where a number or as many values as it selects are written through them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from .view_steps import traced_step
 from .views import SELECT_AT, make_view, select_at, slice_at, view
 from .writing import check_inplace, check_overlap
 
-#: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
+#: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be
+#: tuples in disguise.
 _LONG_LIST = 32
 _UNSQUEEZE = VIEWS["unsqueeze"]
 
@@ -58,7 +59,8 @@ _index_flat = _core("_C._index_flat")
 _index_put_flat = _core("_C._index_put_flat")
 _positions_of = _core("_C.index_by_mask")
 _masked_fill = _core("masked_fill")
-#: What is said of writes through this notation to elements that several indices share: as of the functions that they stand for.
+#: What is said of writes through this notation to elements that several indices share: as of the
+#: functions that they stand for.
 _LISTED = ("index_put_", "tensor[indices] = tensor")
 _MASKED = repeats_of(find(masked_fill))
 _masked_write = _core("_C._masked_write")
@@ -69,23 +71,28 @@ _gather = _core("gather")
 _to_copy = _core("_C._to_copy")
 
 
-# ---- what an index says ----------------------------------------------------------------------------------------------------------
+# ---- what an index says --------------------------------------------------------------------------
 
 
 _LIST_AS_TUPLE = (
-    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead "
-    "of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
-    "different result"
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+    "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+    "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result"
 )
 
 
 def _items(index: object) -> Sequence[Any]:
-    """The parts of an index: those of a tuple, or of a list that stands for one because it holds more than numbers."""
+    """The parts of an index: those of a tuple, or of a list that stands for one because it holds
+    more than numbers."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and len(index) < _LONG_LIST:
         for item in index:
-            if item is None or item is Ellipsis or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray)):
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray))
+            ):
                 warnings.warn(_LIST_AS_TUPLE, UserWarning, stacklevel=outside())
                 return index
     return (index,)
@@ -119,7 +126,8 @@ def _plain(item: Tensor, t: Tensor) -> Any:
     if hasattr(item, "__index__") and not isinstance(item, np.bool_):
         return item.__index__()
     raise IndexError(
-        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {_type_name(item)})"
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {_type_name(item)})"
     )
 
 
@@ -139,7 +147,9 @@ def _plain_tensor(index: Tensor) -> Tensor | int:
 def mask_of_bytes(index: Tensor) -> Tensor:
     """What a mask of bytes selects, with torch's warning."""
     warnings.warn(
-        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=outside()
+        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+        UserWarning,
+        stacklevel=outside(),
     )
     return BOUND["ne"].core(index, 0)
 
@@ -157,7 +167,9 @@ def _numbers(items: Any) -> np.ndarray:
     if found.dtype.kind == "c":
         raise TypeError("'complex' object cannot be interpreted as an integer")
     if found.dtype.kind == "O":
-        raise TypeError(f"'{type(found.flat[0]).__name__}' object cannot be interpreted as an integer")
+        raise TypeError(
+            f"'{type(found.flat[0]).__name__}' object cannot be interpreted as an integer"
+        )
     return found
 
 
@@ -168,7 +180,8 @@ def _plain_lists(items: Tensor) -> Any:
 
 
 def _from_numbers(array: np.ndarray, t: Tensor) -> Tensor:
-    """An index tensor from numbers on the host: bool masks stay masks, anything else is cut to int64."""
+    """An index tensor from numbers on the host: bool masks stay masks, anything else is cut to
+    int64."""
     keep = array.dtype in (np.bool_, np.uint8)
     return from_host(array if keep else array.astype(np.int64), t.device)
 
@@ -184,7 +197,8 @@ _SIMPLE = (int, slice, type(None), type(Ellipsis), bool)
 
 
 def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any]]]:
-    """Applies the views that ``items`` ask for, and tells which index tensors and bools are left for which dimension of the result.
+    """Applies the views that ``items`` ask for, and tells which index tensors and bools are left
+    for which dimension of the result.
 
     Raises:
         IndexError: if there are more parts than dimensions, or an int is out of range.
@@ -208,11 +222,19 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
             dim += 1
         elif item is Ellipsis:
             dim = t._aval.ndim - sum([_consumed(i) for i in items[position + 1 :]])
-        elif kind is Tensor and not item._aval.ndim and (place := _traced(t, item, dim)) is not None:
+        elif (
+            kind is Tensor and not item._aval.ndim and (place := _traced(t, item, dim)) is not None
+        ):
             strides = t._strides or applying.contiguous_strides(t._aval.shape)
-            t = view(t, traced_step(SELECT_AT, dim, place), (*strides[:dim], *strides[dim + 1 :]), t._al.offset if t._al is not None else 0)
+            t = view(
+                t,
+                traced_step(SELECT_AT, dim, place),
+                (*strides[:dim], *strides[dim + 1 :]),
+                t._al.offset if t._al is not None else 0,
+            )
         else:
-            if kind is bool or (item._aval.ndim == 0 and _is_mask(item)):  # a truth value gets a dimension of its own
+            # a truth value gets a dimension of its own
+            if kind is bool or (item._aval.ndim == 0 and _is_mask(item)):
                 t = make_view(_UNSQUEEZE, t, (dim,))
             advanced.append((dim, item))
             dim += max(_consumed(item), 1)
@@ -220,7 +242,8 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
 
 
 def _traced(t: Tensor, index: Tensor, dim: int) -> Any:
-    """The place that an index names which JAX traces, as it traces what is indexed: the result is a view then as ever. Else None."""
+    """The place that an index names which JAX traces, as it traces what is indexed: the result is a
+    view then as ever. Else None."""
     if not _is_traced(index) or not _has_tracer(t):
         return None
     place = index._read().array
@@ -241,8 +264,8 @@ def _too_many(t: Tensor, items: Sequence[Any]) -> str:
     if t._aval.ndim == 0 and len(items) == 1:
         if type(items[0]) is int:
             return (
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
-                "to convert a 0-dim tensor to a number"
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
             )
         if type(items[0]) is slice:
             return "slice() cannot be applied to a 0-dim tensor."
@@ -270,14 +293,14 @@ def _check_mask(t: Tensor, dim: int, mask: Tensor) -> None:
     for j, size in enumerate(sizes):
         if t._aval.shape[dim + j] != size:
             raise IndexError(
-                f"The shape of the mask {list(sizes)} at index {j} does not match the shape of the indexed tensor "
-                f"{list(t._aval.shape)} at index {dim + j}"
+                f"The shape of the mask {list(sizes)} at index {j} does not match the shape of the "
+                f"indexed tensor {list(t._aval.shape)} at index {dim + j}"
             )
 
 
 def as_positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[Tensor | None]:
-    """One integer index tensor, or None, for each dimension of ``t`` up to the last indexed one; masks become as many as they have
-    dimensions."""
+    """One integer index tensor, or None, for each dimension of ``t`` up to the last indexed one;
+    masks become as many as they have dimensions."""
     indices: list[Tensor | None] = []
     for dim, item in advanced:
         indices.extend([None] * (dim - len(indices)))
@@ -293,11 +316,12 @@ def as_positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[Tensor | No
     return indices
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def getitem(t: Tensor, index: Any) -> Tensor:
-    """``t[index]``: a view for ints, slices, None and Ellipsis; a copy where a tensor, mask or list takes part.
+    """``t[index]``: a view for ints, slices, None and Ellipsis; a copy where a tensor, mask or list
+    takes part.
 
     Raises:
         IndexError: for an index of a wrong kind, rank, shape or value.
@@ -314,7 +338,11 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         tensor([3, 4])
     """
     kind = type(index)
-    if (kind is int or kind is slice or kind is tuple or kind is NoneType) and not t._rg and (part := part_of(t, index)) is not None:
+    if (
+        (kind is int or kind is slice or kind is tuple or kind is NoneType)
+        and not t._rg
+        and (part := part_of(t, index)) is not None
+    ):
         return part
     if kind is int:
         if t._aval.ndim:
@@ -327,13 +355,24 @@ def getitem(t: Tensor, index: Any) -> Tensor:
     elif kind is Tensor and index._aval.ndim and t._aval.ndim:
         if index._aval.dtype == np.int64:
             found = _index(t, (index,))
-            return found if t._strides is None and index._strides is None else _ordered(found, t, [index])
-        if index._aval.dtype == np.bool_ and index._aval.shape == t._aval.shape and t._strides is None:
+            return (
+                found
+                if t._strides is None and index._strides is None
+                else _ordered(found, t, [index])
+            )
+        if (
+            index._aval.dtype == np.bool_
+            and index._aval.shape == t._aval.shape
+            and t._strides is None
+        ):
             return _index_flat(t, _positions_of(index), 0, t._aval.ndim)
     result, advanced = _basic(t, _items(index))
     if advanced:
         found = _gathered(result, advanced)
-        if all(type(item) is Tensor and not item._aval.ndim and _is_traced(item) for _, item in advanced):
+        if all(
+            type(item) is Tensor and not item._aval.ndim and _is_traced(item)
+            for _, item in advanced
+        ):
             alias_of(found).storage.__class__ = Copied
         return found
     if result is t:
@@ -343,8 +382,8 @@ def getitem(t: Tensor, index: Any) -> Tensor:
 
 
 def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | None:
-    """The index tensors of ``t[:, i, j]`` and the like, where each is one of integers for one dimension and everything lies row by row, so
-    that nothing is left to be found out; else None."""
+    """The index tensors of ``t[:, i, j]`` and the like, where each is one of integers for one
+    dimension and everything lies row by row, so that nothing is left to be found out; else None."""
     if t._strides is not None or len(index) > t._aval.ndim:
         return None
     found: list[Tensor | None] = []
@@ -373,23 +412,36 @@ def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
             _check_mask(t, dim, item)
             count = max(item._aval.ndim, 1)
             positions = _positions_of(item)
-            return _ordered(_index_flat(t, positions, dim, count), t, [None] * dim + [positions] * count)
+            return _ordered(
+                _index_flat(t, positions, dim, count), t, [None] * dim + [positions] * count
+            )
     indices = as_positions(t, advanced)
     return _ordered(_index(t, indices), t, indices)
 
 
 def _ordered(result: Tensor, t: Tensor, indices: list[Tensor | None]) -> Tensor:
-    """The result in the memory order that torch's iterator chooses from the strides of what is indexed and of the indices."""
+    """The result in the memory order that torch's iterator chooses from the strides of what is
+    indexed and of the indices."""
     given = [i for i in indices if i is not None]
     if t._strides is None and all(i._strides is None for i in given):
         return result
     strides = t._strides or applying.contiguous_strides(t._aval.shape)
     dims = [d for d, i in enumerate(indices) if i is not None]
     rest = [d for d in range(t._aval.ndim) if d not in dims]
-    before = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0  # indices apart from each other come to the front
+    # indices apart from each other come to the front
+    before = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0
     shape = result._aval.shape
     middle = len(shape) - len(rest)
-    operands = [(shape, (*[strides[d] for d in rest[:before]], *(0,) * middle, *[strides[d] for d in rest[before:]]))]
+    operands = [
+        (
+            shape,
+            (
+                *[strides[d] for d in rest[:before]],
+                *(0,) * middle,
+                *[strides[d] for d in rest[before:]],
+            ),
+        )
+    ]
     sizes = shape[before : before + middle]
     operands += [_spread(i, sizes, before, len(rest) - before) for i in given]
     found = applying.pointwise_strides(shape, tuple(operands))
@@ -398,15 +450,21 @@ def _ordered(result: Tensor, t: Tensor, indices: list[Tensor | None]) -> Tensor:
     return result
 
 
-def _spread(index: Tensor, sizes: tuple[int, ...], before: int, after: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of an index tensor, expanded to ``sizes`` and with so many dimensions of size 1 around."""
+def _spread(
+    index: Tensor, sizes: tuple[int, ...], before: int, after: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of an index tensor, expanded to ``sizes`` and with so many dimensions of
+    size 1 around."""
     own = index._strides or applying.contiguous_strides(index._aval.shape)
     lead = len(sizes) - len(own)
-    expanded = [0 if n != m else s for n, m, s in zip(index._aval.shape, sizes[lead:], own, strict=True)]
+    expanded = [
+        0 if n != m else s for n, m, s in zip(index._aval.shape, sizes[lead:], own, strict=True)
+    ]
     last = expanded[-1] if expanded else 1
     shape = (*(1,) * before, *sizes, *(1,) * after)
     strides: list[int] = []
-    for d in range(len(shape) - 1, -1, -1):  # a reshape gives dimensions of size 1 the stride that would continue their neighbours'
+    # a reshape gives dimensions of size 1 the stride that would continue their neighbours'
+    for d in range(len(shape) - 1, -1, -1):
         place = d - before - lead
         if shape[d] == 1:
             strides.append(shape[d + 1] * strides[-1] if strides else last)
@@ -415,15 +473,17 @@ def _spread(index: Tensor, sizes: tuple[int, ...], before: int, after: int) -> t
     return shape, tuple(reversed(strides))
 
 
-# ---- writing ---------------------------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def setitem(t: Tensor, index: Any, value: Any) -> None:
-    """``t[index] = value``: writes a number or a tensor, broadcast, through the views and positions that the index means.
+    """``t[index] = value``: writes a number or a tensor, broadcast, through the views and positions
+    that the index means.
 
     Raises:
         IndexError: for an index of a wrong kind, rank, shape or value.
-        RuntimeError: if the value does not broadcast to the indexed shape, or is of another dtype where positions are written.
+        RuntimeError: if the value does not broadcast to the indexed shape, or is of another dtype
+            where positions are written.
         TypeError: if the value is neither a number nor a tensor.
         ValueError: for a whole number of more than 64 bits.
 
@@ -481,7 +541,11 @@ def _type_name(value: object) -> str:
 def _is_whole(index: slice, size: int) -> bool:
     """Whether a slice is of everything, from 0 on."""
     start, stop, step = index.start, index.stop, index.step
-    if type(start) not in (int, NoneType) or type(stop) not in (int, NoneType) or type(step) not in (int, NoneType):
+    if (
+        type(start) not in (int, NoneType)
+        or type(stop) not in (int, NoneType)
+        or type(step) not in (int, NoneType)
+    ):
         return False
     return not start and (stop is None or stop >= size) and (step is None or step == 1)
 
@@ -494,7 +558,11 @@ def _copy_to(target: Tensor, value: Tensor | complex | float, whole: bool = Fals
         if value._aval.shape != target._aval.shape:
             value = _without_leading_ones(value, target)
         shape = target._aval.shape
-        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))
+        target.copy_(
+            value
+            if value._aval.shape == shape or value._aval.ndim > len(shape)
+            else value.expand(shape)
+        )
     else:
         value = _number_for(target, value)
         check_inplace(target)
@@ -502,7 +570,8 @@ def _copy_to(target: Tensor, value: Tensor | complex | float, whole: bool = Fals
 
 
 def _number_for(target: Tensor, value: object) -> Any:
-    """A number to be written: PyTorch makes a tensor of it first, so that what halves cannot hold is infinite and no error."""
+    """A number to be written: PyTorch makes a tensor of it first, so that what halves cannot hold
+    is infinite and no error."""
     dtype = target._aval.dtype
     half = dtype.itemsize == 2 and dtype.kind not in "iu"
     if type(value) is complex and dtype.kind not in "bc":
@@ -514,7 +583,8 @@ def _number_for(target: Tensor, value: object) -> Any:
 
 
 def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
-    """``value`` with leading dimensions of size 1 dropped where it has more dimensions than the target.
+    """``value`` with leading dimensions of size 1 dropped where it has more dimensions than the
+    target.
 
     Raises:
         RuntimeError: if it does not broadcast to the target's shape.
@@ -564,10 +634,14 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
         _check_dtype(target, value, advanced)
         check_overlap(target, (item, value), True)
         if item._aval.ndim == target._aval.ndim and value._aval.ndim == 1:
-            # As many values as the mask selects: no need to know how many, but to check it when the trace runs.
+            # As many values as the mask selects: no need to know how many, but to check it when the
+            # trace runs.
             inplace(target, _masked_write(target, item, value))
             return
-        inplace(target, _index_put_flat(target, _positions_of(item), value, dim, max(item._aval.ndim, 1)))
+        inplace(
+            target,
+            _index_put_flat(target, _positions_of(item), value, dim, max(item._aval.ndim, 1)),
+        )
         return
     if is_tensor:
         _check_dtype(target, value, advanced)
@@ -584,21 +658,29 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Tensor | float 
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
     if rest or mask._aval.ndim == 0:
         mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))
-    written(inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0")
+    written(
+        inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0"
+    )
 
 
 def _check_dtype(target: Tensor, value: Tensor, advanced: list[tuple[int, Any]]) -> None:
     if target._aval.dtype != value._aval.dtype:
         index: list[Any] = []
         for dim, item in advanced:  # a shape that does not fit is the first thing that torch says
-            behind = sum(max(x._aval.ndim, 1) if isinstance(x, Tensor) and _is_mask(x) else 1 for x in index)
+            behind = sum(
+                max(x._aval.ndim, 1) if isinstance(x, Tensor) and _is_mask(x) else 1 for x in index
+            )
             index += [slice(None)] * (dim - behind) + [item]
         full = target.detach()[tuple(index)].shape
-        if value._aval.ndim > len(full) or any(n not in (1, m) for n, m in zip(value.shape[::-1], full[::-1], strict=False)):
+        if value._aval.ndim > len(full) or any(
+            n not in (1, m) for n, m in zip(value.shape[::-1], full[::-1], strict=False)
+        ):
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(full)}"
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to "
+                f"indexing result of shape {list(full)}"
             )
         raise RuntimeError(
-            "Index put requires the source and destination dtypes match, "
-            f"got {target.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the source."
+            "Index put requires the source and destination dtypes match, got "
+            f"{target.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the "
+            "source."
         )

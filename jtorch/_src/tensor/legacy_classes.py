@@ -1,4 +1,5 @@
-"""``torch.FloatTensor`` and its like: classes that tensors of one dtype on one kind of device are instances of."""
+"""``torch.FloatTensor`` and its like: classes that tensors of one dtype on one kind of device are
+instances of."""
 
 from __future__ import annotations
 
@@ -16,25 +17,33 @@ class _TensorType(type):
     on: str
 
     def __instancecheck__(cls, other: object) -> bool:
-        return isinstance(other, Tensor) and other.dtype is cls.dtype and other.device.type == cls.on
+        return (
+            isinstance(other, Tensor) and other.dtype is cls.dtype and other.device.type == cls.on
+        )
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> Any:
         """Makes one of these classes, which nobody else can inherit from."""
         for base in bases:
-            raise TypeError(f"type '{base.__module__}.{base.__name__}' is not an acceptable base type")
+            raise TypeError(
+                f"type '{base.__module__}.{base.__name__}' is not an acceptable base type"
+            )
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: object, **kwargs: object) -> Tensor:
-        """A tensor of the given sizes (uninitialised, as ``empty`` gives them), or of the given data."""
+        """A tensor of the given sizes (uninitialised, as ``empty`` gives them), or of the given
+        data."""
         if cls.on == "cuda" and not devices.jax_devices("cuda"):
-            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+            raise TypeError(
+                f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA "
+                "enabled."
+            )
         return old_constructors.made(args, kwargs, cls.dtype, cls.on)
 
 
 #: Every name, such as ``FloatTensor``, with its dtype.
 NAMES = {d.legacy: d for d in dtypes.BY_NAME.values() if d.legacy in (
-    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor",
-    "BoolTensor",
+    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor",
+    "ShortTensor", "IntTensor", "LongTensor", "BoolTensor",
 )}  # fmt: skip
 
 
@@ -47,7 +56,9 @@ _DOC = """Tensors of {} on the device type {}.
 
 
 def _make(name: str, on: str) -> type:
-    made = _TensorType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": _DOC.format(NAMES[name], on)})
+    made = _TensorType(
+        name, (), {"dtype": NAMES[name], "on": on, "__doc__": _DOC.format(NAMES[name], on)}
+    )
     made.__module__ = "torch" if on == "cpu" else f"torch.{on}"
     return made
 
@@ -56,7 +67,8 @@ _made: dict[tuple[str, str], Any] = {}
 
 
 class _SparseType(_TensorType):
-    """The class of ``torch.sparse.FloatTensor`` and its like: an instance is any COO tensor of the dtype and device."""
+    """The class of ``torch.sparse.FloatTensor`` and its like: an instance is any COO tensor of the
+    dtype and device."""
 
     def __instancecheck__(cls, other: object) -> bool:
         return super().__instancecheck__(other) and other.layout is layouts.sparse_coo
@@ -78,7 +90,15 @@ def sparse_tensor_type(name: str, on: str = "cpu") -> object:
         raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
     found = _made.get((name, f"sparse.{on}"))
     if found is None:
-        made = _SparseType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": f"COO tensors of {NAMES[name]} on the device type {on}."})
+        made = _SparseType(
+            name,
+            (),
+            {
+                "dtype": NAMES[name],
+                "on": on,
+                "__doc__": f"COO tensors of {NAMES[name]} on the device type {on}.",
+            },
+        )
         made.__module__ = "torch.sparse" if on == "cpu" else f"torch.{on}.sparse"
         found = _made[name, f"sparse.{on}"] = made
     return found

@@ -23,25 +23,37 @@ class _LegacyStorageMeta(type):
     def __instancecheck__(cls, instance: object) -> bool:
         if not isinstance(instance, TypedStorage):
             return False
-        return cls is _LegacyStorage or (instance.dtype is cls.dtype and instance.device.type == cls.on)
+        return cls is _LegacyStorage or (
+            instance.dtype is cls.dtype and instance.device.type == cls.on
+        )
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """Base of the storages of one dtype; making one gives a ``TypedStorage``."""
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: object) -> Any:
-        """A storage of ``size`` elements, of the elements of a sequence, or on the memory of another."""
+    def __new__(
+        cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: object
+    ) -> Any:
+        """A storage of ``size`` elements, of the elements of a sequence, or on the memory of
+        another."""
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         for word in kwargs:
             if word not in ("device", "dtype"):
-                raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{word}'")
+                raise TypeError(
+                    f"TypedStorage.__new__() got an unexpected keyword argument '{word}'"
+                )
             raise cls._wrong(f"Keyword argument '{word}' cannot be specified")
         if wrap_storage is not None:
             if args:
-                raise cls._wrong("No positional arguments should be given when using 'wrap_storage'")
+                raise cls._wrong(
+                    "No positional arguments should be given when using 'wrap_storage'"
+                )
             if not isinstance(wrap_storage, UntypedStorage):
-                raise cls._wrong(f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}", TypeError)
+                raise cls._wrong(
+                    f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}",
+                    TypeError,
+                )
             return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
         if len(args) > 1:
             raise cls._wrong("Too many positional arguments")
@@ -51,11 +63,18 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     @classmethod
     def _of(cls, data: np.ndarray) -> TypedStorage:
         flat = np.ascontiguousarray(data).reshape(-1)
-        return TypedStorage(wrap_storage=storage_of(share_host(flat.view(np.uint8), owned=True)), dtype=cls.dtype)
+        return TypedStorage(
+            wrap_storage=storage_of(share_host(flat.view(np.uint8), owned=True)), dtype=cls.dtype
+        )
 
     @classmethod
     def from_buffer(
-        cls, buffer: object, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: object = None
+        cls,
+        buffer: object,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        dtype: object = None,
     ) -> TypedStorage:
         """A storage of the numbers in a buffer of bytes."""
         del dtype  # the class says it
@@ -66,12 +85,16 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     @classmethod
     def _new_shared(cls, size: int) -> TypedStorage:
         """A new storage of ``size`` elements in memory that processes share."""
-        return TypedStorage(wrap_storage=UntypedStorage._new_shared(size * cls.dtype.itemsize), dtype=cls.dtype)
+        return TypedStorage(
+            wrap_storage=UntypedStorage._new_shared(size * cls.dtype.itemsize), dtype=cls.dtype
+        )
 
     @classmethod
     def _wrong(cls, what: str, kind: type[Exception] = RuntimeError) -> Exception:
         return kind(
-            f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n"
+            f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n"
+            " * no arguments\n"
+            " * (int size)\n"
             f" * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n{what}"
         )
 
@@ -98,7 +121,13 @@ class _CudaStorage(_LegacyStorage):
 
     @classmethod
     def _new_shared_filename(
-        cls, manager: object, obj: object, size: object, *, device: object = None, dtype: object = None
+        cls,
+        manager: object,
+        obj: object,
+        size: object,
+        *,
+        device: object = None,
+        dtype: object = None,
     ) -> TypedStorage:
         del manager, obj, size, device, dtype
         raise RuntimeError("_new_shared_filename: Not available for CUDA storage")
@@ -132,4 +161,6 @@ def __getattr__(name: str) -> Any:
     try:
         return _classes[name]
     except KeyError:
-        raise AttributeError(f"module 'jtorch._src.tensor.legacy_storage' has no attribute '{name}'") from None
+        raise AttributeError(
+            f"module 'jtorch._src.tensor.legacy_storage' has no attribute '{name}'"
+        ) from None

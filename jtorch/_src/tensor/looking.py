@@ -21,16 +21,28 @@ SMALL_VIEW = 1 << 15
 
 
 def view(
-    t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None, source: Value | None = None
+    t: Tensor,
+    step: Step,
+    strides: tuple[int, ...],
+    offset: int,
+    value: Value | None = None,
+    edge: Any = None,
+    source: Value | None = None,
 ) -> Tensor:
-    """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value.
+    """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and
+    ``edge`` are given, and of what value.
 
-    Views of tensors made in inference mode (``_writes`` below 0) have no history outside of it: autograd knows nothing of their memory.
+    Views of tensors made in inference mode (``_writes`` below 0) have no history outside of it:
+    autograd knows nothing of their memory.
     """
     al = t._al
     if al is not None and al.base is not None and al.base._rg:
         t._sync()  # the base may have come to require grad since
-    if value is None and not t._rg and (small := small_view(t, (step,), strides, offset)) is not None:
+    if (
+        value is None
+        and not t._rg
+        and (small := small_view(t, (step,), strides, offset)) is not None
+    ):
         return small
     trace = LOCAL.trace
     v = t._v
@@ -42,7 +54,8 @@ def view(
         if al.value is None and wide(al):
             return _part_of_wide(t, al, step, strides, offset)
         version, v = al.version, al.value
-        if v is None or version != storage.version:  # else there is a sharer at once, so that it need not be asked for others
+        # else there is a sharer at once, so that it need not be asked for others
+        if v is None or version != storage.version:
             v = t._read()
             al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
@@ -73,8 +86,11 @@ def view(
     mine.storage = storage
     mine.chain = chain
     mine.value = value
-    version = al.version  # asked for before the value that it belongs to: another thread may write into ``t`` meanwhile
-    mine.version = storage.version if value.trace is SPECIAL else version if al.value is (source or v) else -1
+    # asked for before the value that it belongs to: another thread may write into ``t`` meanwhile
+    version = al.version
+    mine.version = (
+        storage.version if value.trace is SPECIAL else version if al.value is (source or v) else -1
+    )
     mine.base = base
     mine.counter = counter = al.counter
     mine.gen = counter.n
@@ -89,9 +105,16 @@ def view(
     return r
 
 
-def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], offset: int, aval: Aval | None = None) -> Tensor | None:
-    """A small view of memory that NumPy's array is, to be computed from that when it is read, however many views lie between; None where
-    it would have to be another way. (Reading it runs no kernel, so that it is no question whether to record one.)
+def small_view(
+    t: Tensor,
+    steps: tuple[Step, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    aval: Aval | None = None,
+) -> Tensor | None:
+    """A small view of memory that NumPy's array is, to be computed from that when it is read,
+    however many views lie between; None where it would have to be another way. (Reading it runs no
+    kernel, so that it is no question whether to record one.)
 
     Args:
         aval: of the view, where it is known already.
@@ -103,22 +126,29 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
             return None
         before = whole.aval
     else:
-        if not (al.strided or not al.chain) or ((base := al.base) is not None and base._rg):  # the base may have come to require grad
+        # the base may have come to require grad
+        if not (al.strided or not al.chain) or ((base := al.base) is not None and base._rg):
             return None
         storage = al.storage
         whole, before = storage.value, al.aval
         if whole is None or storage.strides is not None:
             return None
     array = whole.array
-    if type(array) is not np.ndarray or ((trace := LOCAL.trace) is not None and trace.ahead is None):  # to become a program: recorded
+    # to become a program: recorded
+    if type(array) is not np.ndarray or (
+        (trace := LOCAL.trace) is not None and trace.ahead is None
+    ):
         return None
     if aval is None:
-        # Shapes are asked of the step alone, so that a view of a view of a view is one object with a longer chain, and no kernel has run.
+        # Shapes are asked of the step alone, so that a view of a view of a view is one object with
+        # a longer chain, and no kernel has run.
         shown: Any = before
         for step in steps:
             if not step.geometric or type(step) is not Step:
                 return None
-            shown = (step.get.shapes.get((shown,)) or shapes_of(step.get, (shown,), shown.device)).outs
+            shown = (
+                step.get.shapes.get((shown,)) or shapes_of(step.get, (shown,), shown.device)
+            ).outs
         aval = shown
     if aval.nbytes > SMALL_VIEW or aval.dtype != array.dtype:
         return None
@@ -148,17 +178,30 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
 
 def _widens(t: Tensor, step: Step) -> bool:
     aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
-    return type(aval.nbytes) is int and aval.nbytes > WIDE and aval.size > (t._aval if t._al is None else t._al.storage.aval).size
+    return (
+        type(aval.nbytes) is int
+        and aval.nbytes > WIDE
+        and aval.size > (t._aval if t._al is None else t._al.storage.aval).size
+    )
 
 
-def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
-    """A view that is wide, or of one that is: read by its strides where they tell, so that the wide one is never computed."""
+def _part_of_wide(
+    t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int
+) -> Tensor:
+    """A view that is wide, or of one that is: read by its strides where they tell, so that the wide
+    one is never computed."""
     aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
     chain: tuple[Step, ...] = (*al.chain, step)
     if al.chain and all(s.geometric for s in chain):
-        chain = tuple(memory_steps(al.storage.aval, al.storage.strides, aval.shape, strides, offset, aval.dtype))
+        chain = tuple(
+            memory_steps(
+                al.storage.aval, al.storage.strides, aval.shape, strides, offset, aval.dtype
+            )
+        )
     r = _new(Tensor)
-    r._al = mine = Alias(al.storage, chain, None, al.base if al.base is not None else t, al.counter.n, offset)
+    r._al = mine = Alias(
+        al.storage, chain, None, al.base if al.base is not None else t, al.counter.n, offset
+    )
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter
     if strides != contiguous_strides(aval.shape):
         r._strides = strides
@@ -166,7 +209,9 @@ def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], of
     if t._rg and MODE.enabled and aval.differentiable and t._writes >= 0:
         if al.origin is not None:
             t._check_origin()
-        r._node = Node(step.get, (_described(t._aval),), (t._edge(),), step.numbers, (_described(aval),))
+        r._node = Node(
+            step.get, (_described(t._aval),), (t._edge(),), step.numbers, (_described(aval),)
+        )
         r._rg = True
     return r
 
@@ -179,7 +224,8 @@ def _described(aval: Aval) -> Value:
 
 
 def unread(t: Tensor, v: Value) -> bool:
-    """Whether views of ``t``, whose value is ``v``, are left to be computed when they are read: immediate mode would copy each at once.
+    """Whether views of ``t``, whose value is ``v``, are left to be computed when they are read:
+    immediate mode would copy each at once.
 
     Only those of whole tensors: views of a view would each compute that one anew.
     """
@@ -190,7 +236,8 @@ def unread(t: Tensor, v: Value) -> bool:
 
 
 def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
-    """A view whose value is computed when it is needed: of NumPy's memory, and in immediate mode of any tensor that is no view itself."""
+    """A view whose value is computed when it is needed: of NumPy's memory, and in immediate mode of
+    any tensor that is no view itself."""
     aval = shapes_of(step.get, (t._aval,), t._aval.device).outs
     r = _new(Tensor)
     base = al.base if al.base is not None else t
@@ -209,7 +256,8 @@ def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], off
 
 
 def same_memory(t: Tensor, source: Tensor, origin: str) -> Tensor:
-    """A tensor on the memory of ``t``, counted as a view of ``source``; ``origin`` says what made it (see ``Alias``)."""
+    """A tensor on the memory of ``t``, counted as a view of ``source``; ``origin`` says what made
+    it (see ``Alias``)."""
     r = t._detached()
     al = alias_of(source)
     if r._al.storage.detach is not None:  # no data: its class keeps count of views itself

@@ -52,19 +52,21 @@ def install_cast() -> None:
     applying.cast_call = _cast_call
 
 
-# ---- to Python and NumPy ---------------------------------------------------------------------------------------------------------
+# ---- to Python and NumPy -------------------------------------------------------------------------
 
 
 numpy._plain = numpy  # type: ignore[attr-defined]
 
 
-# ---- copies and moves ------------------------------------------------------------------------------------------------------------
+# ---- copies and moves ----------------------------------------------------------------------------
 
 
 def _copy(t: Tensor) -> Tensor:
-    """A tensor of the same elements that shares no writes. Arrays never change, so that both can hold the same one."""
+    """A tensor of the same elements that shares no writes. Arrays never change, so that both can
+    hold the same one."""
     v = t._v or t._read()
-    if v.array is None or v.trace is SPECIAL or (t._rg and MODE.enabled) or HOLDING.stack:  # (what is to become a program has it as a step)
+    # (what is to become a program has it as a step)
+    if v.array is None or v.trace is SPECIAL or (t._rg and MODE.enabled) or HOLDING.stack:
         return BOUND["clone"].core(t)
     r = object.__new__(Tensor)
     r._v = made = object.__new__(Value)
@@ -76,11 +78,14 @@ def _copy(t: Tensor) -> Tensor:
 
 
 @composite(method=True, operands=("input",), opaque=True)
-def clone(input: Tensor, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
+def clone(
+    input: Tensor, *, memory_format: layouts.memory_format | None = layouts.preserve_format
+) -> Any:
     """A copy with its own memory; gradients pass through.
 
     Args:
-        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the
+            tensor.
 
     Shapes: that of ``input``.
     Dtypes: any -> the same.
@@ -102,10 +107,12 @@ def clone(input: Tensor, *, memory_format: layouts.memory_format | None = layout
     r = preserve_layout(_copy(input), input)
     if memory_format is not None and memory_format is not layouts.preserve_format:
         if memory_format is not layouts.contiguous_format and hasattr(r._v, "physical"):
-            named = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
+            named = "".join(
+                word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_")
+            )
             raise RuntimeError(
-                "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
-                f"torch.contiguous_format (got {named})"
+                "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
+                f"torch.preserve_format or torch.contiguous_format (got {named})"
             )
         strides = format_strides(input._aval.shape, memory_format)
         r._strides = None if strides == contiguous_strides(input._aval.shape) else strides
@@ -114,11 +121,14 @@ def clone(input: Tensor, *, memory_format: layouts.memory_format | None = layout
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
-def contiguous(self: Tensor, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
+def contiguous(
+    self: Tensor, memory_format: layouts.memory_format = layouts.contiguous_format
+) -> Any:
     """The tensor itself if its memory is in that order, else a copy that is.
 
     Args:
-        memory_format: the order in memory that is wanted: ``torch.contiguous_format``, or a channels-last one.
+        memory_format: the order in memory that is wanted: ``torch.contiguous_format``, or a
+            channels-last one.
 
     Shapes: that of the tensor.
 
@@ -143,7 +153,9 @@ def moved(t: Tensor, device: devices.device | str) -> Tensor:
     """``t`` on another device, with history."""
     place = devices.placement(device)
     v = t._v or t._read()
-    if place == v.aval.device or (isinstance(v.aval.device, Several) and _spread_there(v.aval.device, device)):
+    if place == v.aval.device or (
+        isinstance(v.aval.device, Several) and _spread_there(v.aval.device, device)
+    ):
         return t
     if place == META:
         r = from_value(meta_value(v.aval.shape, v.aval.dtype))
@@ -155,7 +167,8 @@ def moved(t: Tensor, device: devices.device | str) -> Tensor:
 
 
 def spread(t: Tensor, place: object) -> Tensor:
-    """``t`` on another jax device, or cut and copied to several as a sharding says, with history."""
+    """``t`` on another jax device, or cut and copied to several as a sharding says, with
+    history."""
     v = t._v or t._read()
     array = read(v)
     r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
@@ -166,7 +179,8 @@ def spread(t: Tensor, place: object) -> Tensor:
 
 
 def _spread_there(place: Several, device: object) -> bool:
-    """Whether a tensor that is spread over several devices is where ``device`` says: on devices of that type, if it names none of them."""
+    """Whether a tensor that is spread over several devices is where ``device`` says: on devices of
+    that type, if it names none of them."""
     wanted = devices.as_device(device)
     return wanted.index is None and wanted.type == devices.of_placement(place).type
 
@@ -194,7 +208,9 @@ def _brought(v: Value, place: object) -> Value:
     """A value at a placement; itself if it is there."""
     if v.aval.device == place:
         return v
-    return concrete(jax.device_put(read(v), place.replicated if isinstance(place, Several) else place))
+    return concrete(
+        jax.device_put(read(v), place.replicated if isinstance(place, Several) else place)
+    )
 
 
 _PYTHON_TYPES = (float, int, bool, complex)
@@ -210,7 +226,10 @@ def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, An
     kwargs.pop("non_blocking", None)
     other = kwargs.pop("other", None)
     if kwargs:
-        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {next(iter(kwargs))!r}")
+        raise TypeError(
+            "to() received an invalid combination of arguments - got unexpected keyword "
+            f"{next(iter(kwargs))!r}"
+        )
     if _type(dtype) is _type:
         dtype = dtypes.meant(dtype)
     rest = list(args)
@@ -218,14 +237,22 @@ def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, An
         other = rest.pop(0)
     elif rest and isinstance(rest[0], dtypes.dtype):
         dtype = rest.pop(0)
-    elif rest and (rest[0] is None or (isinstance(rest[0], (str, int, devices.device)) and not isinstance(rest[0], bool))):
+    elif rest and (
+        rest[0] is None
+        or (isinstance(rest[0], (str, int, devices.device)) and not isinstance(rest[0], bool))
+    ):
         device = rest.pop(0)
-        if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None or rest[0] in _PYTHON_TYPES):
+        if rest and (
+            isinstance(rest[0], dtypes.dtype) or rest[0] is None or rest[0] in _PYTHON_TYPES
+        ):
             dtype = dtypes.meant(rest.pop(0))
     elif rest and _type(rest[0]) is _type and rest[0] in _PYTHON_TYPES:
         dtype = dtypes.meant(rest.pop(0))
     elif rest:
-        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(a.__class__.__name__ for a in args)})")
+        raise TypeError(
+            "to() received an invalid combination of arguments - got "
+            f"({', '.join(a.__class__.__name__ for a in args)})"
+        )
     if rest:  # non_blocking
         rest.pop(0)
     if rest:
@@ -237,21 +264,28 @@ def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, An
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas(
-    ".device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    ".device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool "
+    "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    ".dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? memory_format=None) -> Tensor(a)",
-    ".dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-    ".other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-    ".dtype_layout(Tensor(a) self, ..., bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    ".other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    ".dtype_layout(Tensor(a) self, ..., bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
 )
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false.
+    """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is
+    false.
 
-    ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)`` take, after these, ``non_blocking=False`` and ``copy=False``.
+    ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)`` take, after these,
+    ``non_blocking=False`` and ``copy=False``.
 
     Args:
-        args: a dtype, a device and a dtype, or a tensor whose dtype and device are wanted; then ``non_blocking`` and ``copy``.
-        kwargs: the same by name: ``dtype``, ``device``, ``other``, ``non_blocking`` (returns before the copy is done, where the device
-            allows it), ``copy`` (a new tensor in any case), ``memory_format``.
+        args: a dtype, a device and a dtype, or a tensor whose dtype and device are wanted; then
+            ``non_blocking`` and ``copy``.
+        kwargs: the same by name: ``dtype``, ``device``, ``other``, ``non_blocking`` (returns before
+            the copy is done, where the device allows it), ``copy`` (a new tensor in any case),
+            ``memory_format``.
 
     Shapes: that of the tensor.
 
@@ -273,7 +307,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     if dtype is not None and r._aval.torch_dtype is not dtype:
         r = _convert(r, dtype)
     if memory_format is not None and memory_format is not layouts.preserve_format:
-        # A tensor that needs no conversion is copied only if its strides suggest another format: transposed ones suggest none.
+        # A tensor that needs no conversion is copied only if its strides suggest another format:
+        # transposed ones suggest none.
         shape = r._aval.shape
         if r is self:
             suits = layouts.suggested_format(shape, r.stride()) is memory_format
@@ -288,7 +323,9 @@ def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     if t.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool_:
         import warnings
 
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=outside())
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", stacklevel=outside()
+        )
     return preserve_layout(converted(t, dtype), t)
 
 
@@ -316,9 +353,10 @@ def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
 
 
 for _name, _dtype in {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "int": dtypes.int32,
-    "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
+    "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_, "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
     _conversion(_name, _dtype)
 
@@ -341,7 +379,8 @@ def type_as(self: Tensor, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype.
+    """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in
+    that dtype.
 
     Args:
         dtype: the dtype, or a tensor type or its name; None asks for the name of the tensor's own.
@@ -381,7 +420,8 @@ def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on the host; itself if it is there.
 
     Args:
-        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the
+            tensor.
 
     Shapes: that of the tensor.
 
@@ -394,11 +434,21 @@ def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
 
 
 def _on_device(t: Tensor, device: Any, memory_format: layouts.memory_format | None) -> Tensor:
-    return moved(t, device) if memory_format is layouts.preserve_format else to(t, device, memory_format=memory_format)
+    return (
+        moved(t, device)
+        if memory_format is layouts.preserve_format
+        else to(t, device, memory_format=memory_format)
+    )
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, *, memory_format: Any = layouts.preserve_format) -> Any:
+def cuda(
+    self: Tensor,
+    device: Any = None,
+    non_blocking: bool = False,
+    *,
+    memory_format: Any = layouts.preserve_format,
+) -> Any:
     """The tensor on a GPU; itself if it is there.
 
     Shapes: self (*) -> (*).
@@ -412,20 +462,36 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, *, memory
         >>> (x.cuda() if torch.cuda.is_available() else x).is_cuda == torch.cuda.is_available()
         True
     """
-    where = "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device
+    where = (
+        "cuda"
+        if device is None
+        else devices.device("cuda", device)
+        if isinstance(device, int)
+        else device
+    )
     return _on_device(self, where, memory_format)
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are the same look at the same storage."""
     one, two = a._al, b._al
-    if one is None or two is None or one.storage.address != two.storage.address or one.offset != two.offset:
+    if (
+        one is None
+        or two is None
+        or one.storage.address != two.storage.address
+        or one.offset != two.offset
+    ):
         return False
-    return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
+    return (
+        a._aval is b._aval
+        and (a._strides or ()) == (b._strides or ())
+        and lazy_bits(a) == lazy_bits(b)
+    )
 
 
 def is_of_plain_memory(t: Tensor) -> bool:
-    """Whether a tensor's memory is the engine's own, outside of transformations, and no history passes through it."""
+    """Whether a tensor's memory is the engine's own, outside of transformations, and no history
+    passes through it."""
     al = t._al
     if al is None:
         return t._v.trace is not SPECIAL
@@ -433,7 +499,14 @@ def is_of_plain_memory(t: Tensor) -> bool:
     return value is not None and value.trace is not SPECIAL and (al.base is None or not al.base._rg)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2, refused_as="arithmetic", lazy="conj neg")
+@composite(
+    namespace="Tensor",
+    operands=("self", "other"),
+    numbers_do=True,
+    opaque=2,
+    refused_as="arithmetic",
+    lazy="conj neg",
+)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -476,13 +549,20 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     if shape != mine.shape:
         both = broadcast_shapes(mine.shape, shape)
         if both != mine.shape:
-            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(both)}")
+            raise RuntimeError(
+                f"output with shape {list(mine.shape)} doesn't match the broadcast shape "
+                f"{list(both)}"
+            )
     if not src._rg and not self._rg and v.aval is mine and is_of_plain_memory(self):
         result = apply(call_of(OPS["clone"], (T,)), (src,), (v,))
     else:
         me = self._v or self._read()
         result = apply(call_of(OPS["_C._copy"], (T, T)), (self, src), (me, v))
-        if isinstance(mine.device, Several) and isinstance(me.array, jax.Array) and me.trace is not SPECIAL:
+        if (
+            isinstance(mine.device, Several)
+            and isinstance(me.array, jax.Array)
+            and me.trace is not SPECIAL
+        ):
             result = spread(result, me.array.sharding)  # cut as before, not as what is written
     return inplace(self, result)
 
@@ -506,7 +586,10 @@ def fill_(self: Tensor, value: Any) -> Any:
     me = self._v or self._read()
     if isinstance(value, Tensor):
         if value._aval.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._aval.ndim} dimensions.")
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._aval.ndim} dimensions."
+            )
         v = value._read()
         result = apply(call_of(OPS["_C._fill"], (T, T)), (self, value), (me, v))
     else:
@@ -516,7 +599,13 @@ def fill_(self: Tensor, value: Any) -> Any:
             if value:
                 if _type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
                     check_scalar(value)
-                    value = float(value) if dtype.kind not in "iu" else value - (1 << 64) if dtype == np.uint64 else value
+                    value = (
+                        float(value)
+                        if dtype.kind not in "iu"
+                        else value - (1 << 64)
+                        if dtype == np.uint64
+                        else value
+                    )
                 check_fits(value, dtype)
         elif dtype.kind not in "bc":
             raise RuntimeError(too_large(dtype))
@@ -546,21 +635,31 @@ def zero_(self: Tensor) -> Any:
     return written(fill_(self, 0), "ZeroBackward0")
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
 @composite(namespace="Tensor", operands=("self", "gradient"), native=False, dispatched="never")
-def backward(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``.
+def backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see
+    ``autograd.backward``.
 
     Args:
-        gradient: the gradient of what is wanted with respect to this tensor; 1 for a tensor of one element if it is None.
-        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is None.
+        gradient: the gradient of what is wanted with respect to this tensor; 1 for a tensor of one
+            element if it is None.
+        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is
+            None.
         create_graph: record the pass itself, for derivatives of higher order.
         inputs: the leaves to accumulate into; all that the graph leads to if it is None.
 
     Raises:
-        RuntimeError: if the tensor does not require grad, is no scalar and has no ``gradient``, or its graph was freed.
+        RuntimeError: if the tensor does not require grad, is no scalar and has no ``gradient``, or
+            its graph was freed.
 
     Example:
         >>> import jtorch as torch
@@ -575,7 +674,8 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: Any = None, creat
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Any:
-    """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient.
+    """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns
+    replaces the gradient.
 
     Returns: a handle, whose ``remove`` takes the hook away.
 
@@ -596,7 +696,8 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Any:
 
 
 def hooks_of(t: Tensor, make: bool = False) -> Any:
-    """The hooks on a tensor's gradient, by handle: the leaf's own, or those of its node's result. None if there are none yet."""
+    """The hooks on a tensor's gradient, by handle: the leaf's own, or those of its node's result.
+    None if there are none yet."""
     t.requires_grad  # noqa: B018  (brings the history up to date)
     if make and t._al is not None and t._al.origin is not None:
         t._check_origin()
@@ -611,7 +712,11 @@ def hooks_of(t: Tensor, make: bool = False) -> Any:
     notes = node.notes()
     if notes.tensor_hooks is None:
         notes.tensor_hooks = {}
-    return notes.tensor_hooks.setdefault(t._nr, OrderedDict()) if make else notes.tensor_hooks.get(t._nr)
+    return (
+        notes.tensor_hooks.setdefault(t._nr, OrderedDict())
+        if make
+        else notes.tensor_hooks.get(t._nr)
+    )
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")

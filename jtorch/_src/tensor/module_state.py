@@ -11,25 +11,33 @@ from ..engine import outside_jax as outside_jax
 from .own_attributes import TensorBase
 
 STATE = (
-    "the state of a module would change inside a JAX transformation, whose values do not outlive it. Have the new state returned: "
-    "apply, params, buffers = jtorch.jax.functionalize(module); output, buffers = apply(params, buffers, *args)"
+    "the state of a module would change inside a JAX transformation, whose values do not outlive "
+    "it. Have the new state returned: apply, params, buffers = jtorch.jax.functionalize(module); "
+    "output, buffers = apply(params, buffers, *args)"
 )
 
 
 def check_state(t: Any, v: Value) -> None:
-    """Raises if ``v``, which is to be written into ``t``, is a tracer of JAX and ``t`` part of a module that was made outside.
+    """Raises if ``v``, which is to be written into ``t``, is a tracer of JAX and ``t`` part of a
+    module that was made outside.
 
     Raises:
         RuntimeError: which says how the new state can be had.
     """
     owner = t if t._al is None or t._al.base is None else t._al.base
-    if type(v) is Value and isinstance(v.array, jax.core.Tracer) and owner._state and owner._read().trace is not SPECIAL:
+    if (
+        type(v) is Value
+        and isinstance(v.array, jax.core.Tracer)
+        and owner._state
+        and owner._read().trace is not SPECIAL
+    ):
         raise RuntimeError(STATE)
 
 
 def check_buffer(owner: Any) -> None:
-    """Raises if a part of a module that was made outside is about to be written to while JAX traces, though with a value that is none of
-    JAX's: what happens in tracing happens once, however often the compiled function is called.
+    """Raises if a part of a module that was made outside is about to be written to while JAX
+    traces, though with a value that is none of JAX's: what happens in tracing happens once, however
+    often the compiled function is called.
 
     Raises:
         RuntimeError: which says how the new state can be had.
@@ -39,7 +47,8 @@ def check_buffer(owner: Any) -> None:
 
 
 def owned(before: Any, tensor: Any) -> Any:
-    """``tensor``, from now on part of a module in the place of ``before``. A module made inside a transformation ends with it.
+    """``tensor``, from now on part of a module in the place of ``before``. A module made inside a
+    transformation ends with it.
 
     Raises:
         RuntimeError: as ``check_state``.
@@ -49,7 +58,12 @@ def owned(before: Any, tensor: Any) -> Any:
         if v is not None and v.trace is SPECIAL and isinstance(before, TensorBase):
             check_state(before, v)
         outside = outside_jax()
-        if not outside and tensor is not before and isinstance(before, TensorBase) and before._state:
+        if (
+            not outside
+            and tensor is not before
+            and isinstance(before, TensorBase)
+            and before._state
+        ):
             check_buffer(before)
         tensor._state = outside or (isinstance(before, TensorBase) and before._state)
     return tensor

@@ -1,4 +1,5 @@
-"""From tensors to Python and NumPy: numbers, lists, arrays, iteration, ``len``, ``bool`` and what DLPack asks for."""
+"""From tensors to Python and NumPy: numbers, lists, arrays, iteration, ``len``, ``bool`` and what
+DLPack asks for."""
 
 from __future__ import annotations
 
@@ -25,12 +26,17 @@ def _data(t: Tensor, what: str) -> jax.Array | np.ndarray:
     while isinstance(v, Lifted):
         v = v.plain(what)
     if v.trace is SPECIAL and v.array is not None:
-        raise jax.errors.TracerArrayConversionError(v.array) if what == "numpy" else jax.errors.ConcretizationTypeError(v.array)
+        raise (
+            jax.errors.TracerArrayConversionError(v.array)
+            if what == "numpy"
+            else jax.errors.ConcretizationTypeError(v.array)
+        )
     return array_of(v)
 
 
 def _number(t: Tensor) -> float | int | None:
-    """The only element where it is at hand, for the commonest tensors; None if it has to be had another way."""
+    """The only element where it is at hand, for the commonest tensors; None if it has to be had
+    another way."""
     v = t._v
     if v is not None:
         array = v.array
@@ -39,7 +45,12 @@ def _number(t: Tensor) -> float | int | None:
         found = array.item()
     else:
         al = t._al
-        if al is None or not al.direct or al.aval.size != 1 or (found := al.storage.number(al)) is None:
+        if (
+            al is None
+            or not al.direct
+            or al.aval.size != 1
+            or (found := al.storage.number(al)) is None
+        ):
             return None
     note_read()
     return found
@@ -88,7 +99,8 @@ def tolist(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def numpy(self: Tensor, *, force: bool = False) -> Any:
-    """The data as a NumPy array on the same memory: changes made on either side are seen on the other.
+    """The data as a NumPy array on the same memory: changes made on either side are seen on the
+    other.
 
     Of a tensor that is spread over several devices, a copy that cannot be written into.
 
@@ -110,16 +122,24 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     if force:
         return np.array(_data(detached(self), "numpy"))
     if (self._rg or self.requires_grad) and is_grad_enabled():
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
     if self.device.type != "cpu":
         raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the tensor to host memory first."
         )
     conj, neg = lazy_bits(self)
     if conj or neg:
         word, short = ("conjugate", "conj") if conj else ("negative", "neg")
-        raise RuntimeError(f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{short}().numpy() instead.")
-    if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {word} bit set. Use "
+            f"tensor.resolve_{short}().numpy() instead."
+        )
+    if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(
+        ("bfloat", "float8")
+    ):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     if self._al is not None and (plain := getattr(self._al.storage, "plain", None)) is not None:
         self = plain(self)  # of a dual tensor NumPy shares the value
@@ -130,11 +150,13 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 
 
 def host_memory(t: Tensor) -> np.ndarray:
-    """A NumPy array that shares memory with ``t``: from here on the storage lives in NumPy until the array is dropped."""
+    """A NumPy array that shares memory with ``t``: from here on the storage lives in NumPy until
+    the array is dropped."""
     v = t._v or t._read()
     if v.trace is SPECIAL:
         _data(t, "numpy")
-    if type(v.aval.device) is Several:  # there is no one memory to share: a copy, which nobody can write into in vain
+    # there is no one memory to share: a copy, which nobody can write into in vain
+    if type(v.aval.device) is Several:
         return np.asarray(read(v))
     al = alias_of(t)
     storage = al.storage
@@ -144,7 +166,9 @@ def host_memory(t: Tensor) -> np.ndarray:
             array = np.array(numbers_of(value), copy=True)
             if storage.strides is not None:
                 order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
-                array = np.transpose(np.ascontiguousarray(np.transpose(array, order)), np.argsort(order))
+                array = np.transpose(
+                    np.ascontiguousarray(np.transpose(array, order)), np.argsort(order)
+                )
             storage.aval = value.aval
             if storage.hosted(array, value):
                 host = array
@@ -152,7 +176,11 @@ def host_memory(t: Tensor) -> np.ndarray:
     al.aval, al.strides = t._aval, t._strides or contiguous_strides(t._aval.shape)
     view = host_view(host, al)
     if view is None:
-        raise not_offered("Tensor.numpy()", "the tensor is a view of another dtype, which NumPy memory cannot follow; use .clone().numpy()")
+        raise not_offered(
+            "Tensor.numpy()",
+            "the tensor is a view of another dtype, which NumPy memory cannot follow; use "
+            ".clone().numpy()",
+        )
     return view[...] if view is host else view
 
 
@@ -173,7 +201,9 @@ def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
-def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+def __array_wrap__(
+    self: Tensor, array: Any, context: Any = None, return_scalar: bool = False
+) -> Any:
     """The result of a NumPy function as a tensor again; truth as ``uint8``.
 
     Example:
@@ -212,7 +242,8 @@ def __bool__(self: Tensor) -> Any:
 
 
 def _scalar(t: Tensor, name: str, real: str = "") -> Any:
-    """The only element as a Python number; ``real`` is C's name of the type that it must have, unless it may be complex."""
+    """The only element as a Python number; ``real`` is C's name of the type that it must have,
+    unless it may be complex."""
     v = t._v or t._read()
     if v.aval.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
@@ -309,7 +340,14 @@ def __len__(self: Tensor) -> Any:
     return self._aval.shape[0]
 
 
-@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never", asks="nobody", ignored=True)
+@composite(
+    namespace="Tensor",
+    operands=("self",),
+    native=False,
+    dispatched="never",
+    asks="nobody",
+    ignored=True,
+)
 def __iter__(self: Tensor) -> Iterator[Any]:
     """An iterator over the first dimension, as ``unbind`` gives it.
 
@@ -354,7 +392,10 @@ def __contains__(self: Tensor, element: Any) -> Any:
     """
     if isinstance(element, (Tensor, int, float, complex, bool)):
         return bool((element == self).any().item())
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}.")
+    raise RuntimeError(
+        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+        f"{element.__class__}."
+    )
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -384,8 +425,16 @@ def __format__(self: Tensor, format_spec: str) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy has the dtype.
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
+    """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy
+    has the dtype.
 
     Raises:
         BufferError: if the tensor requires grad, or shows the conjugates of what is in memory.
@@ -399,11 +448,16 @@ def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if lazy_bits(self)[0]:
         raise BufferError("Can't export tensors with the conjugate bit set")
-    known = self._aval.dtype.kind in "biufc" and not self._aval.dtype.name.startswith(("bfloat", "float8"))
+    known = self._aval.dtype.kind in "biufc" and not self._aval.dtype.name.startswith(
+        ("bfloat", "float8")
+    )
     if stream is None and known and self.device.type == "cpu":
         v = self._v or self._read()
-        if v.trace is not SPECIAL and type(v.aval.device) is not Several:  # the memory itself, so that what is written is seen here, too
-            return host_memory(self).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        # the memory itself, so that what is written is seen here, too
+        if v.trace is not SPECIAL and type(v.aval.device) is not Several:
+            return host_memory(self).__dlpack__(
+                max_version=max_version, dl_device=dl_device, copy=copy
+            )
     array: Any = self.jax()  # whose stubs know none of these
     return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 

@@ -1,4 +1,5 @@
-"""Tensors as Python objects: how they are constructed, copied and pickled, and given another class."""
+"""Tensors as Python objects: how they are constructed, copied and pickled, and given another
+class."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from .views import with_bits
 _new = object.__new__
 
 
-# ---- copying and pickling --------------------------------------------------------------------------------------------------------
+# ---- copying and pickling ------------------------------------------------------------------------
 
 
 def __copy__(self: Tensor) -> Tensor:
@@ -73,9 +74,9 @@ def __deepcopy__(self: Tensor, memo: Any) -> Any:
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting "
-            "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     cls = type(self)
@@ -103,9 +104,10 @@ def __deepcopy__(self: Tensor, memo: Any) -> Any:
 
 
 _UNCOPIED = (
-    "The default implementation of __deepcopy__() for {0} subclasses only works for subclass types that implement {1} and for which {2} "
-    "returns another instance of the same subclass. You should either properly implement {1} for your subclass or override __deepcopy__() "
-    "if it is intended behavior for {1} to return an instance of a different type."
+    "The default implementation of __deepcopy__() for {0} subclasses only works for subclass types "
+    "that implement {1} and for which {2} returns another instance of the same subclass. You "
+    "should either properly implement {1} for your subclass or override __deepcopy__() if it is "
+    "intended behavior for {1} to return an instance of a different type."
 )
 
 
@@ -128,7 +130,14 @@ def _deep(t: Tensor, memo: dict[int | str, object]) -> Tensor:
     return r
 
 
-def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: object, state: Any, *bits: bool) -> Tensor:
+def _rebuild_from_array(
+    array: np.ndarray,
+    dtype: dtypes.dtype,
+    requires_grad: bool,
+    cls: object,
+    state: Any,
+    *bits: bool,
+) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
     if bits:  # the array is then what is in memory
         t = with_bits(t, bits)  # type: ignore[arg-type]
@@ -138,16 +147,29 @@ def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: b
     return restored(t, state)
 
 
-def _rebuild_on_meta(dtype: dtypes.dtype, shape: object, strides: object, requires_grad: bool, state: dict[str, object]) -> Tensor:
-    return restored(hooks.rebuilding.get()._rebuild_meta_tensor_no_storage(dtype, shape, strides, requires_grad), state)
+def _rebuild_on_meta(
+    dtype: dtypes.dtype,
+    shape: object,
+    strides: object,
+    requires_grad: bool,
+    state: dict[str, object],
+) -> Tensor:
+    return restored(
+        hooks.rebuilding.get()._rebuild_meta_tensor_no_storage(
+            dtype, shape, strides, requires_grad
+        ),
+        state,
+    )
 
 
-_rebuild_from_array.__module__ = _rebuild_on_meta.__module__ = "jtorch._utils"  # where pickles find them
+# where pickles find them
+_rebuild_from_array.__module__ = _rebuild_on_meta.__module__ = "jtorch._utils"
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
-    """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history is left out.
+    """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history
+    is left out.
 
     Returns: what ``pickle`` makes the tensor of again: a function and its arguments.
 
@@ -157,28 +179,53 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
         >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
         tensor([1, 2])
     """
-    if self._al is not None and self._al.storage.detach is not None:  # a wrapper: what it stands for are its attributes
+    # a wrapper: what it stands for are its attributes
+    if self._al is not None and self._al.storage.detach is not None:
         _utils = hooks.rebuilding.get()
         shape = tuple(self.size()), tuple(self.stride()), self.storage_offset()
         made = (type(self), self.dtype, *shape, self.layout, self.device, self.requires_grad)
-        return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), made, state_of(self))
-    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
+        return _utils._rebuild_from_type_v2, (
+            _utils._rebuild_wrapper_subclass,
+            type(self),
+            made,
+            state_of(self),
+        )
+    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's
+    # own.
     cls = None if type(self) is Tensor else type(self)
     if cls is not None and self.is_meta:  # no data of its own
         _utils = hooks.rebuilding.get()
         args = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
-        return _utils._rebuild_from_type_v2, (_utils._rebuild_meta_tensor_no_storage, cls, args, state_of(self))
+        return _utils._rebuild_from_type_v2, (
+            _utils._rebuild_meta_tensor_no_storage,
+            cls,
+            args,
+            state_of(self),
+        )
     if self.is_meta:
-        return _rebuild_on_meta, (self.dtype, tuple(self.shape), self.stride(), self.requires_grad, state_of(self))
+        return _rebuild_on_meta, (
+            self.dtype,
+            tuple(self.shape),
+            self.stride(),
+            self.requires_grad,
+            state_of(self),
+        )
     bits = lazy_bits(self)
     plain = with_bits(detached(self), (False, False)) if any(bits) else self
     array = np.array(_data(plain, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
-    return _rebuild_from_array, (array, self.dtype, self.requires_grad, cls, state_of(self), *(bits if any(bits) else ()))
+    return _rebuild_from_array, (
+        array,
+        self.dtype,
+        self.requires_grad,
+        cls,
+        state_of(self),
+        *(bits if any(bits) else ()),
+    )
 
 
-# ---- subclasses ------------------------------------------------------------------------------------------------------------------
+# ---- subclasses ----------------------------------------------------------------------------------
 
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
@@ -197,7 +244,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     _check_subclass(cls)
     known(cls)
     r = _retyped(self, cls, False)
-    if r._al.storage.detach is not None:  # its class has made it, and keeps count of views and history itself
+    # its class has made it, and keeps count of views and history itself
+    if r._al.storage.detach is not None:
         return r
     v = self._v or self._read()
     own, mine = self._al, r._al
@@ -215,8 +263,8 @@ def _check_subclass(cls: type) -> None:
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not issubclass(cls, Tensor):
         raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
-            "inherits from Tensor."
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
         )
 
 
@@ -227,8 +275,9 @@ def _retyped(t: Tensor, cls: type, stops: bool = True) -> Tensor:
         if issubclass(made, cls):
             return plain
         raise RuntimeError(
-            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
-            f"{made.__name__} which is not a subclass of the requested type"
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already "
+            f"associated to a python object of type {made.__name__} which is not a subclass of the "
+            "requested type"
         )
     r = _new(cls)
     r._al, r._v, r._strides = plain._al, None, plain._strides
@@ -245,27 +294,35 @@ def _make_subclass(
     dispatch_layout: bool = False,
     device_for_backend_keys: object = None,
 ) -> Tensor:
-    """``data`` detached, as a leaf of class ``cls``; ``device_for_backend_keys`` steers PyTorch's dispatcher and means nothing here."""
+    """``data`` detached, as a leaf of class ``cls``; ``device_for_backend_keys`` steers PyTorch's
+    dispatcher and means nothing here."""
     del device_for_backend_keys
     if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
         raise not_offered(
-            "Tensor._make_subclass with computed metadata", "only wrappers without data of their own may compute what they tell"
+            "Tensor._make_subclass with computed metadata",
+            "only wrappers without data of their own may compute what they tell",
         )
     if not isinstance(data, Tensor):
-        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+        raise TypeError(
+            "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+            f"{type(data).__name__}"
+        )
     _check_subclass(cls)
     if require_grad and not data._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     known(cls)
     if type(data) is Tensor and data._al is None and not data._rg:
         r = _new(cls)
-        # The usual case, ``Parameter(torch.empty(...))``: shares the storage only if somebody keeps ``data``.
+        # The usual case, ``Parameter(torch.empty(...))``: shares the storage only if somebody keeps
+        # ``data``.
         al = alias_of(data)
         r._al, r._strides = _fresh_alias(al), data._strides
     else:
         r = _retyped(data, cls)
     if require_grad and r._al.counter.n < 0 and not MODE.inference:
-        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
     r._rg = require_grad
     if require_grad and MODE.transforms:
         adopted(r)
@@ -279,7 +336,8 @@ def _fresh_alias(al: Any) -> Alias:
 
 
 def _new_tensor(cls: Any, *args: Any, **kwargs: object) -> Any:
-    """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
+    """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype;
+    sizes give uninitialised data."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
         if ACTIVE.modes and cls is Tensor:
             return hooks.seen_making(lambda: as_subclass(args[0], cls), other=args[0])

@@ -1,4 +1,5 @@
-"""``Tensor(...)``, ``FloatTensor(...)`` and ``x.new(...)``: one constructor that takes sizes, data, a storage or a tensor."""
+"""``Tensor(...)``, ``FloatTensor(...)`` and ``x.new(...)``: one constructor that takes sizes, data,
+a storage or a tensor."""
 
 from __future__ import annotations
 
@@ -22,20 +23,27 @@ from .creation import tensor
 _ALONE = ("storage", "other", "size", "data")
 #: The dtypes that C++ calls by another name than Python does.
 _IN_CXX = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+    "uint8": "unsigned char", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 
 def made(
-    args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, place: devices.device | str | None, new: bool = False
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dtype: dtypes.dtype,
+    place: devices.device | str | None,
+    new: bool = False,
 ) -> Tensor:
     """A tensor of a dtype on a device, as the old constructors make it.
 
     Args:
-        args: sizes one by one, or a ``Size``, a sequence of data, a storage (which is shared) or a tensor (likewise).
-        kwargs: ``size``, ``data``, ``storage`` or ``other`` by name, and ``device``, of the same kind as ``place``.
+        args: sizes one by one, or a ``Size``, a sequence of data, a storage (which is shared) or a
+            tensor (likewise).
+        kwargs: ``size``, ``data``, ``storage`` or ``other`` by name, and ``device``, of the same
+            kind as ``place``.
         dtype: the dtype.
         place: the device of the constructor; None for the default one.
         new: whether this is ``x.new``.
@@ -48,12 +56,13 @@ def made(
     device = kwargs.get("device")
     if name == "other" and device is not None and not new:
         raise RuntimeError(
-            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
-            "torch.as_tensor(...) instead."
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not "
+            "supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
         )
     if name == "other" and device is not None:
         raise RuntimeError(
-            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  "
+            "Use torch.as_tensor(...) instead."
         )
     where = _place(device, place)
     if name == "storage":
@@ -62,9 +71,17 @@ def made(
         asked, found = _options(dtype, where), _options(value.dtype, value.device)
         if asked != found:
             raise TypeError(f"expected {asked} (got {found})")
-        return value.as_subclass(Tensor) if not ACTIVE.modes else seen_making(lambda: value.as_subclass(Tensor), other=value)
+        return (
+            value.as_subclass(Tensor)
+            if not ACTIVE.modes
+            else seen_making(lambda: value.as_subclass(Tensor), other=value)
+        )
     if name == "data":
-        return _of_data(value, dtype, where) if not ACTIVE.modes else seen_making(lambda: _of_data(value, dtype, where))
+        return (
+            _of_data(value, dtype, where)
+            if not ACTIVE.modes
+            else seen_making(lambda: _of_data(value, dtype, where))
+        )
     size = tuple(value)
     for n in size:
         if n < 0:
@@ -72,7 +89,11 @@ def made(
     check_size(size, dtype.np.itemsize, None if where is None else devices.placement(where))
     if not ACTIVE.modes:
         return _of_size(size, dtype, where)
-    options = {"dtype": dtype, "layout": strided, "device": devices.of_placement(devices.placement(where))}
+    options = {
+        "dtype": dtype,
+        "layout": strided,
+        "device": devices.of_placement(devices.placement(where)),
+    }
     return seen_making(lambda: _of_size(size, dtype, where), size, **options)
 
 
@@ -89,7 +110,9 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, object]) -> tuple[str, Any]:
         _refuse(args, kwargs)
     if words:
         name, value = words[0], kwargs[words[0]]
-        if name == "size" and not (isinstance(value, (tuple, list)) and all(_is_size(n) for n in value)):
+        if name == "size" and not (
+            isinstance(value, (tuple, list)) and all(_is_size(n) for n in value)
+        ):
             _refuse(args, kwargs)
         if name != "data":
             return name, value
@@ -117,7 +140,11 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, object]) -> tuple[str, Any]:
 
 
 def _is_size(value: list[float]) -> bool:
-    return not isinstance(value, bool) and hasattr(type(value), "__index__") and not (isinstance(value, np.ndarray) and value.ndim)
+    return (
+        not isinstance(value, bool)
+        and hasattr(type(value), "__index__")
+        and not (isinstance(value, np.ndarray) and value.ndim)
+    )
 
 
 def _refuse(args: tuple[object, ...], kwargs: dict[str, object]) -> NoReturn:
@@ -125,9 +152,15 @@ def _refuse(args: tuple[object, ...], kwargs: dict[str, object]) -> NoReturn:
 
     device = Parameter("device", "Device?", True, None)
     known = [Signature([device])]
-    known += [Signature([Parameter(name, kind, False, MISSING_DEFAULT)]) for name, kind in (("storage", "Storage"), ("other", "Tensor"))]
+    known += [
+        Signature([Parameter(name, kind, False, MISSING_DEFAULT)])
+        for name, kind in (("storage", "Storage"), ("other", "Tensor"))
+    ]
     with_device = (("size", "SymInt[]"), ("data", "object"))
-    known += [Signature([Parameter(name, kind, False, MISSING_DEFAULT), device]) for name, kind in with_device]
+    known += [
+        Signature([Parameter(name, kind, False, MISSING_DEFAULT), device])
+        for name, kind in with_device
+    ]
     for signature, word in ((known[1], "torch.Storage"), (known[4], "object")):
         signature.parameters[0].words = word
     raise TypeError(combination("new", known, args, kwargs))
@@ -139,7 +172,10 @@ def _place(device: Any, place: devices.device | str | None) -> Any:
     asked = devices.device(device) if not isinstance(device, devices.device) else device
     expected = devices.of_placement(devices.placement(place)).type
     if asked.type != expected:
-        raise RuntimeError(f"legacy constructor expects device type: {expected} but device type: {asked.type} was passed")
+        raise RuntimeError(
+            f"legacy constructor expects device type: {expected} but device type: {asked.type} was "
+            "passed"
+        )
     return asked
 
 
@@ -147,7 +183,8 @@ def _on_storage(storage: object, dtype: dtypes.dtype, where: object) -> Tensor:
     mine = getattr(storage, "dtype", dtype)
     if mine is not dtype:
         raise RuntimeError(
-            f"Expected a Storage of type {dtype.scalar_name} or an UntypedStorage, but got type {mine.scalar_name} for argument 1 'storage'"
+            f"Expected a Storage of type {dtype.scalar_name} or an UntypedStorage, but got type "
+            f"{mine.scalar_name} for argument 1 'storage'"
         )
     return from_host(np.zeros((0,), dtype.np), where).set_(storage)  # a look at the same memory
 
@@ -155,7 +192,11 @@ def _on_storage(storage: object, dtype: dtypes.dtype, where: object) -> Tensor:
 def _of_data(value: list[float], dtype: dtypes.dtype, where: object) -> Tensor:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(value)}'")
-    if isinstance(value, dict) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+    if (
+        isinstance(value, dict)
+        or not hasattr(value, "__len__")
+        or not hasattr(value, "__getitem__")
+    ):
         raise TypeError(f"new(): data must be a sequence (got {type_name(value)})")
     return _uncounted(tensor(value, dtype=dtype, device=where))
 
@@ -169,5 +210,11 @@ def _uncounted(made: Tensor) -> Tensor:
 def _options(dtype: dtypes.dtype, device: Any) -> str:
     """A kind of tensor as PyTorch's C++ prints it."""
     name = str(dtype).removeprefix("torch.")
-    rest = "layout=Strided, requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt)"
-    return f"TensorOptions(dtype={_IN_CXX.get(name, name)}, device={devices.of_placement(devices.placement(device))}, {rest})"
+    rest = (
+        "layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+        "memory_format=(nullopt)"
+    )
+    return (
+        f"TensorOptions(dtype={_IN_CXX.get(name, name)}, "
+        f"device={devices.of_placement(devices.placement(device))}, {rest})"
+    )

@@ -1,7 +1,9 @@
-"""Tensors in the layout ``torch._mkldnn``: opaque, for the operations that PyTorch gives to MKL-DNN, and for no others.
+"""Tensors in the layout ``torch._mkldnn``: opaque, for the operations that PyTorch gives to
+MKL-DNN, and for no others.
 
-Their elements are kept in an ordinary tensor, as XLA lays them out; what a program may do with them, and what it is told when it asks for
-more, is as in PyTorch. Their histories and gradients are those of that tensor.
+Their elements are kept in an ordinary tensor, as XLA lays them out; what a program may do with
+them, and what it is told when it asks for more, is as in PyTorch. Their histories and gradients are
+those of that tensor.
 """
 
 from __future__ import annotations
@@ -80,12 +82,15 @@ class OpaqueTensor(Tensor):
     __class__ = property(lambda _: Tensor)
     # What the floors below look at is the ordinary tensor's state.
     _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))
-    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))
+    _node = property(
+        lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x)
+    )
     _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))
 
 
 class OpaqueValue(Laid):
-    """What reading such a tensor gives: as a gradient it is used by its elements, everything else is refused."""
+    """What reading such a tensor gives: as a gradient it is used by its elements, everything else
+    is refused."""
 
     __slots__ = ()
 
@@ -93,7 +98,9 @@ class OpaqueValue(Laid):
         """What a derivative makes of it, or an error that names the operation."""
         op = call.extra.op
         if op.path == "_C._accumulate" or call.name.endswith("_backward"):
-            return record(call, [_values(v.tensor) if isinstance(v, Laid) else v for v in ins], numbers)
+            return record(
+                call, [_values(v.tensor) if isinstance(v, Laid) else v for v in ins], numbers
+            )
         raise could_not_run(op.aten or op.name)
 
     def unreadable(self, what: str = "item") -> Exception:
@@ -129,7 +136,9 @@ def to_mkldnn(dense: Tensor, dtype: object = None) -> OpaqueTensor:
         RuntimeError: for dtypes that MKL-DNN has not.
     """
     if dense.dtype not in _DTYPES or dense.device.type != "cpu":
-        raise RuntimeError("dense_to_mkldnn expects float, bfloat16, half, uint8, int8 tensor input")
+        raise RuntimeError(
+            "dense_to_mkldnn expects float, bfloat16, half, uint8, int8 tensor input"
+        )
     made: Any = dense
     made = made.clone(memory_format=layouts.contiguous_format)
     return opaque(named(made if dtype is None else made.to(dtype), "ToMkldnnBackward0"))
@@ -140,10 +149,14 @@ def zeros(size: Sequence[int], dtype: object, device: object) -> OpaqueTensor:
     return to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device))
 
 
-# ---- calls -----------------------------------------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------
 
-#: What errors call what the layout has no kernel for, where it is neither a view nor a new tensor like another.
-_PARTS = {**dict.fromkeys(("narrow", "select", "split", "chunk", "unbind"), _VIEW), "unfold": "unfold"}
+#: What errors call what the layout has no kernel for, where it is neither a view nor a new tensor
+#: like another.
+_PARTS = {
+    **dict.fromkeys(("narrow", "select", "split", "chunk", "unbind"), _VIEW),
+    "unfold": "unfold",
+}
 _VIEWS = frozenset(path.rpartition(".")[2] for path in VIEWS) - _PARTS.keys()
 #: What a program is told of an opaque tensor, by the last part of the public name.
 _TABLE: dict[str, Any] = {}
@@ -168,7 +181,9 @@ def _offered() -> dict[str, Op | Composite]:
 class _Layout:
     """What ``dispatch.LAYOUTS`` holds for opaque tensors."""
 
-    def call(self, caller: Any, operand: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
+    def call(
+        self, caller: Any, operand: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """A public function called with an opaque operand."""
         path = dispatch.name_of(caller.func).removeprefix("torch.")
         name = path.rpartition(".")[2]
@@ -177,12 +192,17 @@ class _Layout:
         record = _offered().get(name)
         given = [*args, *kwargs.values()]
         needs = 0 if record is None or record.opaque is True else record.opaque
-        if any(isinstance(x, Tensor | float | int) and type(x) is not OpaqueTensor for x in given[:needs]):
+        if any(
+            isinstance(x, Tensor | float | int) and type(x) is not OpaqueTensor
+            for x in given[:needs]
+        ):
             raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
         if record is not None and (needs or type(given[0]) is OpaqueTensor):
             if (condition := _CONDITIONS.get(record.name)) is not None:
                 condition(*args, **kwargs)
-            result = caller.run(tuple(plain(x) for x in args), {n: plain(x) for n, x in kwargs.items()})
+            result = caller.run(
+                tuple(plain(x) for x in args), {n: plain(x) for n, x in kwargs.items()}
+            )
             if name in _WRITING or (name.endswith("_") and not name.startswith("__")):
                 return args[0]
             if isinstance(result, tuple):
@@ -216,34 +236,58 @@ class _Layout:
         """``t[index] = value``, likewise."""
         raise could_not_run(_VIEW)
 
-    def dense(self, roots: Sequence[Any], targets: Any, given: Sequence[Any]) -> tuple[Any, Any, Any]:
+    def dense(
+        self, roots: Sequence[Any], targets: Any, given: Sequence[Any]
+    ) -> tuple[Any, Any, Any]:
         """What ``backward`` works on in place of opaque tensors."""
         inner = None if targets is None else tuple(map(plain, targets))
         return tuple(map(plain, roots)), inner, tuple(map(plain, given))
 
     def laid(self, t: Any, grad: Any) -> OpaqueTensor:
         """The gradient of a function's result as ``backward`` takes it; zeros for None."""
-        return opaque(PUBLIC["zeros"](t._dense.shape, dtype=t._dense.dtype, device=t._dense.device) if grad is None else grad)
+        return opaque(
+            PUBLIC["zeros"](t._dense.shape, dtype=t._dense.dtype, device=t._dense.device)
+            if grad is None
+            else grad
+        )
 
     def fitted(self, t: object, grad: Any, wrong: str) -> Any:
         """The gradient that ``backward`` gives for an opaque operand as the graph takes it."""
         return plain(grad)
 
-    def grad(self, outs: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: Any) -> tuple[Any, ...]:
+    def grad(
+        self, outs: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: Any
+    ) -> tuple[Any, ...]:
         """``autograd.grad``; the gradients of opaque tensors are opaque."""
-        found = autograd_engine.grad(tuple(map(plain, outs)), tuple(map(plain, targets)), tuple(map(plain, given)), *options)
-        return tuple([opaque(g) if type(t) is OpaqueTensor and g is not None else g for g, t in zip(found, targets, strict=True)])
+        found = autograd_engine.grad(
+            tuple(map(plain, outs)), tuple(map(plain, targets)), tuple(map(plain, given)), *options
+        )
+        return tuple(
+            [
+                opaque(g) if type(t) is OpaqueTensor and g is not None else g
+                for g, t in zip(found, targets, strict=True)
+            ]
+        )
 
 
 dispatch.LAYOUTS[OpaqueTensor] = _Layout()
 
 
-def _needs_affine(input: object, mean: object = None, var: object = None, weight: object = None, *_: Any, **__: Any) -> None:
+def _needs_affine(
+    input: object,
+    mean: object = None,
+    var: object = None,
+    weight: object = None,
+    *_: Any,
+    **__: Any,
+) -> None:
     if weight is None:
         raise RuntimeError("mkldnn_batch_norm: currently mkldnn only support affine model")
 
 
-def _needs_evaluation(input: object, p: float = 0.5, training: bool = True, *_: Any, **__: Any) -> None:
+def _needs_evaluation(
+    input: object, p: float = 0.5, training: bool = True, *_: Any, **__: Any
+) -> None:
     if training:
         raise could_not_run("empty_strided")
 
@@ -271,7 +315,11 @@ def _says(*names: str) -> Any:
 
 @_says("__repr__")
 def _describe(t: Tensor, *, tensor_contents: object = None) -> str:
-    text = numbers(numbers_of(t._dense._read()), len("tensor(")) if tensor_contents is None else str(tensor_contents)
+    text = (
+        numbers(numbers_of(t._dense._read()), len("tensor("))
+        if tensor_contents is None
+        else str(tensor_contents)
+    )
     suffixes = [f"size={tuple(t.shape)}"] if t.numel() == 0 and t.dim() != 1 else []
     if t.dtype is not dtypes.get_default_dtype():
         suffixes.append(f"dtype={t.dtype}")
@@ -325,14 +373,22 @@ def _detach_(t: Any) -> Any:
 
 @_says("backward")
 def _backward(
-    t: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: object = None
+    t: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: object = None,
 ) -> None:
-    autograd_engine.backward(t, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    autograd_engine.backward(
+        t, None if gradient is None else (gradient,), retain_graph, create_graph, inputs
+    )
 
 
 @_says("view")
 def _view(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("Currently Mkldnn tensor does not support view. Change to use reshape instead")
+    raise RuntimeError(
+        "Currently Mkldnn tensor does not support view. Change to use reshape instead"
+    )
 
 
 @_says("transpose_", "swapaxes_", "swapdims_")
@@ -359,12 +415,14 @@ def _told(name: str) -> None:
     _TABLE[name] = lambda t, *args, **kwargs: getattr(t._dense, name)(*args, **kwargs)
 
 
-for _name in """size dim ndimension numel nelement element_size is_floating_point is_complex is_contiguous storage_offset get_device
-    retain_grad register_hook is_inference is_conj is_neg __len__ __hash__""".split():
+for _name in """size dim ndimension numel nelement element_size is_floating_point is_complex
+    is_contiguous storage_offset get_device retain_grad register_hook is_inference is_conj is_neg
+    __len__ __hash__""".split():
     _told(_name)
 
 
 @_says("stride")
 def _stride(t: Any, dim: int | None = None) -> Any:
-    strides = (1,) + (0,) * (t.dim() - 1) if t.dim() else ()  # there are none: torch shows what their places hold
+    # there are none: torch shows what their places hold
+    strides = (1,) + (0,) * (t.dim() - 1) if t.dim() else ()
     return strides if dim is None else strides[dim]

@@ -1,4 +1,5 @@
-"""What a program sets on a tensor, apart from what the tensor itself consists of, which lies in the same dictionary."""
+"""What a program sets on a tensor, apart from what the tensor itself consists of, which lies in the
+same dictionary."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class TensorBase:
-    """Has the dictionary of a tensor's attributes, so that ``Tensor.__dict__`` can show a part of it."""
+    """Has the dictionary of a tensor's attributes, so that ``Tensor.__dict__`` can show a part of
+    it."""
 
 
 #: The dictionary itself, of a tensor.
@@ -21,13 +23,15 @@ set_everything: Callable[[Any, dict[str, Any]], None] = TensorBase.__dict__["__d
 
 
 class OwnRef(weakref.ref[Any]):
-    """A weak reference of this package's, which a program that looks for those of its own does not find among them."""
+    """A weak reference of this package's, which a program that looks for those of its own does not
+    find among them."""
 
     __slots__ = ()
 
 
 def take_over(tensor: Tensor, parts: dict[str, Any]) -> None:
-    """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its storage through itself from then on."""
+    """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its
+    storage through itself from then on."""
     set_everything(tensor, parts)
     look = parts.get("_al")
     if hasattr(look, "tensor"):

@@ -1,4 +1,5 @@
-"""Parts of tensors at hand by ints, slices, None and Ellipsis: small views, made from what was learnt of one like them."""
+"""Parts of tensors at hand by ints, slices, None and Ellipsis: small views, made from what was
+learnt of one like them."""
 
 from __future__ import annotations
 
@@ -19,15 +20,16 @@ from .view_steps import dynamic_step, step_of
 from .views import MOST_STEP, SELECT_AT, sliced_step
 
 _UNSQUEEZE = VIEWS["unsqueeze"]
-#: Views by ints and slices: their steps, strides, offset and description, by what they are of and where.
+#: Views by ints and slices: their steps, strides, offset and description, by what they are of and
+#: where.
 _parts: dict[Any, tuple[Any, ...]] = {}
 caches.append(_parts)
 _MOST_PARTS = 4096
 
 
 def part_of(t: Tensor, index: object) -> Tensor | None:
-    """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as one view; None where it is not to be had
-    so."""
+    """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as
+    one view; None where it is not to be had so."""
     whole = t._v if t._al is None else t._al.storage.value
     if whole is None or type(whole.array) is not np.ndarray:
         return None
@@ -74,12 +76,29 @@ def _parts_of(index: object) -> list[object] | None:
 
 
 def is_there(t: Tensor, index: tuple[object, ...] | Tensor | int, value: Tensor) -> bool:
-    """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then that is counted, and all is done."""
+    """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then
+    that is counted, and all is done."""
     al, mine = value._al, t._al
-    if al is None or mine is None or al.storage is not mine.storage or not al.direct or t._rg or value._rg or t._state:
+    if (
+        al is None
+        or mine is None
+        or al.storage is not mine.storage
+        or not al.direct
+        or t._rg
+        or value._rg
+        or t._state
+    ):
         return False
     base, whole = al.base, al.storage.value
-    if base is None or base._rg or base._state or whole is None or whole.trace is SPECIAL or MODE.inference or BIRTHS:
+    if (
+        base is None
+        or base._rg
+        or base._state
+        or whole is None
+        or whole.trace is SPECIAL
+        or MODE.inference
+        or BIRTHS
+    ):
         return False
     if (
         al.counter is not mine.counter
@@ -90,13 +109,20 @@ def is_there(t: Tensor, index: tuple[object, ...] | Tensor | int, value: Tensor)
     ):
         return False
     known = _parts.get((t._aval, t._strides, *parts))
-    if known is None or known[3] is not al.aval or known[1] != al.strides or mine.offset + known[2] != al.offset:
+    if (
+        known is None
+        or known[3] is not al.aval
+        or known[1] != al.strides
+        or mine.offset + known[2] != al.offset
+    ):
         return False
     al.counter.n += 1
     return True
 
 
-def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]) -> tuple[Any, ...] | None:
+def _learnt(
+    t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]
+) -> tuple[Any, ...] | None:
     """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
     taken = sum([part is not None and part is not Ellipsis for part in parts])
     if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:

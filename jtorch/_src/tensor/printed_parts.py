@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from ...core import Tensor
 
 
-__all__ = ["PRINT_OPTS", "_add_suffixes", "_str", "_str_intern", "_tensor_str", "get_printoptions", "printoptions", "set_printoptions"]
+__all__ = [
+    "PRINT_OPTS",
+    "_add_suffixes",
+    "_str",
+    "_str_intern",
+    "_tensor_str",
+    "get_printoptions",
+    "printoptions",
+    "set_printoptions",
+]
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:

@@ -44,7 +44,8 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Sets how tensors are printed; what is None stays, except ``sci_mode``, which None makes automatic.
+    """Sets how tensors are printed; what is None stays, except ``sci_mode``, which None makes
+    automatic.
 
     Args:
         precision: digits after the point.
@@ -63,8 +64,16 @@ def set_printoptions(
         >>> torch.tensor([1.23456])
         tensor([1.2346])
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    chosen = {**_PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    chosen = {
+        **_PROFILES.get(profile or "", {}),
+        **{k: v for k, v in given.items() if v is not None},
+    }
     for name, value in chosen.items():
         setattr(_options, name, value)
     _options.sci_mode = sci_mode
@@ -86,11 +95,12 @@ def printoptions(**options: Any) -> Iterator[None]:
         set_printoptions(**before)
 
 
-# ------------------------------------------------------------------------------------------------ numbers
+# ------------------------------------------------------------------------------------------ numbers
 
 
 class _Column:
-    """How the numbers of one tensor (or of its real or imaginary parts) are written: one notation and width for all."""
+    """How the numbers of one tensor (or of its real or imaginary parts) are written: one notation
+    and width for all."""
 
     def __init__(self, shown: np.ndarray) -> None:
         self.floating = shown.dtype.kind == "f"
@@ -147,7 +157,8 @@ def _edges(array: np.ndarray) -> np.ndarray:
             ends = [*range(edge), *range(array.shape[axis] - edge, array.shape[axis])]
             # With no edge items torch shows no number at all, but measures all of a vector.
             if edge or array.ndim > 1:
-                array = array[(slice(None),) * axis + (ends,)]  # ``take`` would copy what is repeated
+                # ``take`` would copy what is repeated
+                array = array[(slice(None),) * axis + (ends,)]
     return array
 
 
@@ -169,10 +180,12 @@ def _block(array: np.ndarray, indent: int, summarize: bool, column: _Column | _C
 
 
 def numbers(array: np.ndarray, indent: int = 0) -> str:
-    """The elements of an array in brackets, as torch prints them ``indent`` characters from the left."""
+    """The elements of an array in brackets, as torch prints them ``indent`` characters from the
+    left."""
     if array.size == 0:
         return "[]"
-    if array.dtype.kind not in "biufc":  # bfloat16 and the float8 types of ml_dtypes: float32 holds all their values
+    # bfloat16 and the float8 types of ml_dtypes: float32 holds all their values
+    if array.dtype.kind not in "biufc":
         with np.errstate(invalid="ignore"):
             array = array.astype(np.float32)
     summarize = array.size > _options.threshold
@@ -181,11 +194,12 @@ def numbers(array: np.ndarray, indent: int = 0) -> str:
     return _block(array, indent, summarize, column)
 
 
-# ------------------------------------------------------------------------------------------------ tensors
+# ------------------------------------------------------------------------------------------ tensors
 
 
 def add_suffixes(text: str, suffixes: Sequence[str], indent: int, newline: bool = False) -> str:
-    """``text`` with ``, suffix`` for each one and the closing parenthesis; a line that would be too long is broken."""
+    """``text`` with ``, suffix`` for each one and the closing parenthesis; a line that would be too
+    long is broken."""
     parts = [text]
     width = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
@@ -210,7 +224,8 @@ def describe(
     contents: str | None = None,
     tangent: str | None = None,
 ) -> str:
-    """The text of a tensor of these properties. Without ``array`` there are no elements to show, as on the meta device.
+    """The text of a tensor of these properties. Without ``array`` there are no elements to show, as
+    on the meta device.
 
     Args:
         device: shown if not None.
@@ -247,7 +262,9 @@ def describe(
 
 
 def _is_plain(cls: type) -> bool:
-    return cls is Tensor or (cls.__name__ == "Parameter" and cls.__module__.startswith(("jtorch.nn", "torch.nn")))
+    return cls is Tensor or (
+        cls.__name__ == "Parameter" and cls.__module__.startswith(("jtorch.nn", "torch.nn"))
+    )
 
 
 def _tangent(t: Tensor) -> str | None:
@@ -270,7 +287,8 @@ def _grad_fn_name(t: Tensor) -> str | None:
 
 
 def _repeated_once(t: Tensor) -> Tensor:
-    """The tensor, or a view with one of the elements that it repeats, if they are more than its memory has."""
+    """The tensor, or a view with one of the elements that it repeats, if they are more than its
+    memory has."""
     al = t._al
     if al is None or not wide(al):
         return t
@@ -278,7 +296,8 @@ def _repeated_once(t: Tensor) -> Tensor:
 
 
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
-    """What ``repr`` of a tensor is: its elements, and what cannot be told from them. Asks no handler and no mode."""
+    """What ``repr`` of a tensor is: its elements, and what cannot be told from them. Asks no
+    handler and no mode."""
     if type(t._al) is Held:
         return f"{'tensor' if _is_plain(type(t)) else type(t).__name__}(<{t._al.leaf!r}>)"
     v: Any = t._v if t._al is None else t._al.value

@@ -1,4 +1,5 @@
-"""What ``Tensor`` tells of its history: whether it is recorded, gradients, versions, and the same data without history."""
+"""What ``Tensor`` tells of its history: whether it is recorded, gradients, versions, and the same
+data without history."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def _uncount(self: Tensor) -> None:
 
 
 def _written(self: Tensor, times: int) -> Tensor:
-    """This new tensor, which shows ``times`` as its version: so often torch writes into what it is made in."""
+    """This new tensor, which shows ``times`` as its version: so often torch writes into what it is
+    made in."""
     if self._writes >= 0:
         if self._al is None:
             self._ver = times
@@ -130,7 +132,8 @@ def requires_grad(self: Tensor) -> bool:
     """Whether operations on this tensor are recorded, so that gradients reach it.
 
     Raises:
-        RuntimeError: on setting, if the tensor is not floating-point or complex, or is no leaf and shall stop to require grad.
+        RuntimeError: on setting, if the tensor is not floating-point or complex, or is no leaf and
+            shall stop to require grad.
 
     Example:
         >>> import jtorch as torch
@@ -155,13 +158,16 @@ def requires_grad(self: Tensor, value: bool) -> None:
         raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
     if self._node is not None and not value:
         raise RuntimeError(
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
-            "doesn't require differentiation use var_no_grad = var.detach()."
+            "you can only change requires_grad flags of leaf variables. If you want to use a "
+            "computed variable in a subgraph that doesn't require differentiation use var_no_grad "
+            "= var.detach()."
         )
     if value and not self._aval.differentiable:
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if value and self._inference and not MODE.inference:
-        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
     self._rg = value
     self._borrowed = False
     if self._lent and not value:
@@ -185,7 +191,11 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         tensor([1.], requires_grad=True)
     """
     if MODE.transforms:
-        raise RuntimeError(inside_transform("Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs)"))
+        raise RuntimeError(
+            inside_transform(
+                "Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs)"
+            )
+        )
     if requires_grad and not self._aval.differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
@@ -202,13 +212,15 @@ def _sync(self: Tensor) -> None:
             if self._retains and self._node is not None:
                 hooks.retain(self)
         elif not self._rg and self._aval.differentiable and not base._inference:
-            # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
+            # The base was told to require grad after this view was made: torch says that the view
+            # does too, and gives it no gradient.
             self._rg = self._borrowed = True
             base._lent = (*[ref for ref in base._lent if ref() is not None], weakref.ref(self))
 
 
 def give_back(base: Tensor) -> None:
-    """Ends what views of ``base`` that were made before it required grad have of it, now that it does not any more."""
+    """Ends what views of ``base`` that were made before it required grad have of it, now that it
+    does not any more."""
     for ref in base._lent:
         if (view := ref()) is not None and view._borrowed:
             view._rg = view._borrowed = False
@@ -225,7 +237,8 @@ def grad(self: Tensor) -> Any:
     """The gradient that ``backward`` has accumulated, or None.
 
     Raises:
-        TypeError, RuntimeError: on setting, unless it is None or a tensor of the same shape, dtype and device.
+        TypeError, RuntimeError: on setting, unless it is None or a tensor of the same shape, dtype
+            and device.
 
     Example:
         >>> import jtorch as torch
@@ -236,9 +249,10 @@ def grad(self: Tensor) -> Any:
     """
     if self._node is not None and not self._retains and self._grad is None:
         warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
-            "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-            ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
+            ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+            "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
             "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
             stacklevel=outside(),
         )
@@ -249,27 +263,33 @@ def grad(self: Tensor) -> Any:
 def grad(self: Tensor, value: Tensor | None) -> None:
     if value is not None:
         if not isinstance(value, TensorBase):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                "assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         mine, its = self._aval, value._aval
         if its.dtype != mine.dtype:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with grad_dtype "
-                f"'{mine.torch_dtype.scalar_name if mine.torch_dtype else mine.dtype}'. The gradient must match the tensor's "
-                "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or "
-                "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
-                "downstream systems that assume they match."
+                f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with "
+                f"grad_dtype '{mine.torch_dtype.scalar_name if mine.torch_dtype else mine.dtype}'. "
+                "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+                "You can set the tensor's grad_dtype attribute with a specific dtype, or None to "
+                "allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
+                "and its gradient may break downstream systems that assume they match."
             )
         if its.device != mine.device:
             raise RuntimeError(
-                f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
-                f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                f"attempting to assign a gradient with device type '{value.device.type}' to a "
+                f"tensor with device type '{self.device.type}'. Please ensure that the gradient "
+                "and the tensor are on the same device"
             )
         if its.shape != mine.shape:
             raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(its.shape)}' to a tensor of size '{list(mine.shape)}'. Please ensure "
-                "that the gradient and the tensor are the same size"
+                f"attempting to assign a gradient of size '{list(its.shape)}' to a tensor of size "
+                f"'{list(mine.shape)}'. Please ensure that the gradient and the tensor are the "
+                "same size"
             )
     self._grad = value
 
@@ -285,7 +305,8 @@ def data(self: Tensor) -> Tensor:
 
     Raises:
         TypeError: on setting, if it is no tensor.
-        RuntimeError: on setting, if the tensor requires grad and the data has no floating-point or complex dtype.
+        RuntimeError: on setting, if the tensor requires grad and the data has no floating-point or
+            complex dtype.
 
     Example:
         >>> import jtorch as torch
@@ -309,22 +330,33 @@ def data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if type(value) in LAYOUTS and type(self) not in LAYOUTS:
-        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            "incompatible tensor type."
+        )
     if self._rg and not value._aval.differentiable:
-        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
     if self._state and value._v is not None and value._v.trace is SPECIAL:
         check_state(self, value._v)
     version = self._writes
     counter = Counter(version, True) if self._al is None else self._al.counter
     source = value._detached()
-    if source._al is not None and source._al.storage.host is None and not source._al.chain and value._al is not None:
+    if (
+        source._al is not None
+        and source._al.storage.host is None
+        and not source._al.chain
+        and value._al is not None
+    ):
         self._al, self._v, self._strides = source._al, None, source._strides
     else:
         al = alias_of(value)
         mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
         mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
         self._al, self._v, self._strides = mine, None, value._strides
-    if version >= 0 and value._writes >= 0:  # the count is the tensor's, and that of the views that it had, not its data's
+    # the count is the tensor's, and that of the views that it had, not its data's
+    if version >= 0 and value._writes >= 0:
         counter.heeded = True
         self._al.counter = counter
 
@@ -340,12 +372,14 @@ def inside_transform(what: str) -> str:
     """torch's words for what cannot be done inside a function transformation."""
     short = what.partition(" (")[0].rpartition(".")[2]
     return (
-        f"You are attempting to call {what} inside of a function being transformed by a functorch transform. This is unsupported, please "
-        f"attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {short} outside of a function being "
+        f"You are attempting to call {what} inside of a function being transformed by a functorch "
+        "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
+        f"grad, vjp, jacrev, jacfwd, hessian) or call {short} outside of a function being "
         "transformed instead."
     )
 
 
 def count_apart(t: Tensor) -> int:
-    """Where a tensor without history on the data of ``t`` begins to count its changes, if it does so by itself."""
+    """Where a tensor without history on the data of ``t`` begins to count its changes, if it does
+    so by itself."""
     return 0 if not t._inference else UNCOUNTED if MODE.inference else DETACHED

@@ -1,5 +1,5 @@
-"""Calls on lists of tensors of which the first results take the places of operands, as a step of an optimiser has them: what nobody else
-has is written where it lies."""
+"""Calls on lists of tensors of which the first results take the places of operands, as a step of an
+optimiser has them: what nobody else has is written where it lies."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def replaced(
 ) -> tuple[Tensor, ...] | None:
     """Runs a call and writes its first results into operands, if NumPy runs it now and can do that.
 
-    ``spans`` are where these begin and end among all operands, ``writes`` how often each counts as written. Gives the results, of which the
-    first are those operands; None if nothing was done.
+    ``spans`` are where these begin and end among all operands, ``writes`` how often each counts as
+    written. Gives the results, of which the first are those operands; None if nothing was done.
     """
     if BIRTHS or is_recorded():
         return None
@@ -46,7 +46,11 @@ def replaced(
         held, holders = _held(ins[begin:end])
         if any([t._state and not t._rg for t in own]):  # noqa: C419 (a list is faster)
             return None  # a module's buffer may be refused
-        if max(held, default=0) > _VALUE or max(holders, default=0) > _ARRAY or not all(map(_is_own, own)):
+        if (
+            max(held, default=0) > _VALUE
+            or max(holders, default=0) > _ARRAY
+            or not all(map(_is_own, own))
+        ):
             each = zip(range(begin, end), own, held, holders, strict=True)
             shared |= {i: t for i, t, n, m in each if n > _VALUE or m > _ARRAY or not _is_own(t)}
     for i in shared:
@@ -58,7 +62,9 @@ def replaced(
     made: list[Tensor] = []
     for (begin, end), count in zip(spans, writes, strict=True):
         first = len(made)
-        for i, t, v, array in zip(range(begin, end), tensors[begin:end], ins[begin:end], results[first:], strict=False):
+        for i, t, v, array in zip(
+            range(begin, end), tensors[begin:end], ins[begin:end], results[first:], strict=False
+        ):
             if i in shared:
                 swap(t, settled(array, v.aval), count)
                 continue

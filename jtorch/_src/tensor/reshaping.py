@@ -1,4 +1,5 @@
-"""Views in another shape, and copies where there is none: ``view``, ``reshape``, ``flatten`` and their relatives."""
+"""Views in another shape, and copies where there is none: ``view``, ``reshape``, ``flatten`` and
+their relatives."""
 
 from __future__ import annotations
 
@@ -36,7 +37,11 @@ def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | Non
         return None
     strides, step, small = found
     offset = t._al.offset if t._al is not None else 0
-    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset, small)) is not None:
+    if (
+        small is not None
+        and not t._rg
+        and (made := small_view(t, (step,), strides, offset, small)) is not None
+    ):
         return made
     made = view(t, step, strides, offset)
     if small is None and made._al.direct and key in _shapes:
@@ -44,14 +49,16 @@ def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | Non
     return made
 
 
-#: Strides, steps and, once it was a small view, the description of tensors in another shape, by what they are and the sizes that were asked
-#: for; None where memory forbids it.
+#: Strides, steps and, once it was a small view, the description of tensors in another shape, by
+#: what they are and the sizes that were asked for; None where memory forbids it.
 _shapes: dict[Any, Any] = {}
 caches.append(_shapes)
 _MOST_SHAPES = 4096
 
 
-def _seen_as(aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...], name: str) -> tuple[tuple[int, ...], Step, None] | None:
+def _seen_as(
+    aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...], name: str
+) -> tuple[tuple[int, ...], Step, None] | None:
     """The strides in another shape, the step to it, and no description; None if there are none."""
     try:
         size = view_ops.infer_size(size, aval.size)
@@ -63,7 +70,10 @@ def _seen_as(aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...],
 
 
 @composite(namespace="Tensor", name="view", operands=("self",))
-@schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)", ".dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
+@schemas(
+    "(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    ".dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+)
 def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
     """The same memory in another shape, or as another dtype.
 
@@ -71,8 +81,8 @@ def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
         size: the sizes, spread or in one tuple, or a dtype.
         kwargs: ``size`` or ``dtype`` by name.
 
-    Shapes: ``size``, of as many elements; one size may be -1 and follows from the others. As another dtype, the last dimension grows or
-    shrinks with the number of bytes.
+    Shapes: ``size``, of as many elements; one size may be -1 and follows from the others. As
+    another dtype, the last dimension grows or shrinks with the number of bytes.
 
     Raises:
         RuntimeError: if the memory's strides do not allow the shape; use ``reshape`` then.
@@ -93,18 +103,23 @@ def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
     if not size:
         raise TypeError(_VIEW_OTHERWISE.format(""))
-    if len(size) == 1 and isinstance(size[0], (dtypes.dtype, type)) and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype):
+    if (
+        len(size) == 1
+        and isinstance(size[0], (dtypes.dtype, type))
+        and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype)
+    ):
         return _view_as_dtype(self, dtype)
     found = viewed(self, _size("view", size))
     if found is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
     return found
 
 
-_VIEW_OTHERWISE = """view() received an invalid combination of arguments - got ({}), but expected one of:
+_VIEW_OTHERWISE = """view() received an invalid combination of arguments - got ({}), but expected \
+one of:
  * (torch.dtype dtype)
  * (tuple of ints size)
 """
@@ -117,11 +132,14 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     offset = t._al.offset if t._al is not None else 0
     if old != new:
         if not shape:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
+            raise RuntimeError(
+                f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} "
+                "(different element sizes)"
+            )
         if strides[-1] != 1:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got "
-                f"{strides[-1]}"
+                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} "
+                f"(different element sizes), but got {strides[-1]}"
             )
         if old > new:
             ratio = old // new
@@ -131,21 +149,25 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
             ratio = new // old
             if shape[-1] % ratio:
                 raise RuntimeError(
-                    f"self.size(-1) must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
-                    f"sizes), but got {shape[-1]}"
+                    f"self.size(-1) must be divisible by {ratio} to view {t.dtype.scalar_name} as "
+                    f"{dtype.scalar_name} (different element sizes), but got {shape[-1]}"
                 )
-            for what, n in (("storage_offset()", offset), *((f"stride({d})", s) for d, s in enumerate(strides[:-1]))):
+            for what, n in (
+                ("storage_offset()", offset),
+                *((f"stride({d})", s) for d, s in enumerate(strides[:-1])),
+            ):
                 if n % ratio:
                     raise RuntimeError(
-                        f"self.{what} must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
-                        f"sizes), but got {n}"
+                        f"self.{what} must be divisible by {ratio} to view {t.dtype.scalar_name} "
+                        f"as {dtype.scalar_name} (different element sizes), but got {n}"
                     )
             strides = (*(s // ratio for s in strides[:-1]), 1)
             offset //= ratio
     if t._rg:  # the numbers that other bits mean have no derivative
         t = detached(t)
     made = view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
-    made._al.base = None  # torch does not take it for a view: it may be detached in place, and views of it end here
+    # torch does not take it for a view: it may be detached in place, and views of it end here
+    made._al.base = None
     return made
 
 
@@ -176,7 +198,11 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Any:
     found = viewed(input, size, "reshape")
     if found is not None:
         return found
-    return apply(_reshaping(view_ops.infer_size(size, input._aval.size)), (input,), (input._v or input._read(),))
+    return apply(
+        _reshaping(view_ops.infer_size(size, input._aval.size)),
+        (input,),
+        (input._v or input._read(),),
+    )
 
 
 def _reshaping(size: tuple[int, ...]) -> Call:
@@ -265,7 +291,10 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Any:
     _check_tensor("unflatten", input)
     shape = input._aval.shape
     if not shape:
-        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+        raise RuntimeError(
+            "unflatten got an unexpected error:\n"
+            "Dimension specified as 0 but tensor has no dimensions"
+        )
     d = canonical_dim(dim, len(shape))
     sizes = _size("unflatten", (sizes,))
     if not sizes:
@@ -275,7 +304,10 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Any:
     for s in sizes:
         known *= s if s != -1 else 1
     if (-1 in sizes and (known == 0 or n % known)) or (-1 not in sizes and known != n):
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor")
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+            f"({n}) in the input tensor"
+        )
     return view_._core(input, (*shape[:d], *view_ops.infer_size(sizes, n), *shape[d + 1 :]))  # type: ignore[attr-defined]
 
 

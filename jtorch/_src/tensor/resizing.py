@@ -18,19 +18,25 @@ _BYTES = np.dtype(np.uint8)
 def resize_storage(storage: Storage, nbytes: int) -> None:
     """Gives a storage another size: it keeps its bytes as far as they fit, and zeros follow.
 
-    The storage itself is left with the place to which its memory has gone, which those who look at it find when they next do
-    (``storage.follow``): it does not know them.
+    The storage itself is left with the place to which its memory has gone, which those who look at
+    it find when they next do (``storage.follow``): it does not know them.
 
     Raises:
         RuntimeError: if others have a say in the memory, or there is not that much.
     """
     if storage.detach is not None:
-        raise not_offered("resizing the storage of a tensor subclass without data", "there is no memory of its own")
+        raise not_offered(
+            "resizing the storage of a tensor subclass without data",
+            "there is no memory of its own",
+        )
     if not storage.resizable:
         raise RuntimeError(FIXED)
     limits.check_bytes(nbytes, storage.aval.device)
     if storage.lent() is not None:
-        raise not_offered("UntypedStorage.resize_", "a slice of the storage, or a NumPy array, refers to its memory")
+        raise not_offered(
+            "UntypedStorage.resize_",
+            "a slice of the storage, or a NumPy array, refers to its memory",
+        )
     value = storage.value
     assert value is not None
     base = value.aval
@@ -39,7 +45,9 @@ def resize_storage(storage: Storage, nbytes: int) -> None:
     if dtype != base.dtype:
         flat = _recorded(flat, [step_of(views.VIEWS["_C._view_dtype"], (dtype,))])
     held = flat.aval.size
-    made = Storage(_recorded(flat, _first(held, nbytes // dtype.itemsize)), None, storage.version + 1)
+    made = Storage(
+        _recorded(flat, _first(held, nbytes // dtype.itemsize)), None, storage.version + 1
+    )
     made.apart = storage.apart
     made.address, made.counter, made.birth = storage.address, storage.counter, storage.birth
     storage.aval, storage.moved = base, made
@@ -57,16 +65,27 @@ def _recorded(value: Value, steps: list[Step]) -> Value:
     return value
 
 
-def look_at(t: Tensor, source: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
-    """Has a tensor look at the memory of an alias by strides, in its own dtype; the memory grows if it ends before.
+def look_at(
+    t: Tensor, source: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> None:
+    """Has a tensor look at the memory of an alias by strides, in its own dtype; the memory grows if
+    it ends before.
 
     Raises:
         RuntimeError: if it cannot.
     """
     mine = t._aval
-    end = 0 if 0 in size else (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])) * mine.dtype.itemsize
+    end = (
+        0
+        if 0 in size
+        else (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]))
+        * mine.dtype.itemsize
+    )
     if end > limits.MOST:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
     if end > nbytes_of(source.storage):
         resize_storage(source.storage, end)
         follow(source)
@@ -74,7 +93,11 @@ def look_at(t: Tensor, source: Alias, size: tuple[int, ...], stride: tuple[int, 
     base = storage.aval if storage.value is None else storage.value.aval
     steps = memory_steps(base, storage.strides, size, stride, offset, mine.dtype, lazy_bits(t))
     made = Alias(storage, tuple(steps), None, source.base, source.gen, offset)
-    made.aval, made.strides, made.counter = aval_of(size, mine.dtype, base.device), stride, source.counter
+    made.aval, made.strides, made.counter = (
+        aval_of(size, mine.dtype, base.device),
+        stride,
+        source.counter,
+    )
     made.origin = source.origin
     t._al, t._v = made, None  # in this order: other threads look for a value first
     t._strides = None if stride == contiguous_strides(size) else stride

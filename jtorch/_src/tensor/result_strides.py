@@ -1,7 +1,9 @@
-"""The strides of results: the rules that ``strides=`` names in an op's declaration. Strides are metadata; values are row-major.
+"""The strides of results: the rules that ``strides=`` names in an op's declaration. Strides are
+metadata; values are row-major.
 
-A declaration says ``"rule"``, ``"rule:0,2"`` (only those of several results) or ``"rule if condition"``, in terms of the op's parameters.
-Pointwise families follow ``applying.keep_layout`` unless they name a rule; what names none has row-major results.
+A declaration says ``"rule"``, ``"rule:0,2"`` (only those of several results) or
+``"rule if condition"``, in terms of the op's parameters. Pointwise families follow
+``applying.keep_layout`` unless they name a rule; what names none has row-major results.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def _give(r: Tensor, strides: tuple[int, ...] | None) -> None:
 
 
 def columns(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
-    """Matrices one column after the other, as LAPACK writes them; the last two dimensions of a batch."""
+    """Matrices one column after the other, as LAPACK writes them; the last two dimensions of a
+    batch."""
     for r in results:
         if r._aval.ndim >= 2:
             _give(r, column_strides(r._aval.shape))
@@ -89,8 +92,11 @@ def rows(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     """Row-major, although the op's family is not."""
 
 
-def turned(results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: tuple[int, int]) -> None:
-    """Those of flipped copies (``preserve``), with two dimensions exchanged after an odd number of turns."""
+def turned(
+    results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: tuple[int, int]
+) -> None:
+    """Those of flipped copies (``preserve``), with two dimensions exchanged after an odd number of
+    turns."""
     (r,) = results
     source = tensors[0]
     if k % 4 == 0 or r._aval.ndim < 2:
@@ -105,13 +111,19 @@ def turned(results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: t
     _give(r, tuple(strides))
 
 
-# ---- sums of products ------------------------------------------------------------------------------------------------------------
+# ---- sums of products ----------------------------------------------------------------------------
 
 _Laid = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def contracted(results: Sequence[Tensor], tensors: Sequence[Tensor], labels: Sequence[Sequence[int]], output: Sequence[int]) -> None:
-    """Those of products of two operands at a time, which are summed by products of matrices where both have a label that is to go."""
+def contracted(
+    results: Sequence[Tensor],
+    tensors: Sequence[Tensor],
+    labels: Sequence[Sequence[int]],
+    output: Sequence[int],
+) -> None:
+    """Those of products of two operands at a time, which are summed by products of matrices where
+    both have a label that is to go."""
     (r,) = results
     if len(tensors) < 2 or 0 in r._aval.shape:
         return
@@ -120,7 +132,11 @@ def contracted(results: Sequence[Tensor], tensors: Sequence[Tensor], labels: Seq
         return
     strides = _contractions.get(key)
     if strides is None:
-        strides = _contraction(labels, output, [(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
+        strides = _contraction(
+            labels,
+            output,
+            [(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors],
+        )
         if len(_contractions) < _MOST_CONTRACTIONS:
             _contractions[key] = strides
     _give(r, strides)
@@ -132,7 +148,9 @@ _MOST_CONTRACTIONS = 1024
 caches.append(_contractions)
 
 
-def _contraction(labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]) -> tuple[int, ...]:
+def _contraction(
+    labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]
+) -> tuple[int, ...]:
     names = [*output, *sorted({n for term in labels for n in term}.difference(output))]
     left = [_aligned(names, term, *laid) for term, laid in zip(labels, operands, strict=True)]
     counts = {d: sum(shape[d] != 1 for shape, _ in left) for d in range(len(output), len(names))}
@@ -152,24 +170,41 @@ def _contraction(labels: Sequence[Sequence[int]], output: Sequence[int], operand
         left.append(_product(a, b, summed))
     ((shape, strides),) = left
     if len(names) > len(output):
-        return view_strides(shape, strides, shape[: len(output)]) or contiguous_strides(shape[: len(output)])
+        return view_strides(shape, strides, shape[: len(output)]) or contiguous_strides(
+            shape[: len(output)]
+        )
     return strides
 
 
-def _pairs(labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]) -> list[tuple[int, int]]:
+def _pairs(
+    labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]
+) -> list[tuple[int, int]]:
     """Which operands meet in each step; the product goes to the end."""
     if len(operands) == 2:
         return [(0, 1)]
-    letters = {name: opt_einsum.get_symbol(i) for i, name in enumerate({n: None for term in labels for n in term})}
+    letters = {
+        name: opt_einsum.get_symbol(i)
+        for i, name in enumerate({n: None for term in labels for n in term})
+    }
     terms = ["".join(letters[n] for n in term) for term in (*labels, output)]
-    path, _ = opt_einsum.contract_path(f"{','.join(terms[:-1])}->{terms[-1]}", *[shape for shape, _ in operands], shapes=True)
+    path, _ = opt_einsum.contract_path(
+        f"{','.join(terms[:-1])}->{terms[-1]}", *[shape for shape, _ in operands], shapes=True
+    )
     return [(step[0], step[-1]) for step in path if len(step) == 2]
 
 
-def _aligned(names: Sequence[int], term: Sequence[int], shape: tuple[int, ...], strides: tuple[int, ...]) -> _Laid:
-    """An operand with one dimension for each label: diagonals where it has a label twice, 1 where it has none."""
-    size = {n: (shape[term.index(n)], sum(s for m, s in zip(term, strides, strict=True) if m == n)) for n in term}
-    return tuple([size.get(n, (1, 1))[0] for n in names]), tuple([size.get(n, (1, 1))[1] for n in names])
+def _aligned(
+    names: Sequence[int], term: Sequence[int], shape: tuple[int, ...], strides: tuple[int, ...]
+) -> _Laid:
+    """An operand with one dimension for each label: diagonals where it has a label twice, 1 where
+    it has none."""
+    size = {
+        n: (shape[term.index(n)], sum(s for m, s in zip(term, strides, strict=True) if m == n))
+        for n in term
+    }
+    return tuple([size.get(n, (1, 1))[0] for n in names]), tuple(
+        [size.get(n, (1, 1))[1] for n in names]
+    )
 
 
 def _summed(laid: _Laid, d: int) -> _Laid:
@@ -181,7 +216,8 @@ def _summed(laid: _Laid, d: int) -> _Laid:
 
 
 def _product(a: _Laid, b: _Laid, summed: Sequence[int]) -> _Laid:
-    """The product of two operands of as many dimensions: elementwise, or a batch of products of matrices that is permuted."""
+    """The product of two operands of as many dimensions: elementwise, or a batch of products of
+    matrices that is permuted."""
     dims = range(len(a[0]))
     shape = tuple([1 if d in summed else max(a[0][d], b[0][d]) for d in dims])
     if not summed:
@@ -191,17 +227,21 @@ def _product(a: _Laid, b: _Laid, summed: Sequence[int]) -> _Laid:
     first = [d for d in kept if a[0][d] != 1 and b[0][d] == 1]
     second = [d for d in kept if a[0][d] == 1]
     if first and second and second[-1] < first[0]:
-        first, second = second, first  # PyTorch exchanges the operands where nothing is to be permuted then
+        # PyTorch exchanges the operands where nothing is to be permuted then
+        first, second = second, first
     order = [*both, *first, *summed, *second]
     made = contiguous_strides(tuple([shape[d] for d in order]))
     return shape, tuple([made[order.index(d)] for d in dims])
 
 
-# ---- images ----------------------------------------------------------------------------------------------------------------------
+# ---- images --------------------------------------------------------------------------------------
 
 
 def _is_image(t: Tensor) -> bool:
-    return t._strides is not None and suggested_format(t._aval.shape, t._strides) is not contiguous_format
+    return (
+        t._strides is not None
+        and suggested_format(t._aval.shape, t._strides) is not contiguous_format
+    )
 
 
 def _give_format(results: Sequence[Tensor]) -> None:
@@ -218,9 +258,14 @@ def image(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
 
 
 def normalized(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
-    """Channels last if the first operand is, or lies in memory as if it were: dimensions of size 1 may have any stride."""
+    """Channels last if the first operand is, or lies in memory as if it were: dimensions of size 1
+    may have any stride."""
     shape, strides = tensors[0]._aval.shape, tensors[0]._strides
-    if _is_image(tensors[0]) or (len(shape) in _FORMATS and strides is not None and in_format(shape, strides, _FORMATS[len(shape)])):
+    if _is_image(tensors[0]) or (
+        len(shape) in _FORMATS
+        and strides is not None
+        and in_format(shape, strides, _FORMATS[len(shape)])
+    ):
         _give_format(results)
 
 
@@ -231,7 +276,8 @@ def images(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
 
 
 def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[object]) -> None:
-    """Of what is only cropped, those that a copy of the part has; else channels last if the operand is."""
+    """Of what is only cropped, those that a copy of the part has; else channels last if the operand
+    is."""
     if all(type(n) is int and n <= 0 for n in pad):
         source = tensors[0]._strides
         for r in results:
@@ -243,7 +289,9 @@ def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[o
         image(results, tensors)
 
 
-def padded_so(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[object], mode: str) -> None:
+def padded_so(
+    results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[object], mode: str
+) -> None:
     """As the mode pads."""
     if mode == "constant":
         padded(results, tensors, pad)
@@ -264,7 +312,8 @@ def volumes(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
 
 
 def weighted(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
-    """Channels last if the image or the weight is; a single image is one of a batch without that dimension."""
+    """Channels last if the image or the weight is; a single image is one of a batch without that
+    dimension."""
     (r,) = results
     if _is_image(tensors[0]) or _is_image(tensors[1]):
         shape = r._aval.shape
@@ -276,14 +325,17 @@ def weighted(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
 
 
 def _is_signal(t: Tensor) -> bool:
-    """Whether the channels of (batches of) signals are innermost, when they are looked at as images of height 1."""
+    """Whether the channels of (batches of) signals are innermost, when they are looked at as images
+    of height 1."""
     shape, strides = t._aval.shape, t._strides
     if strides is None or len(shape) not in (2, 3):
         return False
     if len(shape) == 2:
         shape, strides = (1, *shape), (shape[0] * strides[0], *strides)
     n, c, w = shape
-    return suggests_channels_last((n, c, 1, w), (strides[0], strides[1], w * strides[2], strides[2]))
+    return suggests_channels_last(
+        (n, c, 1, w), (strides[0], strides[1], w * strides[2], strides[2])
+    )
 
 
 def _give_signal(results: Sequence[Tensor]) -> None:
@@ -314,11 +366,18 @@ def resized(results: Sequence[Tensor], tensors: Sequence[Tensor], mode: str) -> 
         image(results, tensors)
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
-def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: Tensor | None, keep: object, enable_gqa: bool) -> None:
-    """Those of the queries where torch's fast kernel computes the result, which makes it like them; else row-major."""
+def attended(
+    results: Sequence[Tensor],
+    tensors: Sequence[Tensor],
+    attn_mask: Tensor | None,
+    keep: object,
+    enable_gqa: bool,
+) -> None:
+    """Those of the queries where torch's fast kernel computes the result, which makes it like them;
+    else row-major."""
     query, key, value = tensors[:3]
     if keep is not None or (isinstance(attn_mask, Tensor) and attn_mask.requires_grad):
         return
@@ -329,13 +388,18 @@ def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: Te
         preserve(results, tensors)
 
 
-# ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
+# ---- Fourier transforms --------------------------------------------------------------------------
 
 
 def _transformed(
-    shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequence[int], sized: dict[int, int], last: bool
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dims: Sequence[int],
+    sized: dict[int, int],
+    last: bool,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides after one transform: batches in the order of their strides, then what is transformed, ``last`` at the end."""
+    """Shape and strides after one transform: batches in the order of their strides, then what is
+    transformed, ``last`` at the end."""
     if not dims:
         return shape, strides
 
@@ -360,11 +424,18 @@ caches.append(_transforms)
 
 
 def _are_numbers(given: object) -> bool:
-    """Whether sizes or dimensions can be a part of a key: there are lists, and tensors among them."""
-    return given is None or type(given) is int or (type(given) is tuple and set(map(type, given)) == {int})
+    """Whether sizes or dimensions can be a part of a key: there are lists, and tensors among
+    them."""
+    return (
+        given is None
+        or type(given) is int
+        or (type(given) is tuple and set(map(type, given)) == {int})
+    )
 
 
-def _fourier(r: Tensor, t: Tensor, n: int | None, dim: tuple[int, ...] | int | None, kind: str) -> None:
+def _fourier(
+    r: Tensor, t: Tensor, n: int | None, dim: tuple[int, ...] | int | None, kind: str
+) -> None:
     key = (r._aval, t._aval, t._strides, n, dim, kind)
     if _are_numbers(n) and _are_numbers(dim):
         try:
@@ -379,7 +450,9 @@ def _fourier(r: Tensor, t: Tensor, n: int | None, dim: tuple[int, ...] | int | N
         r._strides = strides
 
 
-def _fourier_strides(made: Aval, aval: Aval, own: tuple[int, ...] | None, n: Any, dim: Any, kind: str) -> tuple[int, ...] | None:
+def _fourier_strides(
+    made: Aval, aval: Aval, own: tuple[int, ...] | None, n: Any, dim: Any, kind: str
+) -> tuple[int, ...] | None:
     result, shape = made.shape, aval.shape
     ndim = len(shape)
     if not ndim or 0 in result:
@@ -395,12 +468,16 @@ def _fourier_strides(made: Aval, aval: Aval, own: tuple[int, ...] | None, n: Any
     whole = result[end] // 2 + 1 if kind == "to real" else result[end]
     if kind.startswith("from real") and n is not None:
         whole = n[-1] if isinstance(n, (tuple, list)) else n
-    given = tuple([whole if d == end else result[d] if d in dims else m for d, m in enumerate(shape)])
+    given = tuple(
+        [whole if d == end else result[d] if d in dims else m for d, m in enumerate(shape)]
+    )
     if kind.startswith("from real") and n is None:
         given = tuple([shape[end] if d == end else m for d, m in enumerate(given)])
     if any(a > b for a, b in zip(given, shape, strict=True)):  # padding copies
         strides = contiguous_strides(given)
-    if own is not None and (aval.dtype.kind not in "fc" or (aval.dtype.kind == "f" and kind in ("complex", "to real"))):
+    if own is not None and (
+        aval.dtype.kind not in "fc" or (aval.dtype.kind == "f" and kind in ("complex", "to real"))
+    ):
         # It was converted first.
         strides = pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
     sized = {end: result[end]}
@@ -418,7 +495,8 @@ def _fourier_strides(made: Aval, aval: Aval, own: tuple[int, ...] | None, n: Any
 def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
     def made(kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
         def along(results: Sequence[Tensor], tensors: Sequence[Tensor], n: Any, dim: Any) -> None:
-            # One dimension of a real tensor is transformed as it is, by the transform for real input.
+            # One dimension of a real tensor is transformed as it is, by the transform for real
+            # input.
             _fourier(results[0], tensors[0], n, dim, "" if kind == "complex" else kind)
 
         def over(results: Sequence[Tensor], tensors: Sequence[Tensor], s: Any, dim: Any) -> None:
@@ -427,7 +505,12 @@ def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
         return along, over
 
     found = {}
-    for name, kind in {"fft": "complex", "rfft": "from real", "irfft": "to real", "ihfft": "from real, inverse"}.items():
+    for name, kind in {
+        "fft": "complex",
+        "rfft": "from real",
+        "irfft": "to real",
+        "ihfft": "from real, inverse",
+    }.items():
         along, over = made(kind)
         found |= {name: (along, ""), f"{name}n": (over, "")}
     return found
@@ -437,24 +520,27 @@ def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
 _FIRST = "_ts[0]._strides is not None"
 _EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
 RULES: dict[str, tuple[Callable[..., None], str]] = {
-    "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
-    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
+    "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""),
+    "preserve": (preserve, _FIRST), "order": (order, _FIRST), "pointwise": (pointwise, _EITHER),
+    "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
     "normalized": (normalized, _FIRST), "images": (images, _FIRST), "volumes": (volumes, _FIRST),
-    "padded": (padded, _FIRST), "padded_so": (padded_so, _FIRST),
-    "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
-    "filtered": (filtered, "_ts[1]._strides is not None"),
-    "resized": (resized, _FIRST), "attended": (attended, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
+    "padded": (padded, _FIRST), "padded_so": (padded_so, _FIRST), "weighted": (weighted, _EITHER),
+    "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
+    "resized": (resized, _FIRST), "attended": (attended, _FIRST), "contracted": (contracted, ""),
+    **_fourier_rules(),
 }  # fmt: skip
 
 
 def is_of_strided(declared: str) -> bool:
-    """Whether what an op's declaration says has no effect as long as all its operands are contiguous."""
+    """Whether what an op's declaration says has no effect as long as all its operands are
+    contiguous."""
     function, guard = RULES[declared.partition(" if ")[0].partition(":")[0]]
     return bool(guard) or function is rows
 
 
 def code(declared: str, names: dict[str, object], operands: str = "_ts") -> list[str]:
-    """Lines that give the result ``_r`` of an op its strides, where its declaration says ``declared``."""
+    """Lines that give the result ``_r`` of an op its strides, where its declaration says
+    ``declared``."""
     rule, _, condition = declared.partition(" if ")
     name, _, numbers = rule.partition(":")
     function, guard = RULES[name]

@@ -1,4 +1,5 @@
-"""Running calls on tensors: record, attach history, wrap; in-place and ``out=`` writes. Floor 2: knows no single op."""
+"""Running calls on tensors: record, attach history, wrap; in-place and ``out=`` writes. Floor 2:
+knows no single op."""
 
 from __future__ import annotations
 
@@ -12,7 +13,17 @@ import numpy as np
 from ...autograd.grad_mode import FORWARD, MODE, no_grad
 from ...autograd.names import INPLACE_VIEWS
 from ...autograd.tape import Node
-from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
+from ...core import (
+    BIRTHS,
+    DETACHED,
+    Tensor,
+    alias_of,
+    born,
+    contiguous_strides,
+    from_value,
+    is_contiguous,
+    is_dense,
+)
 from ..engine import META, SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, record
 from ..facts import dtypes
 from ..facts.devices import device, placement
@@ -25,14 +36,26 @@ from .cells import OVERLAP
 from .module_state import check_buffer
 from .resizing import look_at
 from .setting import set_at_once
-from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
+from .writing import (
+    INFERENCE,
+    assign,
+    check_inplace,
+    check_lifted,
+    check_overlap,
+    overlapping,
+    retain_again,
+    stale,
+)
 
 _new = object.__new__
 
 
-def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
+def apply(
+    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()
+) -> Any:
     """Runs ``call`` on tensors whose values are ``ins``: a tensor, or a tuple of tensors."""
-    # The first operand that requires grad decides; with none, which is most calls, nothing of autograd is touched.
+    # The first operand that requires grad decides; with none, which is most calls, nothing of
+    # autograd is touched.
     for t in tensors:
         if t._rg:
             if MODE.enabled and call.extra.differentiable:
@@ -55,7 +78,9 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
     return tuple(made)
 
 
-def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> tuple[Tensor, ...] | Tensor:
+def _apply_tracked(
+    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]
+) -> tuple[Tensor, ...] | Tensor:
     edges = []
     unsure = False
     for t, v in zip(tensors, ins, strict=True):
@@ -74,7 +99,8 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             if t._al.origin is not None:
                 t._check_origin()
             edges.append(t._edge())
-    # A kernel with a ``fwd`` of its own gives residuals, too: only recorded calls pay for computing them.
+    # A kernel with a ``fwd`` of its own gives residuals, too: only recorded calls pay for computing
+    # them.
     info = call.extra
     if info.tracked is not None:
         call = info.tracked
@@ -89,7 +115,8 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             r._rg = True
             if unsure:
                 check_saved(r._node, tensors)
-        elif info.op.family == "reduction" and any(e is not None for e in edges):  # they are asked for a dtype
+        # they are asked for a dtype
+        elif info.op.family == "reduction" and any(e is not None for e in edges):
             raise RuntimeError(f"Autograd not support dtype: {out.aval.torch_dtype.scalar_name}")
         return r
     node = Node(call, ins, edges, numbers, out)
@@ -115,21 +142,26 @@ def _told(made: Sequence[Tensor]) -> None:
 
 
 def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
-    """Raises torch's error if a node saves a tensor made in inference mode (or would in torch, which saves no residuals)."""
+    """Raises torch's error if a node saves a tensor made in inference mode (or would in torch,
+    which saves no residuals)."""
     info = node.call.extra
     kept = (True,) * len(tensors) if info.hidden else node.kept
-    if any(t._inference and keep and checked for t, keep, checked in zip(tensors, kept, info.checked, strict=False)):
+    if any(
+        t._inference and keep and checked
+        for t, keep, checked in zip(tensors, kept, info.checked, strict=False)
+    ):
         raise RuntimeError(UNSAVED)
 
 
 UNSAVED = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
-    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
-    "of `torch.inference_mode()`."
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+    "inference mode in computation tracked by autograd. To work around this, you can make a clone "
+    "to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+    "`torch.inference_mode()`."
 )
 
 
-# ---- strides of pointwise results ------------------------------------------------------------------------------------------------
+# ---- strides of pointwise results ----------------------------------------------------------------
 
 _layouts: dict[Any, tuple[int, ...] | None] = {}
 
@@ -146,14 +178,19 @@ def preserve_layout(result: Tensor, source: Tensor) -> Tensor:
 
 
 def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False) -> Tensor:
-    """Gives a pointwise result the memory order that torch's iterator would choose from its operands' strides.
+    """Gives a pointwise result the memory order that torch's iterator would choose from its
+    operands' strides.
 
-    ``number`` says that a Python number is among the operands, which counts as one of another shape.
+    ``number`` says that a Python number is among the operands, which counts as one of another
+    shape.
     """
     shape = result._aval.shape
-    if any(t._aval.ndim > len(shape) for t in tensors):  # one answer about all elements, such as ``equal``
+    # one answer about all elements, such as ``equal``
+    if any(t._aval.ndim > len(shape) for t in tensors):
         return result
-    operands = tuple([(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
+    operands = tuple(
+        [(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors]
+    )
     if number:
         operands += (((), ()),)
     key = (shape, operands)
@@ -167,7 +204,8 @@ def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False)
 
 
 def _is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether a 4-dim tensor lies in memory with channels innermost; strides of dimensions of size 1 do not matter."""
+    """Whether a 4-dim tensor lies in memory with channels innermost; strides of dimensions of size
+    1 do not matter."""
     expected = 1
     for i in (1, 3, 2, 0):
         if shape[i] != 1 and strides[i] != expected:
@@ -176,11 +214,18 @@ def _is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
-    """The strides that torch's iterator gives a new result, from its operands' shapes and strides; None for contiguous ones."""
+def pointwise_strides(
+    shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+) -> tuple[int, ...] | None:
+    """The strides that torch's iterator gives a new result, from its operands' shapes and strides;
+    None for contiguous ones."""
     ndim = len(shape)
     same = [s for sh, s in operands if sh == shape]
-    if ndim == 4 and len(same) == len(operands) and all(_is_channels_last(shape, s) and not is_contiguous(shape, s) for s in same):
+    if (
+        ndim == 4
+        and len(same) == len(operands)
+        and all(_is_channels_last(shape, s) and not is_contiguous(shape, s) for s in same)
+    ):
         _, c, h, w = (max(n, 1) for n in shape)
         return (h * w * c, 1, w * c, c)
     if len(same) == len(operands) and all(s == same[0] for s in same) and is_dense(shape, same[0]):
@@ -190,7 +235,13 @@ def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, .
     columns = []
     for sh, s in operands:
         lead = ndim - len(sh)
-        columns.append([0] * lead + [0 if n == 1 and shape[i + lead] != 1 else st for i, (n, st) in enumerate(zip(sh, s, strict=True))])
+        columns.append(
+            [0] * lead
+            + [
+                0 if n == 1 and shape[i + lead] != 1 else st
+                for i, (n, st) in enumerate(zip(sh, s, strict=True))
+            ]
+        )
     order = list(range(ndim - 1, -1, -1))  # from the fastest dimension
 
     def before(a: int, b: int) -> int:
@@ -203,7 +254,8 @@ def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, .
                 return 1
         return 0
 
-    for i in range(1, ndim):  # insertion sort: ambiguous comparisons keep looking further down, as torch's does
+    # insertion sort: ambiguous comparisons keep looking further down, as torch's does
+    for i in range(1, ndim):
         at = i
         for j in range(i - 1, -1, -1):
             found = before(order[j], order[at])
@@ -221,7 +273,7 @@ def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, .
     return None if found == contiguous_strides(shape) else found
 
 
-# ---- writing ---------------------------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def cast_call(dtype: dtypes.dtype) -> Call:
@@ -230,14 +282,18 @@ def cast_call(dtype: dtypes.dtype) -> Call:
 
 
 def settled(t: Tensor, result: Tensor) -> Tensor:
-    """A result that is written into repeated elements, with one value for each; set by the floor above, which knows the ops."""
+    """A result that is written into repeated elements, with one value for each; set by the floor
+    above, which knows the ops."""
     raise NotImplementedError
 
 
 def check_cast(result: dtypes.dtype, target: dtypes.dtype) -> None:
     """Raises torch's error if a result may not be written into a tensor of ``target``."""
     if result is not target and not dtypes.can_cast(result, target):
-        raise RuntimeError(f"result type {result.scalar_name} can't be cast to the desired output type {target.scalar_name}")
+        raise RuntimeError(
+            f"result type {result.scalar_name} can't be cast to the desired output type "
+            f"{target.scalar_name}"
+        )
 
 
 def inplace(t: Tensor, result: Tensor) -> Tensor:
@@ -245,7 +301,10 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
     mine, its = t._aval, result._aval
     if mine is not its:
         if its.shape != mine.shape:
-            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(its.shape)}")
+            raise RuntimeError(
+                f"output with shape {list(mine.shape)} doesn't match the broadcast shape "
+                f"{list(its.shape)}"
+            )
         if mine.torch_dtype is not its.torch_dtype:
             check_cast(its.torch_dtype, mine.torch_dtype)
             result = converted(result, mine.torch_dtype)
@@ -259,11 +318,15 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         old = t._v
         if old is None:  # another thread has made a view
             return inplace(t, result)
-        if (v.trace is SPECIAL or old.trace is SPECIAL) and (STOPPING.within is not None or not FORWARD.enabled):
+        if (v.trace is SPECIAL or old.trace is SPECIAL) and (
+            STOPPING.within is not None or not FORWARD.enabled
+        ):
             return assign(t, v, (result._node, result._nr) if result._rg else None)
-        # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
+        # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it
+        # is superseded.
         held = _refs(old) > ALONE
-        if t._al is not None:  # from here on no call, so that no other thread comes in between and makes one
+        # from here on no call, so that no other thread comes in between and makes one
+        if t._al is not None:
             return inplace(t, result)
         t._v = v
         t._ver += 1
@@ -278,11 +341,14 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         return t
     if t._strides is not None and mine.device != META and coincide(mine.shape, t._strides):
         result = settled(t, result)
-    return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)
+    return assign(
+        t, result._v or result._read(), (result._node, result._nr) if result._rg else None
+    )
 
 
 def _count_alone() -> int:
-    """References to a value that one tensor alone has, as functions that write into many tensors count them."""
+    """References to a value that one tensor alone has, as functions that write into many tensors
+    count them."""
     t = _new(Tensor)
     t._v = Value()
     old = t._v
@@ -293,17 +359,27 @@ ALONE = _count_alone()
 
 
 def write_all(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    """``inplace`` of many tensors and results of the same dtypes and shapes, without histories; nothing if they have been written."""
+    """``inplace`` of many tensors and results of the same dtypes and shapes, without histories;
+    nothing if they have been written."""
     if results[0] is tensors[0]:
         return
     for t, r in zip(tensors, results, strict=True):
         old, v = t._v, r._v
-        if t._al is not None or old is None or v is None or v.trace is SPECIAL or old.trace is SPECIAL or t._state:
+        if (
+            t._al is not None
+            or old is None
+            or v is None
+            or v.trace is SPECIAL
+            or old.trace is SPECIAL
+            or t._state
+        ):
             inplace(t, r)
             continue
-        # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
+        # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it
+        # is superseded.
         held = _refs(old) > (ALONE if old.trace is None else ALONE + 1)
-        if t._al is not None:  # another thread has made a view; from here on no call, so that none comes in between
+        # another thread has made a view; from here on no call, so that none comes in between
+        if t._al is not None:
             inplace(t, r)
             continue
         t._v = v
@@ -332,13 +408,16 @@ def write_out(
 ) -> object:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
-    ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
-    it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype. ``asked`` says that the caller
-    gave the size, so that ``out`` may get it without a warning; ``recorded`` that autograd knows the function, whatever its result is here;
-    ``underivable`` that it knows no derivative of it, so that what is written into a tensor with a history would have a wrong one.
+    ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it
+    either. ``field`` is the result's name, where it is one of several. ``facts`` of the function
+    say which words it has for an ``out`` of another dtype. ``asked`` says that the caller gave the
+    size, so that ``out`` may get it without a warning; ``recorded`` that autograd knows the
+    function, whatever its result is here; ``underivable`` that it knows no derivative of it, so
+    that what is written into a tensor with a history would have a wrong one.
 
     Raises:
-        RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
+        RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is
+            shared.
         TypeError: if ``out`` is no tensor.
     """
     if isinstance(result, tuple):
@@ -347,10 +426,15 @@ def write_out(
                 raise RuntimeError(facts.out_of_one)
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}"
+            )
         fields = getattr(result, "_fields", ("",) * len(result))
         named = zip(result, out, fields, strict=True)
-        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded, underivable) for r, o, field in named]
+        written = [
+            write_out(r, o, name, operands, whole, field, facts, asked, recorded, underivable)
+            for r, o, field in named
+        ]
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -358,25 +442,35 @@ def write_out(
     unseen = out._rg and not recorded and not underivable and not result._aval.differentiable
     if MODE.enabled and (result._rg or out._rg) and not unseen:
         raise RuntimeError(
-            f"{'aten::' * underivable}{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
+            f"{'aten::' * underivable}{name}(): functions with out=... arguments don't support "
+            "automatic differentiation, but one of the arguments requires grad."
         )
     v = result._v or result._read()
     for t, x in ((result, v), (out, out._v if out._al is None else out._al.storage.value)):
-        if x is not None and x.trace is SPECIAL and isinstance(shown := t._read(), Lifted):  # parts of it may be detached
+        # parts of it may be detached
+        if x is not None and x.trace is SPECIAL and isinstance(shown := t._read(), Lifted):
             shown.refuse_out(name)
     if v.trace is SPECIAL and isinstance(v, Lifted) and not v.may_replace(out._read()):
-        raise RuntimeError(f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.")
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work "
+            "on out= or view ops."
+        )
     mine, its = out._aval, result._aval
     if mine.device != its.device:
-        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+        raise RuntimeError(
+            f"Expected out tensor to have device {result.device}, but got {out.device} instead"
+        )
     if mine.torch_dtype is not its.torch_dtype:
         names = its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name
         also = facts is not None and names[1] in facts.out_also.split()
         if facts is not None:
-            if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):
+            if facts.castable is not None and not dtypes.can_cast(
+                its.torch_dtype, mine.torch_dtype
+            ):
                 raise uncastable(facts.castable, field, *names)
-            words = facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
+            words = (
+                facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
+            )
             if words == "found of real" and any(t._aval.dtype.kind == "c" for t in operands):
                 words = None
             if words is not None and not also:
@@ -392,14 +486,22 @@ def write_out(
             raise RuntimeError(OVERLAP)
         if mine.size != 0 and not asked:
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(mine.shape)}, which does not match the required "
-                f"output shape {list(its.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
-                "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "An output with one or more elements was resized since it had shape "
+                f"{list(mine.shape)}, which does not match the required output shape "
+                f"{list(its.shape)}. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized unless they have zero elements. You can explicitly "
+                "reuse an out tensor t by resizing it, inplace, to zero elements with "
                 "t.resize_(0).",
                 stacklevel=outside(),
             )
         if out._al is not None:  # others may look at its memory, which grows
-            look_at(out, out._al, its.shape, result._strides or contiguous_strides(its.shape), out._al.offset)
+            look_at(
+                out,
+                out._al,
+                its.shape,
+                result._strides or contiguous_strides(its.shape),
+                out._al.offset,
+            )
             return assign(out, result._v or result._read(), None)
         out._strides = result._strides
         out._v = result._v or result._read()
@@ -428,7 +530,8 @@ def of_host_array(array: np.ndarray, device: device | int | str | None) -> Tenso
 
 
 def rebind(t: Tensor, view: Tensor) -> Tensor:
-    """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and ``squeeze_``."""
+    """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and
+    ``squeeze_``."""
     al = alias_of(view)
     if al.counter.n < 0 and not MODE.inference and (al.base is not t or al.counter.n < DETACHED):
         raise RuntimeError(INFERENCE)
@@ -436,12 +539,14 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
         al.base = None
     elif t._al is not None and t._al.base is not None:
         al.origin = t._al.origin  # it is what it was: in which mode it is reshaped does not matter
-    t._al, t._v, t._strides = al, None, view._strides  # in this order: other threads look for a value first
+    # in this order: other threads look for a value first
+    t._al, t._v, t._strides = al, None, view._strides
     if view._rg:
         t._node, t._nr = view._node, view._nr
         if t._node is not None and (name := INPLACE_VIEWS.get(t._node.name())) is not None:
             t._node.label = name
-    current = al.value is not None and al.version == al.storage.version  # else the view is still to be computed
+    # else the view is still to be computed
+    current = al.value is not None and al.version == al.storage.version
     al.storage.touched()
     al.counter.n += 1
     if current:

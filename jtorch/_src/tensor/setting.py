@@ -1,4 +1,5 @@
-"""``t[index] = value`` for elements that are at hand: written into NumPy's array at once, if nobody else has it."""
+"""``t[index] = value`` for elements that are at hand: written into NumPy's array at once, if nobody
+else has it."""
 
 from __future__ import annotations
 
@@ -14,15 +15,20 @@ from .cells import Alias
 from .overwriting import is_alone, is_recorded, known_places, may_be_written, region_of
 from .writing import stale
 
-#: Numbers that every real dtype of so many bits has; of whole ones, those that it has without rounding.
+#: Numbers that every real dtype of so many bits has; of whole ones, those that it has without
+#: rounding.
 _LARGEST = {np.dtype(np.float32): 1e38, np.dtype(np.float64): 1e308}
 _WHOLE = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
-_INTEGERS = {np.dtype(t): (int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in (np.int8, np.int16, np.int32, np.int64, np.uint8)}
+_INTEGERS = {
+    np.dtype(t): (int(np.iinfo(t).min), int(np.iinfo(t).max))
+    for t in (np.int8, np.int16, np.int32, np.int64, np.uint8)
+}
 _BOOL = np.dtype(np.bool_)
 
 
 def set_at_once(t: Tensor, index: Any, value: Tensor | float) -> bool:
-    """``t[index] = value`` for ints, slices and tuples of them, and a number or a tensor of the same dtype whose elements are there.
+    """``t[index] = value`` for ints, slices and tuples of them, and a number or a tensor of the
+    same dtype whose elements are there.
 
     False if it is to be done elsewhere, where what is wrong with it is found out, too.
     """
@@ -38,9 +44,17 @@ def set_at_once(t: Tensor, index: Any, value: Tensor | float) -> bool:
     else:
         storage, base = al.storage, al.base
         v = storage.value
-        if v is None or not (al.strided or not al.chain) or storage.strides is not None or storage.seen or al.counter.n < 0:
+        if (
+            v is None
+            or not (al.strided or not al.chain)
+            or storage.strides is not None
+            or storage.seen
+            or al.counter.n < 0
+        ):
             return False
-        if (al.counter is not storage.counter and not al.counter.heeded) or (t._strides is not None and 0 in t._strides):
+        if (al.counter is not storage.counter and not al.counter.heeded) or (
+            t._strides is not None and 0 in t._strides
+        ):
             return False
         if base is not None and (base._rg or base._state):
             return False
@@ -62,12 +76,17 @@ def set_at_once(t: Tensor, index: Any, value: Tensor | float) -> bool:
         part = region[index]
     except IndexError:
         return False
-    if type(number) is np.ndarray and number.ndim and (type(part) is not np.ndarray or number.shape != part.shape):
+    if (
+        type(number) is np.ndarray
+        and number.ndim
+        and (type(part) is not np.ndarray or number.shape != part.shape)
+    ):
         return False
     if not _count(t, al, storage, v):
         return False
     region[index] = number
-    return THREADS.came == came  # one that came in between may have read what was there: the number is written once more
+    # one that came in between may have read what was there: the number is written once more
+    return THREADS.came == came
 
 
 def _is_plain(index: tuple[object, ...] | Tensor | int) -> bool:
@@ -111,9 +130,11 @@ def _elements(value: Tensor, v: Value) -> np.ndarray | None:
 
 
 def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:
-    """Counts a write, before it is done: who is interrupted between the two has written nothing, and views are read again.
+    """Counts a write, before it is done: who is interrupted between the two has written nothing,
+    and views are read again.
 
-    False if another thread has made a view, or has written, since the tensor was looked at; nothing is counted then.
+    False if another thread has made a view, or has written, since the tensor was looked at; nothing
+    is counted then.
     """
     now = v
     if v.meta is not None:  # something is known of the elements, or of what was read from them
@@ -132,6 +153,7 @@ def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:
     storage.value = now
     storage.version += 1
     whole = al if not al.chain else al.base._al if al.base is not None else None
-    if whole is not None and not whole.chain and (whole is al or whole.value is v):  # which would have the array, too
+    # which would have the array, too
+    if whole is not None and not whole.chain and (whole is al or whole.value is v):
         whole.now(now, storage.version)
     return True

@@ -1,7 +1,7 @@
 """``ShapeEnv`` names sizes that are not known yet, and decides by them.
 
-A comparison is answered from the bounds of the symbols, and where these do not decide, from the sizes of the example, which is noted as a
-guard, or refused.
+A comparison is answered from the bounds of the symbols, and where these do not decide, from the
+sizes of the example, which is noted as a guard, or refused.
 """
 
 from __future__ import annotations
@@ -28,16 +28,22 @@ class ConstraintViolation(RuntimeError):
     Attributes:
         needed: the symbols that would have to be numbers.
         met: all symbols that the refusal speaks of, in the order in which it does.
-        comparison: what would have to hold: a sign, and the expressions on its left and right; None where an operator failed.
+        comparison: what would have to hold: a sign, and the expressions on its left and right; None
+            where an operator failed.
         matched: whether ``met`` are sizes next to each other that have to be equal.
     """
 
     def __init__(
-        self, text: str, needed: Iterable[str] = (), met: Iterable[str] = (), comparison: tuple[str, object, object] | None = None,
-        matched: bool = False,
+        self, text: str, needed: Iterable[str] = (), met: Iterable[str] = (),
+        comparison: tuple[str, object, object] | None = None, matched: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(text)
-        self.needed, self.met, self.comparison, self.matched = list(needed), list(met), comparison, matched
+        self.needed, self.met, self.comparison, self.matched = (
+            list(needed),
+            list(met),
+            comparison,
+            matched,
+        )
 
 
 _DENIED = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
@@ -60,16 +66,20 @@ class ShapeEnv:
 
     Args:
         symbols: ``{name: (hint, lowest, highest or None)}``, all that there will be.
-        strict: a comparison that the bounds do not decide raises ``ConstraintViolation`` instead of being answered from the hints.
+        strict: a comparison that the bounds do not decide raises ``ConstraintViolation`` instead of
+            being answered from the hints.
 
     Attributes:
         guards: comparisons that were answered from the hints, in order.
     """
 
-    def __init__(self, symbols: dict[str, tuple[int, int, int | None]] | None = None, *, strict: bool = False) -> None:
+    def __init__(
+        self, symbols: dict[str, tuple[int, int, int | None]] | None = None, *, strict: bool = False
+    ) -> None:
         self.strict = strict
         self.guards: list[Guard] = []
-        #: What is known of the numbers that are computed from data, once there is one (``unknowns.of``).
+        #: What is known of the numbers that are computed from data, once there is one
+        #: (``unknowns.of``).
         self.data: Any = None
         #: Called with a number that data decide, of which a text is made.
         self.on_text: Callable[[Any], None] | None = None
@@ -123,7 +133,9 @@ class ShapeEnv:
     def told(self, constraint: str) -> None:
         """Says more of the symbols to JAX."""
         add = getattr(self._scope, "_parse_and_process_explicit_constraint", None)
-        if add is not None:  # JAX has no public way to say more of a scope: without this one fewer comparisons are decided
+        # JAX has no public way to say more of a scope: without this one fewer comparisons are
+        # decided
+        if add is not None:
             add(constraint)
 
     def symbol(self, name: str) -> Sym:
@@ -139,14 +151,28 @@ class ShapeEnv:
         """A size as programs see it: an int, or a ``SymInt``."""
         if self.data is not None:
             expr = self.data.reduced(expr)
-        return expr if type(expr) is int else int(expr) if type(expr) not in SYMBOLIC else Sym(self, expr)
+        return (
+            expr
+            if type(expr) is int
+            else int(expr)
+            if type(expr) not in SYMBOLIC
+            else Sym(self, expr)
+        )
 
     def parse(self, text: str) -> Any:
-        """The expression of a text in the symbols' names, as ``shown`` writes it; an int for a number."""
+        """The expression of a text in the symbols' names, as ``shown`` writes it; an int for a
+        number."""
         return evaluate(text, self._exprs)
 
-    def decide(self, holds: Callable[[], bool], guess: Callable[[], bool], text: Callable[[], str], sides: tuple[str, Any, Any]) -> bool:
-        """Whether a comparison holds: from the bounds, else from the hints, which becomes a guard. ``sides``: its sign, left and right."""
+    def decide(
+        self,
+        holds: Callable[[], bool],
+        guess: Callable[[], bool],
+        text: Callable[[], str],
+        sides: tuple[str, Any, Any],
+    ) -> bool:
+        """Whether a comparison holds: from the bounds, else from the hints, which becomes a guard.
+        ``sides``: its sign, left and right."""
         try:
             return holds()
         except Undecided:
@@ -157,8 +183,9 @@ class ShapeEnv:
             sign, *parts = sides
             names = self.mentioned(" ".join(map(str, parts)))
             raise ConstraintViolation(
-                f"Constraints violated: the program decides by {written}, which holds for the example's sizes but not for all that the "
-                "dynamic sizes may have. Say so by Dim(..., min=, max=), make the dimension static, or write the program without it.",
+                f"Constraints violated: the program decides by {written}, which holds for the "
+                "example's sizes but not for all that the dynamic sizes may have. Say so by "
+                "Dim(..., min=, max=), make the dimension static, or write the program without it.",
                 names, names, (sign if answer else _DENIED[sign], *parts),
             )  # fmt: skip
         self.guards.append(Guard(guess_of(written), written))
@@ -177,15 +204,19 @@ class ShapeEnv:
     def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
         """An expression with the example's sizes for some symbols."""
         known = set(names) & self.hints.keys()
-        return evaluate(str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()})
+        return evaluate(
+            str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()}
+        )
 
     def specialise(self, why: str, names: Iterable[str], matched: bool = False) -> None:
-        """Takes some sizes for those of the example, which becomes guards; refused where it is strict."""
+        """Takes some sizes for those of the example, which becomes guards; refused where it is
+        strict."""
         names = list(names)
         if self.strict:
             raise ConstraintViolation(
-                f"Constraints violated: {why}. It holds for the example's sizes but not for all that the dynamic sizes may have: say "
-                "more of them by Dim(..., min=, max=), or make them static.",
+                f"Constraints violated: {why}. It holds for the example's sizes but not for all "
+                "that the dynamic sizes may have: say more of them by Dim(..., min=, max=), or "
+                "make them static.",
                 names, self.mentioned(why) or names, matched=matched,
             )  # fmt: skip
         for name in names:
@@ -202,9 +233,11 @@ _FEW = 4
 
 
 def bounds_of_products(lows: dict[str, int]) -> list[str]:
-    """What the lower bounds of symbols say of the products of two: ``(h - 2) * (w - 2) >= 0``, as windows of images are counted.
+    """What the lower bounds of symbols say of the products of two: ``(h - 2) * (w - 2) >= 0``, as
+    windows of images are counted.
 
-    JAX concludes from linear combinations of what it is told, so that bounds of ``h`` and ``w`` alone say too little of ``h * w``.
+    JAX concludes from linear combinations of what it is told, so that bounds of ``h`` and ``w``
+    alone say too little of ``h * w``.
     """
     if len(lows) > _FEW:
         return []
@@ -217,7 +250,9 @@ _envs: weakref.WeakValueDictionary[int, ShapeEnv] = weakref.WeakValueDictionary(
 
 def guess_of(written: str) -> Callable[[dict[str, int]], bool]:
     """What evaluates a comparison for other sizes of the symbols."""
-    return lambda sizes: bool(evaluate(written.replace("not (", "not_("), {**sizes, "not_": operator.not_}))
+    return lambda sizes: bool(
+        evaluate(written.replace("not (", "not_("), {**sizes, "not_": operator.not_})
+    )
 
 
 def env_of(expr: object) -> ShapeEnv:
@@ -245,7 +280,13 @@ def visible(x: Any) -> Any:
 
 def hint_of(x: object) -> Any:
     """The example's size."""
-    return x.hint if isinstance(x, (Sym, Float)) else env_of(x).wrap(x).hint if type(x) in SYMBOLIC else x
+    return (
+        x.hint
+        if isinstance(x, (Sym, Float))
+        else env_of(x).wrap(x).hint
+        if type(x) in SYMBOLIC
+        else x
+    )
 
 
 def any_symbolic(items: Iterable[object]) -> bool:

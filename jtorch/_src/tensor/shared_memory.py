@@ -1,7 +1,9 @@
-"""Memory that processes share: mapped from a descriptor, of which others get a copy, or from a file that they open by its name.
+"""Memory that processes share: mapped from a descriptor, of which others get a copy, or from a file
+that they open by its name.
 
-Decision 0065 has the reasons. Arrays on such memory keep it mapped, and a storage whose memory they are (``Storage.host``) is never taken
-over by the engine, as NumPy sees that the array's memory is not its own.
+Decision 0065 has the reasons. Arrays on such memory keep it mapped, and a storage whose memory they
+are (``Storage.host``) is never taken over by the engine, as NumPy sees that the array's memory is
+not its own.
 """
 
 from __future__ import annotations
@@ -34,19 +36,22 @@ try:
 except ImportError:  # the system has no such files either
     fcntl = None
 
-#: How the memory of storages that are shared next is passed on: ``"file_descriptor"`` or ``"file_system"``.
+#: How the memory of storages that are shared next is passed on: ``"file_descriptor"`` or
+#: ``"file_system"``.
 STRATEGY = ["file_descriptor" if hasattr(os, "memfd_create") else "file_system"]
 
 #: Whether this process, if nothing of ``multiprocessing`` started it, is the first of its program.
 FIRST = [True]
 
-#: Before the data of a file with a name: how many look at it, or are to when they read what was sent to them.
+#: Before the data of a file with a name: how many look at it, or are to when they read what was
+#: sent to them.
 _HEAD = 64
 _FILES = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 
 
 class Mapping:
-    """Memory that other processes may look at too. What others see of it is told by NumPy's protocol, so that arrays keep it.
+    """Memory that other processes may look at too. What others see of it is told by NumPy's
+    protocol, so that arrays keep it.
 
     Attributes:
         nbytes: its size.
@@ -60,19 +65,28 @@ class Mapping:
     def __init__(self, fd: int, nbytes: int, name: str | None = None) -> None:
         head = _HEAD if name else 0
         length = head + max(nbytes, 1)  # nothing cannot be mapped
-        start = _system().mmap(None, length, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
+        start = _system().mmap(
+            None, length, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0
+        )
         if start == ctypes.c_void_p(-1).value:
             error = ctypes.get_errno()
             raise RuntimeError(
-                f"unable to mmap {length} bytes from file <{name or 'filename not specified'}>: {os.strerror(error)} ({error})"
+                f"unable to mmap {length} bytes from file <{name or 'filename not specified'}>: "
+                f"{os.strerror(error)} ({error})"
             )
         self.nbytes, self.name, self.address = nbytes, name, start + head
         self.fd = -1 if name else fd
-        self.__array_interface__ = {"version": 3, "data": (self.address, False), "shape": (nbytes,), "typestr": "|u1"}
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (self.address, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+        }
         # Not at the end of the process: arrays that are looked at until then lie in it.
         weakref.finalize(self, _release, start, length, self.fd).atexit = False
         if name is not None:
-            Finalize(self, count, (name, -1), exitpriority=-10)  # after queues have sent what they hold, at the end of children too
+            # after queues have sent what they hold, at the end of children too
+            Finalize(self, count, (name, -1), exitpriority=-10)
 
     def array(self) -> np.ndarray:
         """The bytes."""
@@ -80,24 +94,41 @@ class Mapping:
 
     def is_all_of(self, host: np.ndarray) -> bool:
         """Whether an array that lies in this memory is all of it, and no part."""
-        return _extent(host.shape, host.strides, host.itemsize) == self.nbytes and (not self.nbytes or host.ctypes.data == self.address)
+        return _extent(host.shape, host.strides, host.itemsize) == self.nbytes and (
+            not self.nbytes or host.ctypes.data == self.address
+        )
 
 
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
     """Bytes from the first element to the end of the last."""
-    return 0 if 0 in shape else itemsize + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    return (
+        0
+        if 0 in shape
+        else itemsize + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    )
 
 
 def _refused(name: str, error: OSError) -> RuntimeError:
-    return RuntimeError(f"unable to open shared memory object </{name}> in read-write mode: {error.strerror} ({error.errno})")
+    return RuntimeError(
+        f"unable to open shared memory object </{name}> in read-write mode: {error.strerror} "
+        f"({error.errno})"
+    )
 
 
 @functools.cache
 def _system() -> Any:
-    """The system's own functions: Python's ``mmap`` would keep a descriptor of each piece of memory, of which there are not that many."""
+    """The system's own functions: Python's ``mmap`` would keep a descriptor of each piece of
+    memory, of which there are not that many."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    library.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
     library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return library
 
@@ -109,7 +140,8 @@ def _release(start: int, length: int, fd: int) -> None:
 
 
 def _nameless() -> int:
-    """A descriptor of new memory without a name, which goes with the last process that looks at it."""
+    """A descriptor of new memory without a name, which goes with the last process that looks at
+    it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("jtorch", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:
@@ -137,7 +169,10 @@ def from_descriptor(fd: int, nbytes: int) -> Mapping:
         RuntimeError: if there is less of it.
     """
     if (size := os.fstat(fd).st_size) < nbytes:
-        raise RuntimeError(f"file descriptor holds {size} bytes, which is less than the {nbytes} bytes of the storage")
+        raise RuntimeError(
+            f"file descriptor holds {size} bytes, which is less than the {nbytes} bytes of the "
+            "storage"
+        )
     kept = os.dup(fd)
     try:
         return Mapping(kept, nbytes)
@@ -155,8 +190,9 @@ def new_name() -> str:
 
 
 def by_name(nbytes: int, name: str | None = None) -> Mapping:
-    """New memory, of zeros, in a file that others open by its name. It goes when nobody counts on it any more, and at the latest at the
-    end of the first process of the program, unless that is killed.
+    """New memory, of zeros, in a file that others open by its name. It goes when nobody counts on
+    it any more, and at the latest at the end of the first process of the program, unless that is
+    killed.
 
     Raises:
         RuntimeError: if there is not that much.
@@ -224,7 +260,8 @@ def count(name: str, by: int) -> None:
 
 @functools.cache
 def family() -> str:
-    """What the names of this program's files have in common, in all of its processes; the first of them clears up at its end."""
+    """What the names of this program's files have in common, in all of its processes; the first of
+    them clears up at its end."""
     name = hashlib.sha256(bytes(_process.current_process().authkey)).hexdigest()[:12]
     if FIRST[0] and parent_process() is None:
         Finalize(None, _clear, (name,), exitpriority=-20)
@@ -273,10 +310,15 @@ def file_of(storage: Storage) -> str | None:
 
 
 def shared(storage: Storage, named: bool) -> Mapping:
-    """Moves a storage into shared memory, unless it lies there. All that look at it go along, but for NumPy's arrays."""
+    """Moves a storage into shared memory, unless it lies there. All that look at it go along, but
+    for NumPy's arrays."""
     with HOST_LOCK:
         mapping = mapping_of(storage)
-        if mapping is not None and (mapping.name is not None) is named and mapping.is_all_of(storage.host):  # type: ignore[arg-type]
+        if (
+            mapping is not None
+            and (mapping.name is not None) is named
+            and mapping.is_all_of(storage.host)  # type: ignore[arg-type]
+        ):
             return mapping
         while True:
             host = storage.lent()
@@ -286,7 +328,12 @@ def shared(storage: Storage, named: bool) -> Mapping:
                 strides = numbers.strides  # with gaps, if it is a part of an array
             else:
                 numbers = numbers_of(value)
-                strides = tuple([n * numbers.itemsize for n in storage.strides or contiguous_strides(numbers.shape)])
+                strides = tuple(
+                    [
+                        n * numbers.itemsize
+                        for n in storage.strides or contiguous_strides(numbers.shape)
+                    ]
+                )
                 storage.aval = value.aval
             nbytes = _extent(numbers.shape, strides, numbers.itemsize)
             made = by_name(nbytes) if named else by_descriptor(nbytes)

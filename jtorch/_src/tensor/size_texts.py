@@ -1,4 +1,5 @@
-"""Arithmetic on sizes as text: what JAX writes of expressions, evaluated for given symbols, and in PyTorch's notation."""
+"""Arithmetic on sizes as text: what JAX writes of expressions, evaluated for given symbols, and in
+PyTorch's notation."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from typing import Any
 import jax
 
 _CALLS: dict[str, Callable[..., Any]] = {
-    "floordiv": operator.floordiv, "mod": operator.mod, "max": jax.core.max_dim, "min": jax.core.min_dim,
+    "floordiv": operator.floordiv, "mod": operator.mod, "max": jax.core.max_dim,
+    "min": jax.core.min_dim,
 }  # fmt: skip
 _BINARY: dict[type, Callable[..., object]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
 }  # fmt: skip
 _COMPARED: dict[type, Callable[..., object]] = {
     ast.Lt: operator.lt,
@@ -28,7 +30,8 @@ _COMPARED: dict[type, Callable[..., object]] = {
 
 
 def evaluate(text: str, names: dict[str, Any]) -> Any:
-    """The value of arithmetic on sizes: numbers, names, ``+ - * // % **``, ``floordiv mod max min``, comparisons; nothing else is run."""
+    """The value of arithmetic on sizes: numbers, names, ``+ - * // % **``,
+    ``floordiv mod max min``, comparisons; nothing else is run."""
 
     def value(node: ast.AST) -> Any:
         if isinstance(node, ast.Constant) and type(node.value) is int:
@@ -68,8 +71,16 @@ def in_torchs_words(text: str) -> str:
         if isinstance(node, ast.UnaryOp):
             return f"-{written(node.operand, 9)}"
         assert isinstance(node, ast.BinOp)
-        sign, rank = {ast.Add: (" + ", 1), ast.Sub: (" - ", 1), ast.Mult: ("*", 2), ast.Pow: ("**", 3)}[type(node.op)]
-        text = f"{written(node.left, rank)}{sign}{written(node.right, rank + isinstance(node.op, (ast.Sub, ast.Pow)))}"
+        sign, rank = {
+            ast.Add: (" + ", 1),
+            ast.Sub: (" - ", 1),
+            ast.Mult: ("*", 2),
+            ast.Pow: ("**", 3),
+        }[type(node.op)]
+        text = (
+            f"{written(node.left, rank)}{sign}"
+            f"{written(node.right, rank + isinstance(node.op, (ast.Sub, ast.Pow)))}"
+        )
         return f"({text})" if rank < inside else text
 
     return written(ast.parse(text.replace("^", "**"), mode="eval").body)

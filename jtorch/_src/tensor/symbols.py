@@ -1,7 +1,9 @@
-"""Sizes that are not known yet: ``SymInt``, ``SymFloat`` and ``SymBool`` are what programs compute with.
+"""Sizes that are not known yet: ``SymInt``, ``SymFloat`` and ``SymBool`` are what programs compute
+with.
 
-Below the public functions such a size is an expression of JAX's (``jax.export.symbolic_shape``), with which kernels are traced as they are.
-What it must be for a program to be right is never assumed in silence: a comparison asks the environment that the symbols belong to.
+Below the public functions such a size is an expression of JAX's (``jax.export.symbolic_shape``),
+with which kernels are traced as they are. What it must be for a program to be right is never
+assumed in silence: a comparison asks the environment that the symbols belong to.
 """
 
 from __future__ import annotations
@@ -30,8 +32,11 @@ class GuardOnDataDependentSymNode(RuntimeError):
     def __init__(self, cond: object) -> None:
         words = cond.words if isinstance(cond, (Sym, Float, Truth)) else cond
         super().__init__(
-            f"Could not guard on data-dependent expression {words} (unhinted: {words}).  (Size-like symbols: none)\n\n"
-            "consider using data-dependent friendly APIs such as guard_or_false, guard_or_true and statically_known_true."
+            f"Could not guard on data-dependent expression {words} (unhinted: {words}).  "
+            "(Size-like symbols: none)\n"
+            "\n"
+            "consider using data-dependent friendly APIs such as guard_or_false, guard_or_true and "
+            "statically_known_true."
         )
         self.cond = cond
 
@@ -42,7 +47,8 @@ def shown(expr: object) -> str:
 
 
 def exact(x: Any) -> Any:
-    """What kernels and shapes are told: the expression of a ``SymInt``, other values as they are; also inside lists, tuples, slices."""
+    """What kernels and shapes are told: the expression of a ``SymInt``, other values as they are;
+    also inside lists, tuples, slices."""
     kind = type(x)
     if kind is Sym:
         return x.expr
@@ -53,11 +59,12 @@ def exact(x: Any) -> Any:
     return x
 
 
-# ---- what programs see -----------------------------------------------------------------------------------------------------------
+# ---- what programs see ---------------------------------------------------------------------------
 
 
 def _told(x: Float | Sym | Truth) -> str:
-    """A number's text, which a program that goes on with it may not have where data decide the number."""
+    """A number's text, which a program that goes on with it may not have where data decide the
+    number."""
     if x.env.on_text is not None and x.on_data:
         x.env.on_text(x)
     return x.words
@@ -118,7 +125,12 @@ class Sym(SymInt):
 
     def __index__(self) -> int:
         hint = self.hint
-        self.env.decide(lambda: _exactly(self.expr), lambda: True, lambda: f"{shown(self.expr)} == {hint}", ("==", self.expr, hint))
+        self.env.decide(
+            lambda: _exactly(self.expr),
+            lambda: True,
+            lambda: f"{shown(self.expr)} == {hint}",
+            ("==", self.expr, hint),
+        )
         return hint
 
     __int__ = __index__
@@ -160,11 +172,14 @@ def _exactly(expr: object) -> bool:
 
 
 class Truth(SymBool):
-    """Whether a comparison of sizes holds, which is asked of the environment when it decides something."""
+    """Whether a comparison of sizes holds, which is asked of the environment when it decides
+    something."""
 
     __slots__ = ("env", "holds", "guess", "text", "sides")
 
-    def __init__(self, env: ShapeEnv, holds: Any, guess: Any, text: Any, sides: tuple[str, Any, Any]) -> None:
+    def __init__(
+        self, env: ShapeEnv, holds: Any, guess: Any, text: Any, sides: tuple[str, Any, Any]
+    ) -> None:
         self.env, self.holds, self.text = env, holds, text
         self.guess = guess or self._unguessed
         self.sides = sides  # the sign, and the expressions on its left and right
@@ -176,7 +191,8 @@ class Truth(SymBool):
         return self.env.decide(self.holds, self.guess, self.text, self.sides)
 
     def expected(self) -> bool:
-        """What a program that checks it may go on with: where data decide, it is said to be so, and is checked where the program runs."""
+        """What a program that checks it may go on with: where data decide, it is said to be so, and
+        is checked where the program runs."""
         if not self.on_data:
             return bool(self)
         return self.env.data.expect(self)
@@ -185,7 +201,9 @@ class Truth(SymBool):
     def on_data(self) -> bool:
         """Whether data decide it."""
         data = self.env.data
-        return data is not None and any(x.on_data if type(x) is Float else data.among(x) for x in self.sides[1:])
+        return data is not None and any(
+            x.on_data if type(x) is Float else data.among(x) for x in self.sides[1:]
+        )
 
     def __repr__(self) -> str:
         return _told(self)
@@ -282,7 +300,8 @@ class _NoPolynomial(Exception):
 
 
 for _name, _run in {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod, "pow": _power,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+    "mod": operator.mod, "pow": _power,
 }.items():  # fmt: skip
     _arithmetic(_name, _run)
 
@@ -307,7 +326,9 @@ Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, 
 Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))
 
 
-def _comparison(name: str, sign: str, run: Callable[..., object], sure: Callable[[Any], bool]) -> None:
+def _comparison(
+    name: str, sign: str, run: Callable[..., object], sure: Callable[[Any], bool]
+) -> None:
     def method(self: Sym, other: Any) -> Any:
         if isinstance(other, float) and other in (float("inf"), float("-inf")):
             return run(0, other)
@@ -325,7 +346,9 @@ def _comparison(name: str, sign: str, run: Callable[..., object], sure: Callable
             except Undecided:
                 sides = (sign, self.expr, against)
                 text = f"{shown(self.expr)} {sign} {shown(against)}"
-                return Truth(self.env, lambda: data.decided(sign, difference), None, lambda: text, sides)
+                return Truth(
+                    self.env, lambda: data.decided(sign, difference), None, lambda: text, sides
+                )
 
         def holds() -> bool:
             return sure(difference)
@@ -334,14 +357,21 @@ def _comparison(name: str, sign: str, run: Callable[..., object], sure: Callable
             return holds()
         except Undecided:
             guess = run(self.hint, other.hint if type(other) is Sym else other)
-            return Truth(self.env, holds, lambda: guess, lambda: f"{shown(self.expr)} {sign} {shown(against)}", (sign, self.expr, against))
+            return Truth(
+                self.env,
+                holds,
+                lambda: guess,
+                lambda: f"{shown(self.expr)} {sign} {shown(against)}",
+                (sign, self.expr, against),
+            )
 
     method.__name__ = f"__{name}__"
     setattr(Sym, f"__{name}__", method)
 
 
 def _equal(difference: Any) -> bool:
-    """Whether an expression is 0, from its bounds (JAX's own == answers False where it does not know)."""
+    """Whether an expression is 0, from its bounds (JAX's own == answers False where it does not
+    know)."""
     for apart in (lambda: difference >= 1, lambda: difference <= -1):
         try:
             if apart():
@@ -360,21 +390,24 @@ _comparison("ne", "!=", operator.ne, lambda d: not _equal(d))
 Sym.__hash__ = lambda self: hash(self.expr)
 
 
-# ---- floats ----------------------------------------------------------------------------------------------------------------------
+# ---- floats --------------------------------------------------------------------------------------
 
 _SIGNS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "add": (" + ", operator.add), "sub": (" - ", operator.sub), "mul": ("*", operator.mul), "truediv": ("/", operator.truediv),
-    "floordiv": ("//", operator.floordiv), "mod": (" % ", operator.mod), "pow": ("**", operator.pow),
+    "add": (" + ", operator.add), "sub": (" - ", operator.sub), "mul": ("*", operator.mul),
+    "truediv": ("/", operator.truediv), "floordiv": ("//", operator.floordiv),
+    "mod": (" % ", operator.mod), "pow": ("**", operator.pow),
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sym_float": float, "sym_sqrt": math.sqrt}
 
 
 class Float(SymFloat):
-    """A float that was computed of sizes: what computes it, and of what. Operators may be given it where its value decides no shape.
+    """A float that was computed of sizes: what computes it, and of what. Operators may be given it
+    where its value decides no shape.
 
     Attributes:
         target: the operation, by its name in ``operator`` or ``torch``.
-        parts: its operands: numbers, sizes, and such floats; of one that was read from data (``"data"``), its name.
+        parts: its operands: numbers, sizes, and such floats; of one that was read from data
+            (``"data"``), its name.
     """
 
     __slots__ = ("env", "target", "parts")
@@ -384,8 +417,15 @@ class Float(SymFloat):
 
     def where(self, size: Callable[[Sym], Any]) -> float:
         """What it is where sizes are as a function says."""
-        given = [p.where(size) if type(p) is Float else size(p) if type(p) is Sym else p for p in self.parts]
-        return _FUNCTIONS[self.target](*given) if self.target in _FUNCTIONS else _SIGNS[self.target][1](*given)
+        given = [
+            p.where(size) if type(p) is Float else size(p) if type(p) is Sym else p
+            for p in self.parts
+        ]
+        return (
+            _FUNCTIONS[self.target](*given)
+            if self.target in _FUNCTIONS
+            else _SIGNS[self.target][1](*given)
+        )
 
     @property
     def hint(self) -> float:
@@ -395,7 +435,9 @@ class Float(SymFloat):
     @property
     def on_data(self) -> bool:
         """Whether it was computed from data."""
-        return self.target == "data" or any(type(p) in (Float, Sym) and p.on_data for p in self.parts)
+        return self.target == "data" or any(
+            type(p) in (Float, Sym) and p.on_data for p in self.parts
+        )
 
     @property
     def node(self) -> Float:
@@ -403,7 +445,11 @@ class Float(SymFloat):
         return self
 
     def _sizes(self) -> list[Any]:
-        return [e for p in self.parts for e in ([p.expr] if type(p) is Sym else p._sizes() if type(p) is Float else [])]
+        return [
+            e
+            for p in self.parts
+            for e in ([p.expr] if type(p) is Sym else p._sizes() if type(p) is Float else [])
+        ]
 
     def __repr__(self) -> str:
         return _told(self)
@@ -414,8 +460,15 @@ class Float(SymFloat):
         if self.target == "data":
             return self.parts[0]
         shown = [p.words if type(p) in (Float, Sym) else repr(p) for p in self.parts]
-        parts = [f"({text})" if type(p) is Float and p.target in _SIGNS else text for p, text in zip(self.parts, shown, strict=True)]
-        return _SIGNS[self.target][0].join(parts) if self.target in _SIGNS else f"{self.target}({', '.join(parts)})"
+        parts = [
+            f"({text})" if type(p) is Float and p.target in _SIGNS else text
+            for p, text in zip(self.parts, shown, strict=True)
+        ]
+        return (
+            _SIGNS[self.target][0].join(parts)
+            if self.target in _SIGNS
+            else f"{self.target}({', '.join(parts)})"
+        )
 
     __str__ = __repr__
 
@@ -428,7 +481,9 @@ class Float(SymFloat):
     def __float__(self) -> float:
         if self.on_data:
             raise GuardOnDataDependentSymNode(self)
-        self.env.specialise(f"the program asks for {self!r} as a number", self.env.names_in(self._sizes()))
+        self.env.specialise(
+            f"the program asks for {self!r} as a number", self.env.names_in(self._sizes())
+        )
         return float(self.hint)
 
     def __int__(self) -> int:
@@ -440,10 +495,18 @@ class Float(SymFloat):
 
     def __ceil__(self) -> Any:
         found = _quotient(self)
-        return math.ceil(self.__float__()) if found is None else (found[0] + found[1] - 1) // found[1]
+        return (
+            math.ceil(self.__float__()) if found is None else (found[0] + found[1] - 1) // found[1]
+        )
 
     def __trunc__(self) -> Any:
-        return int(self) if _quotient(self) is None else self.__floor__() if self.__floor__() >= 0 else self.__ceil__()
+        return (
+            int(self)
+            if _quotient(self) is None
+            else self.__floor__()
+            if self.__floor__() >= 0
+            else self.__ceil__()
+        )
 
     __sym_int__ = __trunc__
 
@@ -456,7 +519,8 @@ class Float(SymFloat):
         if below % 2:
             return nearest
         between = 1 - self.env.wrap(jax.core.min_dim(exact((2 * above + below) % (2 * below)), 1))
-        return nearest - between * (nearest % 2)  # of two whole numbers at the same distance the even one
+        # of two whole numbers at the same distance the even one
+        return nearest - between * (nearest % 2)
 
     def __bool__(self) -> bool:
         return bool(self.__float__())
@@ -482,12 +546,14 @@ class Float(SymFloat):
         return self
 
 
-#: Floats are taken for fractions of numbers that are so small that arithmetic on sizes rounds nothing.
+#: Floats are taken for fractions of numbers that are so small that arithmetic on sizes rounds
+#: nothing.
 _SMALL = 2**20
 
 
 def _quotient(x: Any) -> tuple[Any, int] | None:
-    """A number as a fraction of sizes, if floats compute it exactly enough to be rounded: its parts, the lower one above 0."""
+    """A number as a fraction of sizes, if floats compute it exactly enough to be rounded: its
+    parts, the lower one above 0."""
     if type(x) in (int, Sym):
         return x, 1
     if type(x) is float:
@@ -500,7 +566,11 @@ def _quotient(x: Any) -> tuple[Any, int] | None:
         return None if len(parts) < len(x.parts) else parts[0]
     (a, b), (c, d) = parts
     if x.target in ("add", "sub"):
-        return (None if b != d else (a + c if x.target == "add" else a - c, b)) if max(b, d) < _SMALL else None
+        return (
+            (None if b != d else (a + c if x.target == "add" else a - c, b))
+            if max(b, d) < _SMALL
+            else None
+        )
     if x.target == "mul":
         return (a * c, b * d) if b * d < _SMALL else None
     return (a * d, b * c) if type(c) is int and 0 < b * c < _SMALL else None
@@ -508,10 +578,18 @@ def _quotient(x: Any) -> tuple[Any, int] | None:
 
 def _arithmetic_of_floats(name: str) -> None:
     def method(self: Float, other: Any) -> Any:
-        return Float(self.env, name, (self, other)) if type(other) in (int, float, Sym, Float) else NotImplemented
+        return (
+            Float(self.env, name, (self, other))
+            if type(other) in (int, float, Sym, Float)
+            else NotImplemented
+        )
 
     def reflected(self: Float, other: Any) -> Any:
-        return Float(self.env, name, (other, self)) if type(other) in (int, float, Sym) else NotImplemented
+        return (
+            Float(self.env, name, (other, self))
+            if type(other) in (int, float, Sym)
+            else NotImplemented
+        )
 
     method.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
     setattr(Float, f"__{name}__", method)
@@ -534,6 +612,13 @@ def _comparison_of_floats(name: str, sign: str, run: Callable[..., object]) -> N
     setattr(Float, f"__{name}__", method)
 
 
-for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
+for _name, _sign in (
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+    ("eq", "=="),
+    ("ne", "!="),
+):
     _comparison_of_floats(_name, _sign, getattr(operator, _name))
 Float.__hash__ = lambda self: hash(repr(self))

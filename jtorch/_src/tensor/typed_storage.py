@@ -1,4 +1,5 @@
-"""``TypedStorage``: a tensor's memory with its dtype. What it holds are the bytes of an ``UntypedStorage``."""
+"""``TypedStorage``: a tensor's memory with its dtype. What it holds are the bytes of an
+``UntypedStorage``."""
 
 from __future__ import annotations
 
@@ -17,16 +18,19 @@ from .untyped_storage import StorageBase, UntypedStorage, _checked_index, _check
 
 #: Dtype -> the name of the class that torch had for storages of it.
 NAMES = {
-    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage", "int64": "LongStorage", "int32": "IntStorage",
-    "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage", "bfloat16": "BFloat16Storage",
+    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage",
+    "int64": "LongStorage", "int32": "IntStorage", "int16": "ShortStorage", "int8": "CharStorage",
+    "uint8": "ByteStorage", "bool": "BoolStorage", "bfloat16": "BFloat16Storage",
     "complex128": "ComplexDoubleStorage", "complex64": "ComplexFloatStorage",
 }  # fmt: skip
 
 
 def _wrong(what: str, kind: type[Exception] = RuntimeError) -> Exception:
     return kind(
-        "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n * (*, torch.device device, torch.dtype "
-        "dtype)\n * (int size, *, torch.device device, torch.dtype dtype)\n * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+        "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+        " * (*, torch.device device, torch.dtype dtype)\n"
+        " * (int size, *, torch.device device, torch.dtype dtype)\n"
+        " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
         f" * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n{what}"
     )
 
@@ -49,8 +53,9 @@ def numbers_from(given: Any, dtype: dtypes.dtype, refuse: Any) -> np.ndarray:
 class TypedStorage(StorageBase):
     """A storage with the dtype of the tensor it was asked of.
 
-    ``TypedStorage(size, dtype=, device=)`` has memory of its own, ``TypedStorage(sequence, ...)`` these elements in it, and
-    ``TypedStorage(wrap_storage=, dtype=)`` the memory of an ``UntypedStorage``.
+    ``TypedStorage(size, dtype=, device=)`` has memory of its own, ``TypedStorage(sequence, ...)``
+    these elements in it, and ``TypedStorage(wrap_storage=, dtype=)`` the memory of an
+    ``UntypedStorage``.
 
     Making one warns, once, that ``UntypedStorage`` is what will stay.
 
@@ -62,7 +67,12 @@ class TypedStorage(StorageBase):
     dtype: dtypes.dtype
 
     def __init__(
-        self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: object = None, _internal: bool = False
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: object = None,
+        _internal: bool = False,
     ) -> None:
         if not _internal:
             warn_once(DEPRECATED)
@@ -74,9 +84,14 @@ class TypedStorage(StorageBase):
             if not isinstance(dtype, dtypes.dtype):
                 raise _wrong(f"Argument 'dtype' must be torch.dtype, not {type(dtype)}", TypeError)
             if device is not None:
-                raise _wrong("Argument 'device' should not be specified when 'wrap_storage' is given")
+                raise _wrong(
+                    "Argument 'device' should not be specified when 'wrap_storage' is given"
+                )
             if not isinstance(wrap_storage, UntypedStorage):
-                raise _wrong(f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}", TypeError)
+                raise _wrong(
+                    f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}",
+                    TypeError,
+                )
             self._untyped_storage, self.dtype = wrap_storage, dtype
             return
         self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
@@ -87,13 +102,22 @@ class TypedStorage(StorageBase):
         data = numbers_from(args[0] if args else 0, self.dtype, _wrong)
         self._untyped_storage = UntypedStorage(0 if device is None else data.nbytes, device=device)
         if device is None or self.device.type == "cpu":
-            self._untyped_storage = storage_of(share_host(np.ascontiguousarray(data).view(np.uint8), owned=True))
+            self._untyped_storage = storage_of(
+                share_host(np.ascontiguousarray(data).view(np.uint8), owned=True)
+            )
         elif self.device.type != META:
             self._untyped_storage = storage_of(T.from_numpy(data.view(np.uint8)).to(device))
 
     def __repr__(self) -> str:
-        about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
-        return f"...\n{about}" if self.device.type == META else " " + "\n ".join(map(str, self.tolist())) + f"\n{about}"
+        about = (
+            f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size "
+            f"{len(self)}]"
+        )
+        return (
+            f"...\n{about}"
+            if self.device.type == META
+            else " " + "\n ".join(map(str, self.tolist())) + f"\n{about}"
+        )
 
     def untyped(self) -> UntypedStorage:
         """The storage without its dtype."""
@@ -162,7 +186,8 @@ class TypedStorage(StorageBase):
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
-        """Takes over the bytes of another storage, as ``UntypedStorage.copy_``: elements of another dtype are not converted."""
+        """Takes over the bytes of another storage, as ``UntypedStorage.copy_``: elements of another
+        dtype are not converted."""
         self._untyped_storage.copy_(source, non_blocking)
         return self
 
@@ -193,7 +218,9 @@ class TypedStorage(StorageBase):
 
     def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
         """A new storage of this dtype in memory that processes share."""
-        made = UntypedStorage._new_shared(size * self.element_size(), device="cpu" if device is None else device)
+        made = UntypedStorage._new_shared(
+            size * self.element_size(), device="cpu" if device is None else device
+        )
         return self._around(made)
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
@@ -229,14 +256,22 @@ class TypedStorage(StorageBase):
             KeyError: if there was none.
         """
         try:
-            return NAMES[self.dtype.scalar_name if self.dtype.scalar_name in NAMES else str(self.dtype).removeprefix("torch.")]
+            return NAMES[
+                self.dtype.scalar_name
+                if self.dtype.scalar_name in NAMES
+                else str(self.dtype).removeprefix("torch.")
+            ]
         except KeyError:
             raise KeyError(f"dtype {self.dtype} is not recognized") from None
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the old class for storages of this dtype; with ``dtype``, as ``UntypedStorage.type``."""
+        """The name of the old class for storages of this dtype; with ``dtype``, as
+        ``UntypedStorage.type``."""
         if dtype is None:
-            return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{self.pickle_storage_type()}"
+            return (
+                f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}"
+                f"{self.pickle_storage_type()}"
+            )
         return self._untyped_storage.type(dtype, non_blocking)
 
     def _get_legacy_storage_class(self) -> object:
@@ -269,8 +304,12 @@ class TypedStorage(StorageBase):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool, size: int) -> Any:
-        """The first ``size`` elements of a file, for the classes of one dtype: ``torch.FloatStorage.from_file``."""
+        """The first ``size`` elements of a file, for the classes of one dtype:
+        ``torch.FloatStorage.from_file``."""
         if cls is TypedStorage:
             raise RuntimeError("from_file can only be called on derived classes")
         dtype = cls.dtype
-        return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype=dtype)
+        return TypedStorage(
+            wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
+            dtype=dtype,
+        )

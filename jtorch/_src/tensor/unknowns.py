@@ -1,8 +1,9 @@
-"""Numbers that a program reads from data while it is traced: their symbols, and what the program says of them. Floor 3.
+"""Numbers that a program reads from data while it is traced: their symbols, and what the program
+says of them. Floor 3.
 
-JAX takes such a size for at least 2, as it takes other sizes that vary; what programs compare is decided from the true bounds, which are
-those of the operator that made the symbol and of what the program has checked (``torch._check``). All that was said is to be checked where
-the program runs.
+JAX takes such a size for at least 2, as it takes other sizes that vary; what programs compare is
+decided from the true bounds, which are those of the operator that made the symbol and of what the
+program has checked (``torch._check``). All that was said is to be checked where the program runs.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Unknowns:
         bounds: the true bounds of each, None where there is none.
         sizes: those that were sizes of a tensor, or decided one.
         floats: the floats that were read.
-        said: the comparisons that the program said to hold, which the bounds do not say already: ``(sign, left, right)``.
+        said: the comparisons that the program said to hold, which the bounds do not say already:
+            ``(sign, left, right)``.
         again: names for the symbols that come next, where an operator is run again.
         fixed: the values to give in the place of symbols.
     """
@@ -85,7 +87,11 @@ class Unknowns:
 
     def names_in(self, expr: object) -> list[str]:
         """The symbols of data in an expression."""
-        return [] if type(expr) not in SYMBOLIC else [self._own[v] for v in _NAME.findall(str(expr)) if v in self._own]
+        return (
+            []
+            if type(expr) not in SYMBOLIC
+            else [self._own[v] for v in _NAME.findall(str(expr)) if v in self._own]
+        )
 
     def among(self, expr: object) -> bool:
         """Whether an expression depends on data."""
@@ -103,7 +109,7 @@ class Unknowns:
         again = evaluate(str(expr), names)
         return again if str(again) == str(expr) else self.reduced(again)
 
-    # ---- deciding --------------------------------------------------------------------------------------------------------------
+    # ---- deciding --------------------------------------------------------------------------------
 
     def interval(self, expr: object) -> Interval:
         """The numbers that an expression may be."""
@@ -120,20 +126,24 @@ class Unknowns:
             Undecided: where that depends on data.
         """
         difference = self.reduced(difference)
-        low, high = self.interval(difference) if type(difference) in SYMBOLIC else (difference, difference)
+        low, high = (
+            self.interval(difference) if type(difference) in SYMBOLIC else (difference, difference)
+        )
         for fact in self._facts if type(difference) in SYMBOLIC else ():
             low = max(low, _least(self, difference - fact))
             high = min(high, -_least(self, -difference - fact))
         for yes, no, wanted in (
-            (high < 0, low >= 0, "<"), (high <= 0, low > 0, "<="), (low > 0, high <= 0, ">"), (low >= 0, high < 0, ">="),
-            (low == high == 0, low > 0 or high < 0, "=="), (low > 0 or high < 0, low == high == 0, "!="),
+            (high < 0, low >= 0, "<"), (high <= 0, low > 0, "<="), (low > 0, high <= 0, ">"),
+            (low >= 0, high < 0, ">="), (low == high == 0, low > 0 or high < 0, "=="),
+            (low > 0 or high < 0, low == high == 0, "!="),
         ):  # fmt: skip
             if sign == wanted and (yes or no):
                 return yes
         raise Undecided(f"'{difference}' {sign} 0 depends on data")
 
     def expect(self, truth: Truth) -> bool:
-        """Takes a comparison for true, and remembers that it must be checked; False where it cannot be."""
+        """Takes a comparison for true, and remembers that it must be checked; False where it cannot
+        be."""
         sign, left, right = truth.sides
         try:
             return truth.holds()
@@ -143,7 +153,13 @@ class Unknowns:
         if type(left) is Float:
             return True
         difference = left - right
-        more = {"<": [-difference - 1], "<=": [-difference], ">": [difference - 1], ">=": [difference], "==": [difference, -difference]}
+        more = {
+            "<": [-difference - 1],
+            "<=": [-difference],
+            ">": [difference - 1],
+            ">=": [difference],
+            "==": [difference, -difference],
+        }
         for fact in more.get(sign, []):
             self._learn(self.reduced(fact))
         if sign == "==":
@@ -153,9 +169,19 @@ class Unknowns:
     def truth_said(self, sign: str, left: Any, right: int) -> Truth:
         """A comparison as it was written, not as it is decided."""
         if type(left) is Float:
-            return Truth(self.env, lambda: self._is_said(sign, left, right), None, lambda: _text(sign, left, right), (sign, left, right))
+            return Truth(
+                self.env,
+                lambda: self._is_said(sign, left, right),
+                None,
+                lambda: _text(sign, left, right),
+                (sign, left, right),
+            )
         return Truth(
-            self.env, lambda: self.decided(sign, left - right), None, lambda: f"{shown(left)} {sign} {shown(right)}", (sign, left, right)
+            self.env,
+            lambda: self.decided(sign, left - right),
+            None,
+            lambda: f"{shown(left)} {sign} {shown(right)}",
+            (sign, left, right),
         )
 
     def _is_said(self, sign: str, left: Float, right: Float | int) -> bool:
@@ -203,7 +229,10 @@ class Unknowns:
                 self.bounds[name] = low, high
                 return
         for name in names:  # it bounds each of them by what the others may be
-            for rest, sign in ((fact - self.env._exprs[name], 1), (fact + self.env._exprs[name], -1)):
+            for rest, sign in (
+                (fact - self.env._exprs[name], 1),
+                (fact + self.env._exprs[name], -1),
+            ):
                 if name not in self.names_in(rest):
                     most = self.interval(rest)[1] if type(rest) in SYMBOLIC else rest
                     low, high = self.bounds[name]
@@ -227,7 +256,12 @@ class Unknowns:
 
 def _text(sign: str, left: Float, right: Float | int) -> str:
     """A comparison of floats as PyTorch writes it."""
-    return " ".join([sign if part is sign else part.words if type(part) in (Float, Sym) else str(part) for part in (left, sign, right)])
+    return " ".join(
+        [
+            sign if part is sign else part.words if type(part) in (Float, Sym) else str(part)
+            for part in (left, sign, right)
+        ]
+    )
 
 
 def _least(of: Unknowns, expr: Any) -> float:

@@ -1,4 +1,5 @@
-"""``UntypedStorage``: a tensor's memory as programs and files see it. ``typed_storages`` has those with a dtype."""
+"""``UntypedStorage``: a tensor's memory as programs and files see it. ``typed_storages`` has those
+with a dtype."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from .resizing import FIXED, resize_storage
 
 
 class StorageBase:
-    """What storages have, with a dtype of their own or none: conversions, copies, and the questions that all of them answer alike."""
+    """What storages have, with a dtype of their own or none: conversions, copies, and the questions
+    that all of them answer alike."""
 
     is_cuda = is_hpu = is_sparse = False
     device: Any
@@ -32,7 +34,9 @@ class StorageBase:
     def __new__(cls, *_args: object, **_kwargs: object) -> Any:
         """Of a subclass only."""
         if cls is StorageBase:
-            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+            raise RuntimeError(
+                "Cannot directly construct StorageBase; subclass it and then construct that"
+            )
         return super().__new__(cls)
 
     def untyped(self) -> UntypedStorage:
@@ -90,9 +94,10 @@ def _conversion(name: str, dtype: str) -> Any:
 
 
 for _name, _dtype in {
-    "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
-    "byte": "uint8", "bool": "bool", "bfloat16": "bfloat16", "complex_double": "complex128", "complex_float": "complex64",
-    "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32",
+    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "bfloat16": "bfloat16",
+    "complex_double": "complex128", "complex_float": "complex64", "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2", "float8_e4m3fnuz": "float8_e4m3fnuz",
     "float8_e5m2fnuz": "float8_e5m2fnuz",
 }.items():  # fmt: skip
     if _dtype in dtypes.BY_NAME:
@@ -107,9 +112,11 @@ _load_from_bytes.__module__ = "jtorch.storage"  # where pickles find it
 
 
 class UntypedStorage(StorageBase):
-    """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal.
+    """The memory of tensors, as bytes. Two tensors that share memory have storages that compare
+    equal.
 
-    ``UntypedStorage(size)`` has memory of its own, and ``UntypedStorage(sequence)`` with these bytes in it.
+    ``UntypedStorage(size)`` has memory of its own, and ``UntypedStorage(sequence)`` with these
+    bytes in it.
     """
 
     is_sparse_csr = False
@@ -119,12 +126,16 @@ class UntypedStorage(StorageBase):
         if len(args) > 1:
             got = ", ".join(type(a).__name__ for a in args)
             raise TypeError(
-                f"torch.UntypedStorage() received an invalid combination of arguments - got ({got}), but "
-                "expected one of:\n * (*, int allocator = None, torch.device device = None)\n * (int size, *, int allocator = None, "
-                "torch.device device = None)\n * (object sequence, *, int allocator = None, torch.device device = None)\n"
+                "torch.UntypedStorage() received an invalid combination of arguments - got "
+                f"({got}), but expected one of:\n"
+                " * (*, int allocator = None, torch.device device = None)\n"
+                " * (int size, *, int allocator = None, torch.device device = None)\n"
+                " * (object sequence, *, int allocator = None, torch.device device = None)\n"
             )
         self = super().__new__(cls)
-        self._looked_at = _storage if _storage is not None else _made(args[0] if args else 0, device)
+        self._looked_at = (
+            _storage if _storage is not None else _made(args[0] if args else 0, device)
+        )
         return self
 
     @property
@@ -153,7 +164,8 @@ class UntypedStorage(StorageBase):
         return self.nbytes()
 
     def data_ptr(self) -> int:
-        """A number that names the memory; not a real address unless it is NumPy's. 0 without memory: of no bytes, or on the meta device."""
+        """A number that names the memory; not a real address unless it is NumPy's. 0 without
+        memory: of no bytes, or on the meta device."""
         if self._storage.detach is not None:
             raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
         if self._aval.device == META or not self.nbytes():
@@ -171,7 +183,8 @@ class UntypedStorage(StorageBase):
         return devices.of_placement(self._aval.device)
 
     def memory(self) -> np.ndarray:
-        """The elements in the order in which they lie in memory, as a flat NumPy array (a copy, or NumPy's own memory).
+        """The elements in the order in which they lie in memory, as a flat NumPy array (a copy, or
+        NumPy's own memory).
 
         Raises:
             NotImplementedError: on the meta device.
@@ -180,7 +193,9 @@ class UntypedStorage(StorageBase):
         if self._aval.device == META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if storage.detach is not None:
-            raise RuntimeError("The tensor has a non-zero number of elements, but its data is not allocated yet.")
+            raise RuntimeError(
+                "The tensor has a non-zero number of elements, but its data is not allocated yet."
+            )
         found: Any = storage.numbers()
         return self._in_order(found if isinstance(found, np.ndarray) else numbers_of(found))
 
@@ -222,7 +237,10 @@ class UntypedStorage(StorageBase):
         del non_blocking
         if dtype is None:
             return "torch.storage.UntypedStorage"
-        raise not_offered("UntypedStorage.type(dtype)", "PyTorch refuses it for every dtype that is wider; use a tensor")
+        raise not_offered(
+            "UntypedStorage.type(dtype)",
+            "PyTorch refuses it for every dtype that is wider; use a tensor",
+        )
 
     def new(self) -> UntypedStorage:
         """An empty storage on the same device."""
@@ -232,7 +250,9 @@ class UntypedStorage(StorageBase):
         """A storage with the same bytes and memory of its own."""
         if self._aval.device == META:
             return UntypedStorage(self.nbytes(), device="meta")
-        return UntypedStorage(_storage=alias_of(share_host(self.memory().view(np.uint8).copy(), owned=True)).storage)
+        return UntypedStorage(
+            _storage=alias_of(share_host(self.memory().view(np.uint8).copy(), owned=True)).storage
+        )
 
     def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
         """Takes over the bytes of another storage.
@@ -242,11 +262,17 @@ class UntypedStorage(StorageBase):
         """
         del non_blocking
         if not isinstance(source, StorageBase):
-            raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
+            raise TypeError(
+                "copy_(): argument 'src' (position 1) must be torch.Storage, not "
+                f"{type(source).__name__}"
+            )
         self._check_valid("copy_")
         given = source.untyped()
         if given.nbytes() != self.nbytes():
-            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} bytes")
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} "
+                "bytes"
+            )
         if self._aval.device != META:
             self._shared()[:] = given.memory().view(np.uint8)
         return self
@@ -270,12 +296,14 @@ class UntypedStorage(StorageBase):
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def byteswap(self, dtype: dtypes.dtype) -> None:
-        """Turns the order of the bytes within elements of ``dtype`` round, for complex ones within each part."""
+        """Turns the order of the bytes within elements of ``dtype`` round, for complex ones within
+        each part."""
         size = dtype.itemsize // (2 if dtype.is_complex else 1)
         self._shared().reshape(-1, size)[:] = self._shared().reshape(-1, size)[:, ::-1].copy()
 
     def share_memory_(self) -> UntypedStorage:
-        """Moves the storage into memory that other processes can look at too; accelerators' memory stays as it is.
+        """Moves the storage into memory that other processes can look at too; accelerators' memory
+        stays as it is.
 
         All tensors on it go along; NumPy's arrays keep the memory that they have.
 
@@ -291,9 +319,15 @@ class UntypedStorage(StorageBase):
             raise RuntimeError(f"_share_{how}_: only available on CPU")
         storage = self._storage
         if self.filename is not None:
-            raise RuntimeError("the storage is mapped from a file, and can be shared as that alone: have others map the file too")
+            raise RuntimeError(
+                "the storage is mapped from a file, and can be shared as that alone: have others "
+                "map the file too"
+            )
         if storage.detach is not None or type(self._aval.device) is Several:
-            raise not_offered("UntypedStorage.share_memory_", "the tensor has no memory of its own, or is spread over several devices")
+            raise not_offered(
+                "UntypedStorage.share_memory_",
+                "the tensor has no memory of its own, or is spread over several devices",
+            )
         return shared_memory.shared(storage, how == "filename")
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
@@ -302,7 +336,8 @@ class UntypedStorage(StorageBase):
         return mapping.fd, mapping.nbytes
 
     def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
-        """Moves the storage into shared memory; gives what manages it (nothing does), its name and its size."""
+        """Moves the storage into shared memory; gives what manages it (nothing does), its name and
+        its size."""
         mapping = self._share("filename")
         return b"", f"/{mapping.name}".encode(), mapping.nbytes
 
@@ -324,7 +359,8 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def _new_shared_fd_cpu(cls, fd: int, size: int) -> UntypedStorage:
-        """The storage in the memory behind another process's descriptor, which stays the caller's."""
+        """The storage in the memory behind another process's descriptor, which stays the
+        caller's."""
         return cls._on(shared_memory.from_descriptor(fd, size))
 
     @classmethod
@@ -338,16 +374,24 @@ class UntypedStorage(StorageBase):
         """A new storage in memory that processes share."""
         if devices.device(device).type != "cpu":
             return cls(size, device=device)
-        return cls._new_using_filename_cpu(size) if shared_memory.STRATEGY[0] == "file_system" else cls._new_using_fd_cpu(size)
+        return (
+            cls._new_using_filename_cpu(size)
+            if shared_memory.STRATEGY[0] == "file_system"
+            else cls._new_using_fd_cpu(size)
+        )
 
     def _shared_incref(self) -> None:
         """Counts who will look at memory with a name once it has got what is sent."""
-        if (mapping := shared_memory.mapping_of(self._storage)) is not None and mapping.name is not None:
+        if (
+            mapping := shared_memory.mapping_of(self._storage)
+        ) is not None and mapping.name is not None:
             shared_memory.count(mapping.name, 1)
 
     def _shared_decref(self) -> UntypedStorage:
         """Takes ``_shared_incref`` back: what was sent has come."""
-        if (mapping := shared_memory.mapping_of(self._storage)) is not None and mapping.name is not None:
+        if (
+            mapping := shared_memory.mapping_of(self._storage)
+        ) is not None and mapping.name is not None:
             shared_memory.count(mapping.name, -1)
         return self
 
@@ -370,14 +414,28 @@ class UntypedStorage(StorageBase):
         return None if (found := reference()) is None else cls(_storage=found)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None) -> Any:
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        dtype: Any = None,
+    ) -> Any:
         """A storage with the bytes of a buffer, read as elements of ``dtype`` in ``byte_order``."""
         if dtype is None:
             raise RuntimeError("argument 'dtype' cannot be None")
-        return cls(_storage=alias_of(share_host(swapped(buffer, byte_order, dtype, count, offset).view(np.uint8), owned=True)).storage)
+        return cls(
+            _storage=alias_of(
+                share_host(
+                    swapped(buffer, byte_order, dtype, count, offset).view(np.uint8), owned=True
+                )
+            ).storage
+        )
 
     def _shared(self) -> np.ndarray:
-        """The bytes as NumPy's memory, which from now on is the storage's: what is written there is seen by its tensors."""
+        """The bytes as NumPy's memory, which from now on is the storage's: what is written there is
+        seen by its tensors."""
         storage = self._storage
         if self._aval.device == META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -405,7 +463,10 @@ class UntypedStorage(StorageBase):
     def __setitem__(self, index: Any, value: int) -> None:
         """Writes a byte, or one byte to every place of a slice."""
         if type(value) is not int:
-            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+            raise RuntimeError(
+                f"can only set storage content with a int types, but got {type(value).__name__} "
+                "instead"
+            )
         if not isinstance(index, (int, slice)):
             raise RuntimeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
         if isinstance(index, int) and not -self.nbytes() <= index < self.nbytes():
@@ -423,7 +484,10 @@ class UntypedStorage(StorageBase):
 
     def __repr__(self) -> str:
         numbers = "..." if self.device.type == META else " " + "\n ".join(map(str, self.tolist()))
-        return f"{numbers}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        return (
+            f"{numbers}\n"
+            f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        )
 
     def untyped(self) -> UntypedStorage:
         """This storage."""
@@ -431,8 +495,13 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The first ``nbytes`` bytes of a file, read when they are looked at; with ``shared``, what is written goes to the file."""
-        memory = np.memmap(filename, np.uint8, "r+" if shared else "c", 0, (nbytes,)) if nbytes else np.empty(0, np.uint8)
+        """The first ``nbytes`` bytes of a file, read when they are looked at; with ``shared``, what
+        is written goes to the file."""
+        memory = (
+            np.memmap(filename, np.uint8, "r+" if shared else "c", 0, (nbytes,))
+            if nbytes
+            else np.empty(0, np.uint8)
+        )
         return cls(_storage=alias_of(share_host(memory)).storage)
 
     def __eq__(self, other: object) -> bool:
@@ -442,17 +511,22 @@ class UntypedStorage(StorageBase):
         return self._storage.address  # which stays when the storage is given another size
 
     def is_shared(self) -> bool:
-        """Whether other processes may look at the memory: it is shared, an accelerator's, or mapped from a file."""
+        """Whether other processes may look at the memory: it is shared, an accelerator's, or mapped
+        from a file."""
         if self.device.type not in ("cpu", META):
             return True
-        return shared_memory.mapping_of(self._storage) is not None or shared_memory.is_file(self._storage)
+        return shared_memory.mapping_of(self._storage) is not None or shared_memory.is_file(
+            self._storage
+        )
 
     def resizable(self) -> bool:
-        """Whether the storage may be given another size: not if its memory is NumPy's or a buffer's."""
+        """Whether the storage may be given another size: not if its memory is NumPy's or a
+        buffer's."""
         return self._storage.resizable
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Gives the storage another size, in bytes, which all its tensors see. It keeps its bytes as far as they fit, and zeros follow.
+        """Gives the storage another size, in bytes, which all its tensors see. It keeps its bytes
+        as far as they fit, and zeros follow.
 
         Tensors keep their shapes; where the memory has become too small for one, it shows zeros.
 
@@ -475,12 +549,14 @@ class UntypedStorage(StorageBase):
 
 def _negative(size: int) -> RuntimeError:
     return RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative number: "
-        f"{size % 2**64}"
+        "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have "
+        f"been called with negative number: {size % 2**64}"
     )
 
 
-def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int, offset: int) -> np.ndarray:
+def swapped(
+    buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int, offset: int
+) -> np.ndarray:
     """The numbers in a buffer of bytes, in the machine's order.
 
     Raises:
@@ -491,15 +567,25 @@ def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int
     if byte_order is None and number.itemsize > 1:
         raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
     if byte_order not in (None, "big", "little", "native"):
-        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        raise ValueError(
+            f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+        )
     size, there = number.itemsize, memoryview(buffer).nbytes
     if not 0 <= offset <= there:
-        raise ValueError(f"offset must be non-negative and no greater than buffer length ({offset}) , but got {there}")
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({offset}) , but got "
+            f"{there}"
+        )
     if count > 0 and (there - offset) // size < count:
-        raise ValueError(f"buffer has only {there - offset} elements after offset {offset}, but specified a size of {count}")
+        raise ValueError(
+            f"buffer has only {there - offset} elements after offset {offset}, but specified a "
+            f"size of {count}"
+        )
     if count < 0 and (there - offset) % size:
         raise ValueError(f"buffer size ({there}) must be a multiple of element size ({size})")
-    data = np.frombuffer(buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset)
+    data = np.frombuffer(
+        buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset
+    )
     return np.ascontiguousarray(data.astype(number))
 
 
@@ -509,7 +595,9 @@ def _made(given: object, device: devices.device | int | str) -> Storage:
         place = devices.device(device)
         if place.type != "cpu":
             if place.type not in ("meta", "cuda", "xpu", "mps"):
-                raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {place.type}")
+                raise RuntimeError(
+                    f"torch.UntypedStorage(): Storage device not recognized: {place.type}"
+                )
             return alias_of(share_host(_bytes(given), owned=True).to(device)).storage
     return alias_of(share_host(_bytes(given), owned=True)).storage
 
@@ -524,19 +612,24 @@ def _bytes(given: Any) -> np.ndarray:
     try:
         items = list(given)
     except TypeError:
-        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(given).__name__}") from None
+        raise RuntimeError(
+            f"torch.UntypedStorage(): Expected a sequence type, but got {type(given).__name__}"
+        ) from None
     for x in items:
         if not isinstance(x, (int, np.integer)):
             raise RuntimeError(
-                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), but one of the items "
-                f"was of type {type(x).__name__} instead of int"
+                "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                f"({type(given).__name__}), but one of the items was of type {type(x).__name__} "
+                "instead of int"
             )
     return np.array([int(x) & 255 for x in items], np.uint8)
 
 
 def _checked_slice(index: slice) -> slice:
     if index.step not in (None, 1):
-        raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
+        raise RuntimeError(
+            f"Trying to slice with a step of {index.step}, but only a step of 1 is supported"
+        )
     return index
 
 
@@ -552,13 +645,16 @@ def _checked_index(storage: Any, index: int) -> int:
 
 
 def copied_storage(storage: Storage, memo: dict[Any, Any]) -> Tensor:
-    """A tensor on a copy of the memory, the same one for all storages and tensors that are copied together and share theirs."""
+    """A tensor on a copy of the memory, the same one for all storages and tensors that are copied
+    together and share theirs."""
     made = memo.setdefault("torch", {})
     if storage.address not in made:
         value: Any = storage.numbers()
         if isinstance(value, np.ndarray):
             value = from_host(value)._read()
-        made[storage.address] = root = from_value(value if value.aval.device == META else record(call_of(OPS["clone"], (T,)), (value,)))
+        made[storage.address] = root = from_value(
+            value if value.aval.device == META else record(call_of(OPS["clone"], (T,)), (value,))
+        )
         root._strides = alias_of(root).storage.strides = storage.strides
     return made[storage.address]
 

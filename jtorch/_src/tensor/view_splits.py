@@ -33,7 +33,9 @@ caches.append(_splits)
 _MOST_SPLITS = 1024
 
 
-def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False) -> tuple[Tensor, ...]:
+def _split_views(
+    t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False
+) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension as views of one operation."""
     strides = t._strides or contiguous_strides(t._aval.shape)
     key = (strides, d, sizes)
@@ -41,7 +43,12 @@ def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False
     if known is None:
         starts = (0, *itertools.accumulate(sizes))
         steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
-        known = _multi_call("_split", (sizes, d)), steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]]
+        known = (
+            _multi_call("_split", (sizes, d)),
+            steps,
+            [strides] * len(sizes),
+            [strides[d] * a for a in starts[:-1]],
+        )
         if len(_splits) < _MOST_SPLITS:
             _splits[key] = known
     made = _several(t, *known)
@@ -54,22 +61,39 @@ def _multi_call(name: str, statics: tuple[object, ...]) -> Call:
 
 
 def _several(
-    t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]
+    t: Tensor,
+    call: Call,
+    steps: Sequence[Step],
+    strides: Sequence[tuple[int, ...]],
+    offsets: Sequence[int],
 ) -> tuple[Tensor, ...]:
     al = t._al
     base_offset = al.offset if al is not None else 0
     if not t._rg and steps:
-        small = [small_view(t, (s,), st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)]
+        small = [
+            small_view(t, (s,), st, base_offset + o)
+            for s, st, o in zip(steps, strides, offsets, strict=True)
+        ]
         if all(r is not None for r in small):
             return _of_several(small)
     if al is not None and al.storage.host is not None and al.storage.lent() is not None:
-        return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
+        return tuple(
+            [
+                view(t, s, st, base_offset + o)
+                for s, st, o in zip(steps, strides, offsets, strict=True)
+            ]
+        )
     apart = al is not None and al.value is None and wide(al)  # such views are not read as a whole
     v = t._v or (None if apart else t._read())
     al = t._al
     base_offset = al.offset if al is not None else 0
     if v is None or unread(t, v):
-        made = tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
+        made = tuple(
+            [
+                view(t, s, st, base_offset + o)
+                for s, st, o in zip(steps, strides, offsets, strict=True)
+            ]
+        )
         return _of_several(made)
     values = record(call, (v,))
     node = None
@@ -96,7 +120,8 @@ def _of_several(made: Sequence[Any]) -> tuple[Tensor, ...]:
     ".sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
 )
 def split_method(self: Tensor, split_size: Any, dim: int = 0) -> Any:
-    """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed.
+    """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of
+    the sizes listed.
 
     Args:
         split_size: the size of each part but the last, or a list with the size of each.
@@ -117,7 +142,8 @@ def split_method(self: Tensor, split_size: Any, dim: int = 0) -> Any:
 
 @composite(operands=("tensor",), native=False, home="functional", implicit=("split.sizes",))
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed.
+    """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of
+    the sizes listed.
 
     Args:
         tensor: the tensor.
@@ -150,7 +176,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0:
         if n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
         return _split_views(tensor, d, (0,))
     limits.check_count(-(-n // size))
     sizes = [min(size, n - a) for a in range(0, n, size)] or [0]
@@ -162,12 +190,14 @@ def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, 
     found = tuple([whole("split_with_sizes", "split_sizes", s) for s in sizes])
     for s in found:
         if s < 0:
-            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(found)}")
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={list(found)}"
+            )
     if sum(found) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {list(shape).index(n)}), "
-            "but got "
-            f"split_sizes={list(found)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+            f"dimension {list(shape).index(n)}), but got split_sizes={list(found)}"
         )
     return found
 
@@ -188,7 +218,9 @@ def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) 
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
     d = canonical_dim(dim, input.dim())
-    return _split_views(input, d, _sections(split_sizes, input._aval.shape[d], input._aval.shape), True)
+    return _split_views(
+        input, d, _sections(split_sizes, input._aval.shape[d], input._aval.shape), True
+    )
 
 
 @composite(method=True, operands=("input",))
@@ -240,7 +272,10 @@ def _parts(name: str, *given: object) -> Any:
     """The parts asked for, under whichever name."""
     found = [x for x in given if x is not None]
     if len(found) != 1:
-        raise TypeError(f"{name}() received an invalid combination of arguments: it takes either sections or indices")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: it takes either sections or "
+            "indices"
+        )
     return found[0]
 
 
@@ -248,7 +283,8 @@ def _parts(name: str, *given: object) -> Any:
 @schemas(
     ".sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
     ".indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
-    ".tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    ".tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
+    "dim=0) -> Tensor(a)[]",
 )
 def tensor_split(
     input: Tensor,
@@ -259,7 +295,8 @@ def tensor_split(
     indices: Any = None,
     tensor_indices_or_sections: Any = None,
 ) -> Any:
-    """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed.
+    """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the
+    positions listed.
 
     Shapes: that of ``input`` but for size ``dim``.
 
@@ -273,38 +310,55 @@ def tensor_split(
         >>> torch.tensor_split(torch.arange(5), (1, 3))
         (tensor([0]), tensor([1, 2]), tensor([3, 4]))
     """
-    indices_or_sections = _parts("tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections)
+    indices_or_sections = _parts(
+        "tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections
+    )
     _check_tensor("tensor_split", input)
     if not input.dim():
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     d = canonical_dim(dim, input.dim())
     n = input._aval.shape[d]
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dim() > 1:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
-                f"tensor with {indices_or_sections.dim()} dims"
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {indices_or_sections.dim()} dims"
             )
         if indices_or_sections.dtype is not dtypes.int64:
             raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {indices_or_sections.dtype.scalar_name}"
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{indices_or_sections.dtype.scalar_name}"
             )
         indices_or_sections = indices_or_sections.tolist()
     if not isinstance(indices_or_sections, (tuple, list)):
         indices_or_sections = whole("tensor_split", "sections", indices_or_sections)
         if indices_or_sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
+            raise RuntimeError(
+                f"number of sections must be larger than 0, got {indices_or_sections}"
+            )
         limits.check_count(indices_or_sections)
         small, more = divmod(n, indices_or_sections)
         edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
     else:
-        edges = [0, *[slice_bounds(slice(0, whole("tensor_split", "indices", i)), n)[1] for i in indices_or_sections], n]
+        edges = [
+            0,
+            *[
+                slice_bounds(slice(0, whole("tensor_split", "indices", i)), n)[1]
+                for i in indices_or_sections
+            ],
+            n,
+        ]
     # Views of one operation each, unlike those of split: they may be changed in place.
     return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in itertools.pairwise(edges)])
 
 
 @composite(method=True, operands=("input",), implicit=True)
-@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+@schemas(
+    ".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+    ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+)
 def hsplit(
     input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -325,12 +379,23 @@ def hsplit(
         (tensor([0, 1]), tensor([2, 3]))
     """
     if not input.dim():
-        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
-    return _even_split("hsplit", input, _parts("hsplit", indices_or_sections, sections, indices), 0 if input.dim() == 1 else 1)
+        raise RuntimeError(
+            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 "
+            "dimensions!"
+        )
+    return _even_split(
+        "hsplit",
+        input,
+        _parts("hsplit", indices_or_sections, sections, indices),
+        0 if input.dim() == 1 else 1,
+    )
 
 
 @composite(method=True, operands=("input",), implicit=True)
-@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+@schemas(
+    ".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+    ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+)
 def vsplit(
     input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -343,7 +408,8 @@ def vsplit(
     Shapes: that of ``input`` but for the first size.
 
     Raises:
-        RuntimeError: if the tensor has fewer than two dimensions, or cannot be cut into equal parts.
+        RuntimeError: if the tensor has fewer than two dimensions, or cannot be cut into equal
+            parts.
 
     Example:
         >>> import jtorch as torch
@@ -351,12 +417,18 @@ def vsplit(
         (tensor([[1, 2]]), tensor([[3, 4]]))
     """
     if input.dim() < 2:
-        raise RuntimeError(f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input.dim()} dimensions!")
+        raise RuntimeError(
+            "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with "
+            f"{input.dim()} dimensions!"
+        )
     return _even_split("vsplit", input, _parts("vsplit", indices_or_sections, sections, indices), 0)
 
 
 @composite(method=True, operands=("input",), implicit=True)
-@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
+@schemas(
+    ".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+    ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+)
 def dsplit(
     input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -369,7 +441,8 @@ def dsplit(
     Shapes: that of ``input`` but for the third size.
 
     Raises:
-        RuntimeError: if the tensor has fewer than three dimensions, or cannot be cut into equal parts.
+        RuntimeError: if the tensor has fewer than three dimensions, or cannot be cut into equal
+            parts.
 
     Example:
         >>> import jtorch as torch
@@ -377,7 +450,10 @@ def dsplit(
         [torch.Size([1, 2, 1]), torch.Size([1, 2, 3])]
     """
     if input.dim() < 3:
-        raise RuntimeError(f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input.dim()} dimensions!")
+        raise RuntimeError(
+            "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with "
+            f"{input.dim()} dimensions!"
+        )
     return _even_split("dsplit", input, _parts("dsplit", indices_or_sections, sections, indices), 2)
 
 
@@ -385,8 +461,8 @@ def _even_split(name: str, t: Tensor, parts: tuple[int, ...] | int, dim: int) ->
     n = t._aval.shape[dim]
     if isinstance(parts, int) and (parts <= 0 or n % parts):
         raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
-            f"split_size {parts}!"
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{n} is not divisible by the split_size {parts}!"
         )
     return tensor_split(t, parts, dim)
 
@@ -420,23 +496,40 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     rest = (*strides[:d], *strides[d + 1 :])
     if shape[d] > _MANY and not input._rg and (rows := _rows(input, d)) is not None:
         return rows
-    if is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
+    # one small program for any index, rather than one for each length
+    if is_data(input) and not input._rg:
         at, stride = input._al.offset if input._al is not None else 0, strides[d]
-        return tuple([_multi(view(input, dynamic_step(SELECT_AT, d, i), rest, at + stride * i)) for i in range(shape[d])])
+        return tuple(
+            [
+                _multi(view(input, dynamic_step(SELECT_AT, d, i), rest, at + stride * i))
+                for i in range(shape[d])
+            ]
+        )
     steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]
     if not steps:
         return ()
-    return _several(input, _multi_call("_unbind", (d,)), steps, [rest] * len(steps), [strides[d] * i for i in range(shape[d])])
+    return _several(
+        input,
+        _multi_call("_unbind", (d,)),
+        steps,
+        [rest] * len(steps),
+        [strides[d] * i for i in range(shape[d])],
+    )
 
 
-#: From how many parts on they are cut from the numbers themselves: a program with as many results takes long to make.
+#: From how many parts on they are cut from the numbers themselves: a program with as many results
+#: takes long to make.
 _MANY = 64
 
 
 def _rows(t: Tensor, d: int) -> tuple[Tensor, ...] | None:
-    """The parts that ``unbind`` gives, cut from what is in memory; None where that is not the host's, or not to be read now."""
+    """The parts that ``unbind`` gives, cut from what is in memory; None where that is not the
+    host's, or not to be read now."""
     al = t._al
-    if al is not None and (lazy_bits(t) != (False, False) or (al.storage.host is not None and al.storage.lent() is not None)):
+    if al is not None and (
+        lazy_bits(t) != (False, False)
+        or (al.storage.host is not None and al.storage.lent() is not None)
+    ):
         return None
     if al is not None and al.value is None and wide(al):
         return None
@@ -450,7 +543,11 @@ def _rows(t: Tensor, d: int) -> tuple[Tensor, ...] | None:
     made = []
     for i in range(parts.shape[0]):
         step = dynamic_step(SELECT_AT, d, i)
-        made.append(_multi(view(t, step, rest, start + strides[d] * i, settled(parts[i, ...], aval), None, v)))
+        made.append(
+            _multi(
+                view(t, step, rest, start + strides[d] * i, settled(parts[i, ...], aval), None, v)
+            )
+        )
     return tuple(made)
 
 

@@ -36,7 +36,9 @@ def _put_call(record_: view_ops.View, statics: tuple[object, ...], dynamic: bool
         return put(parent, value, *args)
 
     fn.__name__ = fn.__qualname__ = f"{record_.op.name}_put"
-    info = Info(Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ())
+    info = Info(
+        Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ()
+    )
     info.kernel = fn
     info.saved = info.checked = (False, False)  # linear in both: only shapes matter
     known = OPS.get(record_.op.path) is record_.op
@@ -44,10 +46,18 @@ def _put_call(record_: view_ops.View, statics: tuple[object, ...], dynamic: bool
     return Call(fn.__name__, fn, ("i",) if dynamic else (), info, name)
 
 
-def _placed(get: Call, record_: view_ops.View, statics: tuple[object, ...], dynamic: bool) -> tuple[Call, Call | None]:
+def _placed(
+    get: Call, record_: view_ops.View, statics: tuple[object, ...], dynamic: bool
+) -> tuple[Call, Call | None]:
     """A view's call and that which writes into it, which know that they are of the same place."""
     put = _put_call(record_, statics, dynamic)
-    get.place = ("one position", statics[0]) if record_.single else None if dynamic else (record_.op.path, statics)
+    get.place = (
+        ("one position", statics[0])
+        if record_.single
+        else None
+        if dynamic
+        else (record_.op.path, statics)
+    )
     if put is not None:
         put.place = get.place
     return get, put
@@ -99,7 +109,8 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
 
 
 def traced_step(record_: view_ops.View, dim: int, index: Any) -> Step:
-    """The step of a view at a position that JAX traces: nothing but the program knows where in the memory it lies."""
+    """The step of a view at a position that JAX traces: nothing but the program knows where in the
+    memory it lies."""
     found = dynamic_step(record_, dim, 0)
     return Step(found.get, found.put, (index,), False)
 
@@ -125,22 +136,35 @@ def memory_steps(
     dtype: np.dtype,
     bits: tuple[bool, bool] = (False, False),
 ) -> list[Step]:
-    """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory, in elements of ``dtype``, conjugated or
-    negated as ``bits`` say."""
+    """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory,
+    in elements of ``dtype``, conjugated or negated as ``bits`` say."""
     found: list[Step] = []
     if dtype != base.dtype:
         strides = strides or contiguous_strides(base.shape)
     if strides is not None:
         if not is_dense(base.shape, strides):
-            raise not_offered("the memory of one example of a vmap, or of a dual tensor", "between its elements lie others")
+            raise not_offered(
+                "the memory of one example of a vmap, or of a dual tensor",
+                "between its elements lie others",
+            )
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
-    itemsize, reach = base.dtype.itemsize, 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+    itemsize, reach = (
+        base.dtype.itemsize,
+        0
+        if 0 in size
+        else offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]),
+    )
     held = base.nbytes // dtype.itemsize
-    if held < reach or (base.nbytes % dtype.itemsize and not dtype.itemsize % itemsize):  # of memory that was given another size
+    # of memory that was given another size
+    if held < reach or (base.nbytes % dtype.itemsize and not dtype.itemsize % itemsize):
         found.append(first_step(max(held, reach) * dtype.itemsize // itemsize))
     if dtype != base.dtype:
         found.append(step_of(view_ops.VIEWS["_C._view_dtype"], (dtype,)))
     found.append(step_of(view_ops.VIEWS["_C._as_strided"], (size, stride, offset)))
-    found += [step_of(view_ops.VIEWS[path], ()) for path, is_set in zip(("conj", "_neg_view"), bits, strict=True) if is_set]
+    found += [
+        step_of(view_ops.VIEWS[path], ())
+        for path, is_set in zip(("conj", "_neg_view"), bits, strict=True)
+        if is_set
+    ]
     return found

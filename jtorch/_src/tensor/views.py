@@ -13,7 +13,15 @@ from ..bind.cores import composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
 from ..engine import SPECIAL, Aval, Call, Transformed, limits, record, shapes_of
 from ..facts import dtypes
-from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, given_twice, must_be_tensor, not_offered
+from ..facts.errors import (
+    HIGHEST_LONG,
+    canonical_dim,
+    check_long,
+    check_longs,
+    given_twice,
+    must_be_tensor,
+    not_offered,
+)
 from ..facts.size import SYMBOLIC, slice_bounds
 from ..facts.warned_once import warn_once
 from ..ops import views as view_ops
@@ -31,14 +39,25 @@ from .writing import check_captured, check_inplace
 
 _geometries: dict[Any, Any] = {}
 #: Annotations of parameters that tuples of ints are given for as they are.
-_SIZES = frozenset(("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"))
+_SIZES = frozenset(
+    (
+        "tuple[int, ...]",
+        "int | tuple[int, ...]",
+        "int | tuple[int, ...] | None",
+        "tuple[int, ...] | None",
+    )
+)
 _INT = frozenset((int,))
 
 
 def _is_ready(value: Any, p: Param) -> bool:
     """Whether an argument is what the view op gets as it is."""
     kind = type(value)
-    return kind is int or value is p.default or (kind is tuple and p.annotation in _SIZES and set(map(type, value)) == _INT)
+    return (
+        kind is int
+        or value is p.default
+        or (kind is tuple and p.annotation in _SIZES and set(map(type, value)) == _INT)
+    )
 
 
 def make_view(record_: view_ops.View, t: Tensor, statics: tuple[object, ...]) -> Tensor:
@@ -54,9 +73,18 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[object, ...]) ->
             check_longs(record_.op.name, p.name, value)
         found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
         strides, delta = (None, 0) if found is None else found
-        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics), None)
+        found = _geometries[key] = (
+            () if strides is None else strides,
+            delta,
+            step_of(record_, statics),
+            None,
+        )
     strides, delta, step, small = found
-    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset + delta, small)) is not None:
+    if (
+        small is not None
+        and not t._rg
+        and (made := small_view(t, (step,), strides, offset + delta, small)) is not None
+    ):
         return made
     if not record_.geometric:  # counted in elements of the new size
         out = shapes_of(step.get, (aval,), aval.device).outs
@@ -86,12 +114,17 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
                 return make_view(record_, input, args + others[len(args)])
             if all(map(_is_ready, args, params)):
                 return make_view(record_, input, args + others[len(args)])
-        statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
+        statics = [
+            x if type(x) is int else plain(op.name, p, i + 2, x)
+            for i, (p, x) in enumerate(zip(params, args, strict=False))
+        ]
         rest = params[len(statics) :]
         if kwargs and not kwargs.keys() <= {p.name for p in rest}:
             name = next(n for n in kwargs if n not in {p.name for p in rest})
             raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
-        statics += [plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default for p in rest]
+        statics += [
+            plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default for p in rest
+        ]
         return make_view(record_, input, tuple(statics))
 
     core.__doc__ = op.body.__doc__
@@ -100,7 +133,8 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
 
 
 def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
-    """The public forms of a view op by path: ``torch.x``, ``torch.Tensor.x``, and the in-place ``torch.Tensor.x_``."""
+    """The public forms of a view op by path: ``torch.x``, ``torch.Tensor.x``, and the in-place
+    ``torch.Tensor.x_``."""
     op = record_.op
     core = _public(record_)
     found: dict[str, Callable[..., Any]] = {}
@@ -145,7 +179,11 @@ def _inplace_doc(name: str) -> str:
 
 
 def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Callable[..., Any]:
-    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "annotations": annotations_of(op, label.removeprefix("torch."))}
+    told: dict[str, Any] = {
+        "wrapped": op.body,
+        "doc": op.body.__doc__,
+        "annotations": annotations_of(op, label.removeprefix("torch.")),
+    }
     if op.varargs == op.params[1].name if len(op.params) > 1 else False:
 
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +192,9 @@ def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Ca
                     raise given_twice(op.name, op.varargs)
                 return core(self, kwargs.pop(op.varargs), **kwargs)
             if not args:
-                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{op.varargs}"')
+                raise TypeError(
+                    f'{op.name}() missing 1 required positional arguments: "{op.varargs}"'
+                )
             return core(self, packed(args), **kwargs)
 
         spread.__name__ = op.name
@@ -175,7 +215,8 @@ _VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
 
 
 def is_data(t: Tensor) -> bool:
-    """Whether ``t`` is data rather than something computed: then positions are inputs of the program, not part of it."""
+    """Whether ``t`` is data rather than something computed: then positions are inputs of the
+    program, not part of it."""
     if t._rg:
         return False
     v = t._v
@@ -195,7 +236,8 @@ caches.append(_positions)
 
 
 def _varies(t: Tensor, dim: int, start: int, length: int) -> bool:
-    """Whether so many positions occur that they become inputs of the program. A few are better constants, which fuse."""
+    """Whether so many positions occur that they become inputs of the program. A few are better
+    constants, which fuse."""
     seen = _positions.setdefault((t._aval, dim, length), set())
     if len(seen) < _MOST_CONSTANTS:
         seen.add(start)
@@ -234,7 +276,9 @@ def select(input: Tensor, dim: int, index: int) -> Any:
     n = shape[d]
     if not -n <= i < n:
         check_long(i)
-        raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
+        )
     if i < 0:
         i += n
     return select_at(input, d, i)
@@ -243,12 +287,17 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     """``select`` with checked arguments."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    step = dynamic_step(SELECT_AT, dim, index) if is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
+    step = (
+        dynamic_step(SELECT_AT, dim, index)
+        if is_data(t) or _varies(t, dim, index, 1)
+        else step_of(_SELECT, (dim, index))
+    )
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 
 
-#: XLA does not count beyond 64 bits where a slice would end: longer steps are taken as steps over the whole dimension.
+#: XLA does not count beyond 64 bits where a slice would end: longer steps are taken as steps over
+#: the whole dimension.
 MOST_STEP = 2**31
 
 
@@ -260,22 +309,35 @@ def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     if step > MOST_STEP and step + size > HIGHEST_LONG + 1:
         shape, stride = [*t._aval.shape], [*strides]
         shape[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={shape} and strides={stride}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={shape} and strides={stride}"
+        )
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * start
-    return view(t, sliced_step(t, dim, size, start, stop, step), (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset)
+    return view(
+        t,
+        sliced_step(t, dim, size, start, stop, step),
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]),
+        offset,
+    )
 
 
 def sliced_step(t: Tensor, dim: int, size: int, start: int, stop: int, step: int) -> Step:
     """The step to elements ``start:stop:step`` of a dimension of so many."""
     if step > MOST_STEP:
         return step_of(_SLICE, (dim, start, stop, min(step, max(1, size))))
-    if step == 1 and (start, stop) != (0, size) and (is_data(t) or _varies(t, dim, start, stop - start)):
+    if (
+        step == 1
+        and (start, stop) != (0, size)
+        and (is_data(t) or _varies(t, dim, start, stop - start))
+    ):
         return dynamic_step(_SLICE_AT, dim, start, stop - start)
     return step_of(_SLICE, (dim, start, stop, step))
 
 
 @composite(namespace="_C", operands=("input",))
-def _slice(input: Tensor, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor:
+def _slice(
+    input: Tensor, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1
+) -> Tensor:
     """``input[start:stop:step]`` of one dimension with Python's rules for bounds; a view."""
     shape = input._aval.shape
     if not shape:
@@ -317,13 +379,19 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGRAL):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, s, n = canonical_dim(whole("narrow", "dim", dim), len(shape)), whole("narrow", "start", start), whole("narrow", "length", length)
+    d, s, n = (
+        canonical_dim(whole("narrow", "dim", dim), len(shape)),
+        whole("narrow", "start", start),
+        whole("narrow", "length", length),
+    )
     if n < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     size = shape[d]
     if not -size <= s <= size:
         check_long(s)
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {s})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {s})"
+        )
     s = s + size if s < 0 else s
     if s + n > size:
         check_long(n)
@@ -340,8 +408,12 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 
 
 @composite(method=True, operands=("input",), ignored=("as_strided",))
-@schemas("(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a) ; _")
-def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
+@schemas(
+    "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a) ; _"
+)
+def as_strided(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Any:
     """Any strided look at the tensor's storage.
 
     Shapes: ``size``.
@@ -357,18 +429,32 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
                 [2, 3]])
     """
     _check_tensor("as_strided", input)
-    if type(size) is tuple and type(stride) is tuple and (known := _known_part(input, size, stride, storage_offset)) is not None:
+    if (
+        type(size) is tuple
+        and type(stride) is tuple
+        and (known := _known_part(input, size, stride, storage_offset)) is not None
+    ):
         return known
     size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
     check_longs("as_strided", "size", size)
     check_longs("as_strided", "stride", stride)
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape")  # noqa: F541
-    offset = input.storage_offset() if storage_offset is None else whole("as_strided", "storage_offset", storage_offset)
+    offset = (
+        input.storage_offset()
+        if storage_offset is None
+        else whole("as_strided", "storage_offset", storage_offset)
+    )
     if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
     if any(n < 0 for n in size):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     limits.check_size(size, 1, view=True)
@@ -377,21 +463,32 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
     base = storage.aval if storage.value is None else storage.value.aval
     if isinstance(storage.value, Transformed) and storage.value.start(storage) is not None:
         _check_part(input, al, size, stride, offset)
-        memory_steps(base, storage.strides, (), (), 0, base.dtype)  # which refuses parts that have gaps
+        # which refuses parts that have gaps
+        memory_steps(base, storage.strides, (), (), 0, base.dtype)
         offset -= start_of(al)
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+    last = (
+        offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1
+        if 0 not in size
+        else offset
+    )
     itemsize = input._aval.dtype.itemsize
     if last * itemsize > HIGHEST_LONG:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
     if 0 not in size and last * itemsize > base.nbytes:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
-            "storage size of "
-            f"{last * itemsize} are out of bounds for storage of size {base.nbytes}"
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {itemsize} requiring a storage size of {last * itemsize} are out of bounds "
+            f"for storage of size {base.nbytes}"
         )
     dtype = input._aval.dtype
     if dtype != base.dtype and base.nbytes % itemsize and itemsize % base.dtype.itemsize:
-        raise not_offered(f"as_strided of a view as {input.dtype}", f"its storage of {base.nbytes} bytes is no whole number of elements")
+        raise not_offered(
+            f"as_strided of a view as {input.dtype}",
+            f"its storage of {base.nbytes} bytes is no whole number of elements",
+        )
     steps = memory_steps(base, storage.strides, size, stride, offset, dtype, bits_of(al.chain))
     root = _whole(al) if al.chain else input
     bits = sum(bits_of(al.chain))  # whose steps come last, of the memory as it is looked at
@@ -400,7 +497,13 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
     for step in steps[len(steps) - 1 - bits : -1]:
         root = view(root, step, stride, offset)
     made = view(root, steps[-1], stride, offset)
-    if len(steps) == 1 and root is input and not al.chain and base is input._aval and len(_regions) < _MOST_REGIONS:
+    if (
+        len(steps) == 1
+        and root is input
+        and not al.chain
+        and base is input._aval
+        and len(_regions) < _MOST_REGIONS
+    ):
         _regions[base, size, stride, offset] = steps[0], made._aval
     if al.chain:
         made._al.base = al.base if al.base is not None else input
@@ -409,8 +512,16 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
         if input._rg and MODE.enabled and v.aval.differentiable:
             if al.origin is not None:
                 input._check_origin()
-            geometry = (input._strides or contiguous_strides(v.aval.shape), al.offset, size, stride, offset)
-            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))
+            geometry = (
+                input._strides or contiguous_strides(v.aval.shape),
+                al.offset,
+                size,
+                stride,
+                offset,
+            )
+            made._node = Node(
+                _part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),)
+            )
             made._rg = True
     return made
 
@@ -421,10 +532,16 @@ caches.append(_regions)
 _MOST_REGIONS = 4096
 
 
-def _known_part(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> Tensor | None:
+def _known_part(
+    t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+) -> Tensor | None:
     """``as_strided`` of memory at hand as it was seen before; None where it is not to be had so."""
     al = t._al
-    if t._rg or t._strides is not None or (al is not None and (al.chain or al.offset or al.storage.strides is not None)):
+    if (
+        t._rg
+        or t._strides is not None
+        or (al is not None and (al.chain or al.offset or al.storage.strides is not None))
+    ):
         return None
     if set(map(type, size + stride)) != _INT or not (offset is None or type(offset) is int):
         return None
@@ -432,8 +549,11 @@ def _known_part(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offse
     return None if known is None else small_view(t, (known[0],), stride, offset or 0, known[1])
 
 
-def _check_part(t: Tensor, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
-    """Raises torch's error for a look at memory beyond one example of a ``vmap``; refuses one beyond the value of a dual tensor."""
+def _check_part(
+    t: Tensor, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> None:
+    """Raises torch's error for a look at memory beyond one example of a ``vmap``; refuses one
+    beyond the value of a dual tensor."""
     if 0 in size:
         return
     shape, begin = t._aval.shape, start_of(al)
@@ -441,21 +561,37 @@ def _check_part(t: Tensor, al: Alias, size: tuple[int, ...], stride: tuple[int, 
     pair = [getattr(al.storage, name, None) for name in ("primal", "tangent")]
     if pair[0] is not None and not any(hasattr(t._read(), "physical") for t in pair):
         if offset < begin or (last - begin) * t._aval.dtype.itemsize > al.storage.aval.nbytes:
-            raise not_offered("as_strided of a dual tensor, beyond the value that it was made of,", "its tangent has no more elements")
+            raise not_offered(
+                "as_strided of a dual tensor, beyond the value that it was made of,",
+                "its tangent has no more elements",
+            )
         return
     start = al.offset + begin
-    end = start + 1 + sum([(n - 1) * s for n, s in zip(shape, t._strides or contiguous_strides(shape), strict=True)])
+    end = (
+        start
+        + 1
+        + sum(
+            [
+                (n - 1) * s
+                for n, s in zip(shape, t._strides or contiguous_strides(shape), strict=True)
+            ]
+        )
+    )
     if 0 not in shape and start <= offset and last <= end:
         return
     within = (
-        "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage."
+        (
+            "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a "
+            "result with some storage."
+        )
         if 0 in shape
-        else f"`result` can access some memory in range [{offset}, {last}], but `tensor` can only access some memory in range "
-        f"[{start}, {end}]."
+        else f"`result` can access some memory in range [{offset}, {last}], but `tensor` can only "
+        f"access some memory in range [{start}, {end}]."
     )
     raise RuntimeError(
-        f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. {within} This is not "
-        "supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+        f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory "
+        f"outside of `tensor`. {within} This is not supported inside of vmap, please try to "
+        "rewrite the `as_strided` call as a sequence of PyTorch view operations"
     )
 
 
@@ -468,7 +604,12 @@ def _whole(al: Any) -> Tensor:
     storage = al.storage
     r = object.__new__(Tensor)
     r._al = made = type(al)(storage, (), storage.value, None, 0, 0)
-    made.version, made.counter, made.aval, made.strides = storage.version, al.counter, storage.aval, storage.strides
+    made.version, made.counter, made.aval, made.strides = (
+        storage.version,
+        al.counter,
+        storage.aval,
+        storage.strides,
+    )
     r._strides = storage.strides
     return r
 
@@ -552,12 +693,16 @@ def detach_(self: Tensor) -> Any:
     if MODE.starts:
         check_captured(self)
     al = self._al
-    if self._is_view() or (al is not None and al.storage.primal is not None and al.storage.within is None):  # made by `make_dual`
+    # made by `make_dual`
+    if self._is_view() or (
+        al is not None and al.storage.primal is not None and al.storage.within is None
+    ):
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "the solution."
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as the solution."
         )
     self._node, self._nr, self._rg = None, 0, False
     if self._lent:
@@ -575,7 +720,8 @@ def detach_(self: Tensor) -> Any:
 
 
 def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
-    """A tensor without history on the same memory, with the conjugate bit and the negative bit as told."""
+    """A tensor without history on the same memory, with the conjugate bit and the negative bit as
+    told."""
     for path, mine, wanted in zip(("conj", "_neg_view"), lazy_bits(t), bits, strict=True):
         if mine != wanted:
             t = detached(make_view(_V[path], t, ()))
@@ -612,15 +758,18 @@ def warn_of_reversal(t: Tensor) -> None:
         warn_of_number("Tensor.T", "This function is the identity in these cases.")
     else:
         warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
-            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor."
         )
 
 
 def _adjoint(t: Tensor, name: str = "adjoint()") -> Tensor:
     if t.dim() == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     if t.dim() == 0:
         warn_of_number(name, "Consider using x.conj().")
     r = make_view(_V["transpose"], t, (-2, -1)) if t.dim() else t

@@ -1,4 +1,5 @@
-"""Quantised modules: those that compute with floats until a model is quantised are offered, the others say that they are not."""
+"""Quantised modules: those that compute with floats until a model is quantised are offered, the
+others say that they are not."""
 
 from jtorch._src.refusals import stand_ins as _refusals
 

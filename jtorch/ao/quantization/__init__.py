@@ -1,4 +1,5 @@
-"""Quantised modules, which are left out; the marks that models carry for them do nothing until a model is quantised, and are offered."""
+"""Quantised modules, which are left out; the marks that models carry for them do nothing until a
+model is quantised, and are offered."""
 
 from __future__ import annotations
 

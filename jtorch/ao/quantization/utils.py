@@ -21,7 +21,11 @@ def is_per_tensor(qscheme: Any) -> bool:
 
 def is_per_channel(qscheme: Any) -> bool:
     """Whether each channel has a scale of its own."""
-    return qscheme in (torch.per_channel_affine, torch.per_channel_affine_float_qparams, torch.per_channel_symmetric)
+    return qscheme in (
+        torch.per_channel_affine,
+        torch.per_channel_affine_float_qparams,
+        torch.per_channel_symmetric,
+    )
 
 
 def to_underlying_dtype(qdtype: torch.dtype) -> torch.dtype:
@@ -31,11 +35,12 @@ def to_underlying_dtype(qdtype: torch.dtype) -> torch.dtype:
         AssertionError: for a dtype that is none.
     """
     table = {
-        torch.quint8: torch.uint8, torch.qint8: torch.int8, torch.qint32: torch.int32, torch.quint4x2: torch.uint8,
-        torch.quint2x4: torch.uint8,
+        torch.quint8: torch.uint8, torch.qint8: torch.int8, torch.qint32: torch.int32,
+        torch.quint4x2: torch.uint8, torch.quint2x4: torch.uint8,
     }  # fmt: skip
     plain = (
-        torch.uint8, torch.int8, torch.uint16, torch.int16, torch.int32, torch.float8_e5m2, torch.float8_e4m3fn,
+        torch.uint8, torch.int8, torch.uint16, torch.int16, torch.int32, torch.float8_e5m2,
+        torch.float8_e4m3fn,
     )  # fmt: skip
     if qdtype not in table and qdtype not in plain:
         raise AssertionError(f"Unsupported dtype: {qdtype}")

@@ -16,14 +16,17 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 class autocast(_amp.autocast):
     """``torch.amp.autocast("cuda", ...)``."""
 
-    def __init__(self, enabled: bool = True, dtype: _dtype = _float16, cache_enabled: bool = True) -> None:
+    def __init__(
+        self, enabled: bool = True, dtype: _dtype = _float16, cache_enabled: bool = True
+    ) -> None:
         _old("autocast", "torch.amp.autocast('cuda', args...)")
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
 def _old_decorator(name: str) -> None:
     warnings.warn(
-        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., device_type='cuda')` instead.",
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., "
+        "device_type='cuda')` instead.",
         FutureWarning,
         stacklevel=3,
     )

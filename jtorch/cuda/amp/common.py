@@ -14,4 +14,8 @@ def amp_definitely_not_available() -> bool:
 
 def old(name: str, new: str) -> None:
     """Warns that there is a newer name."""
-    warnings.warn(f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=3)
+    warnings.warn(
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )

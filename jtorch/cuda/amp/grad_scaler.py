@@ -22,4 +22,6 @@ class GradScaler(_amp.GradScaler):
         enabled: bool = True,
     ) -> None:
         _old("GradScaler", "torch.amp.GradScaler('cuda', args...)")
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+        super().__init__(
+            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )

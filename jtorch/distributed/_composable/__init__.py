@@ -1,4 +1,5 @@
-"""Functions that change modules in place, where others wrap them: names of parameters stay as they were."""
+"""Functions that change modules in place, where others wrap them: names of parameters stay as they
+were."""
 
 from __future__ import annotations
 

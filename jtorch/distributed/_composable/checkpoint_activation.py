@@ -26,7 +26,9 @@ class _Recomputed:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.state.enable_hook:
             return self.forward(*args, **kwargs)
-        return recomputing.checkpoint(self.forward, *args, use_reentrant=False, **self.given, **kwargs)
+        return recomputing.checkpoint(
+            self.forward, *args, use_reentrant=False, **self.given, **kwargs
+        )
 
 
 _OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
@@ -34,7 +36,8 @@ _OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "e
 
 @contract(_CheckpointState)
 def checkpoint(module: nn.Module, **kwargs: object) -> nn.Module:
-    """Has a module's activations computed again in the backward pass; the module is changed in place.
+    """Has a module's activations computed again in the backward pass; the module is changed in
+    place.
 
     Args:
         module: the module.
@@ -46,7 +49,8 @@ def checkpoint(module: nn.Module, **kwargs: object) -> nn.Module:
     """
     if kwargs.pop("use_reentrant", False):
         raise NotImplementedError(
-            "use_reentrant=True is not supported in composable checkpoint. Please use torch.utils.checkpoint.checkpoint instead."
+            "use_reentrant=True is not supported in composable checkpoint. Please use "
+            "torch.utils.checkpoint.checkpoint instead."
         )
     unknown = [name for name in kwargs if name not in _OPTIONS]
     if unknown:

@@ -1,4 +1,5 @@
-"""``contract``: what functions that change modules in place promise, and what they keep of each module."""
+"""``contract``: what functions that change modules in place promise, and what they keep of each
+module."""
 
 from __future__ import annotations
 
@@ -25,12 +26,17 @@ def _outermost(modules: Sequence[nn.Module]) -> list[nn.Module]:
 
 
 def _names(module: nn.Module) -> dict[str, list[str]]:
-    named = {"parameters": module.named_parameters, "buffers": module.named_buffers, "modules": module.named_modules}
+    named = {
+        "parameters": module.named_parameters,
+        "buffers": module.named_buffers,
+        "modules": module.named_modules,
+    }
     return {kind: [name for name, _ in find()] for kind, find in named.items()}
 
 
 def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator for functions whose first argument is a module, or several, that they change in place and may return.
+    """A decorator for functions whose first argument is a module, or several, that they change in
+    place and may return.
 
     Each can be applied to a module once, and must leave the names of parameters, buffers and
     modules as they are. ``function.state(module)`` is what it keeps: one ``state_cls()`` a call.
@@ -45,8 +51,9 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
             modules = [module] if single else _outermost(list(module))
             if any(name in (_get_registry(one) or {}) for one in modules):
                 raise AssertionError(
-                    "Each distinct composable distributed API can only be applied to a module once. "
-                    f"{name} has already been applied to the following module:\n{module}"
+                    "Each distinct composable distributed API can only be applied to a module "
+                    f"once. {name} has already been applied to the following module:\n"
+                    f"{module}"
                 )
             state, mark = state_cls(), RegistryItem()
             for one in modules:
@@ -55,10 +62,14 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
             before = [_names(one) for one in modules]
             updated = func(module, *args, **kwargs)
             updated = module if updated is None else updated
-            after = [_names(one) for one in ([updated] if isinstance(updated, nn.Module) else modules)]
+            after = [
+                _names(one) for one in ([updated] if isinstance(updated, nn.Module) else modules)
+            ]
             if len(before) != len(after):
                 counts = f"Inputs: {len(before)} modules\nOutputs: {len(after)} modules"
-                raise AssertionError(f"{name} should return the same number of modules as input modules{counts}")
+                raise AssertionError(
+                    f"{name} should return the same number of modules as input modules{counts}"
+                )
             for old, new in zip(before, after, strict=True):
                 for kind, names in old.items():
                     _check(kind, names, new[kind])
@@ -79,7 +90,9 @@ def _check(kind: str, old: list[str], new: list[str]) -> None:
         words = f"Checking {kind}: Composable distributed API implementations cannot modify "
         gone, come = set(old) - set(new), set(new) - set(old)
         if gone or come:
-            raise RuntimeError(f"{words}FQNs.\nFQNs only in original: {gone}\nFQNs only in new: {come}")
+            raise RuntimeError(
+                f"{words}FQNs.\nFQNs only in original: {gone}\nFQNs only in new: {come}"
+            )
         raise RuntimeError(f"{words}the order of FQNs.\nOriginal FQNs: {old}\nNew FQNs: {new}")
 
 

@@ -55,7 +55,9 @@ class DDP:
         return cls.__mro__[2](*args, **kwargs)
 
     def __deepcopy__(self, memo: object) -> Any:
-        raise AssertionError("DDP does not support deepcopy. Please use state dict for serialization.")
+        raise AssertionError(
+            "DDP does not support deepcopy. Please use state dict for serialization."
+        )
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool) -> None:
         """Whether gradients are averaged at the end of the passes to come."""
@@ -71,7 +73,9 @@ class DDP:
 
 
 @contract(state_cls=_ReplicateState)
-def replicate(module: nn.Module, ignored_modules: Iterable[nn.Module] | None = None, **kwargs: Any) -> nn.Module:
+def replicate(
+    module: nn.Module, ignored_modules: Iterable[nn.Module] | None = None, **kwargs: Any
+) -> nn.Module:
     """Has the gradients of a module averaged over processes; the module is changed in place.
 
     Args:
@@ -86,11 +90,14 @@ def replicate(module: nn.Module, ignored_modules: Iterable[nn.Module] | None = N
     if device is not None and not isinstance(device, (int, torch.device)):
         raise RuntimeError(f"Expected device_id to be int or torch.device, but got {type(device)}")
     if isinstance(module, FSDPModule):
-        raise RuntimeError("Cannot apply `replicate()` on a Module already managed by `fully_shard`")
+        raise RuntimeError(
+            "Cannot apply `replicate()` on a Module already managed by `fully_shard`"
+        )
     mesh = kwargs.get("device_mesh")
     if mesh is not None and mesh._get_root_mesh() is not mesh:
         raise NotImplementedError(
-            "replicate(device_mesh=) with a part of a mesh is not offered by jtorch: use fully_shard on a mesh of two dimensions"
+            "replicate(device_mesh=) with a part of a mesh is not offered by jtorch: use "
+            "fully_shard on a mesh of two dimensions"
         )
     if device is not None and torch.device(device).type != "cpu":
         kwargs["device_ids"] = [device]

@@ -1,4 +1,5 @@
-"""``replicate`` by what ``fully_shard`` is made of: parameters and gradients are DTensors that are whole in each process."""
+"""``replicate`` by what ``fully_shard`` is made of: parameters and gradients are DTensors that are
+whole in each process."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def replicate(
     ignored_params: set[nn.Parameter] | None = None,
     dp_mesh_dims: object = None,
 ) -> object:
-    """Has the gradients of a module averaged over processes, each of which keeps all of its parameters.
+    """Has the gradients of a module averaged over processes, each of which keeps all of its
+    parameters.
 
     Args:
         module: the module, changed in place; or several.
@@ -50,16 +52,22 @@ def replicate(
         NotImplementedError: for ``dp_mesh_dims``.
     """
     if dp_mesh_dims is not None:
-        raise not_offered("torch.distributed._composable.replicate_with_fsdp.replicate(dp_mesh_dims=)", "give that dimension as mesh")
+        raise not_offered(
+            "torch.distributed._composable.replicate_with_fsdp.replicate(dp_mesh_dims=)",
+            "give that dimension as mesh",
+        )
     given = [module] if isinstance(module, nn.Module) else list(module)
     if not all(is_composable_with_replicate(one) for one in given):
-        raise RuntimeError("Cannot apply `replicate()` on a Module already managed by `fully_shard`")
+        raise RuntimeError(
+            "Cannot apply `replicate()` on a Module already managed by `fully_shard`"
+        )
     modules = checked_modules(module, "replicate")
     mesh = mesh or whole_mesh(("replicate",))
     if mesh.ndim != 1:
         raise ValueError(f"replicate expects a 1D DeviceMesh but got {mesh}")
     apply_sharding(
-        modules, Layout(mesh, shards=False), True, True, None, mp_policy, offload_policy, ignored_params or set(), _REPLICATED
+        modules, Layout(mesh, shards=False), True, True, None, mp_policy, offload_policy,
+        ignored_params or set(), _REPLICATED
     )  # fmt: skip
     return module
 

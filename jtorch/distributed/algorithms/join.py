@@ -1,4 +1,5 @@
-"""Blocks in which processes may have different amounts of work: those that are through take part in the others' collectives."""
+"""Blocks in which processes may have different amounts of work: those that are through take part in
+the others' collectives."""
 
 from __future__ import annotations
 
@@ -61,13 +62,20 @@ class Join:
     """The block.
 
     Args:
-        joinables: what has collectives; each step of the block calls ``notify_join_context`` on each.
+        joinables: what has collectives; each step of the block calls ``notify_join_context`` on
+            each.
         enable: whether amounts may differ at all.
         throw_on_early_termination: whether all raise once one is through.
         kwargs: given to the ``join_hook`` of each.
     """
 
-    def __init__(self, joinables: list[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        joinables: list[Joinable],
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+        **kwargs: Any,
+    ) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
         self._hooks = [j.join_hook(**kwargs) for j in joinables]
@@ -82,7 +90,12 @@ class Join:
     def __enter__(self) -> None:
         """Begins it."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Takes part in the others' collectives until all are through."""
         try:
             if self._enable and kind is None:
@@ -107,8 +120,9 @@ class Join:
             times += 1
             if times == 1000:
                 warnings.warn(
-                    f"Detected uneven input skew of greater than 1000. This means that rank {self._group.rank()} has at least 1000 fewer "
-                    "inputs than other currently-active ranks.",
+                    "Detected uneven input skew of greater than 1000. This means that rank "
+                    f"{self._group.rank()} has at least 1000 fewer inputs than other "
+                    "currently-active ranks.",
                     stacklevel=2,
                 )
         for hook in self._hooks:
@@ -120,7 +134,8 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Any:
-        """Says that this process still has work; called at the beginning of each step. How many have, where that is counted.
+        """Says that this process still has work; called at the beginning of each step. How many
+        have, where that is counted.
 
         Raises:
             RuntimeError: if another has none any more and that is an error.
@@ -133,5 +148,7 @@ class Join:
         torch.distributed.all_reduce(running, group=group)
         if config.throw and running.item() < group.size():
             torch.distributed.all_reduce(torch.zeros(1), group=group)
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+            raise RuntimeError(
+                "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+            )
         return int(running.item())

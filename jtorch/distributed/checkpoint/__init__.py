@@ -1,4 +1,5 @@
-"""Checkpoints that all processes write and read together, in PyTorch's own files or in safetensors, whatever the number of processes."""
+"""Checkpoints that all processes write and read together, in PyTorch's own files or in safetensors,
+whatever the number of processes."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from .planner import ReadItem as ReadItem
 from .planner import SavePlan as SavePlan
 from .planner import SavePlanner as SavePlanner
 from .planner import WriteItem as WriteItem
-from .quantized_hf_storage import QuantizedHuggingFaceStorageReader as QuantizedHuggingFaceStorageReader
+from .quantized_hf_storage import (
+    QuantizedHuggingFaceStorageReader as QuantizedHuggingFaceStorageReader,
+)
 from .state_dict_loader import load as load
 from .state_dict_loader import load_state_dict as load_state_dict
 from .state_dict_saver import async_save as async_save

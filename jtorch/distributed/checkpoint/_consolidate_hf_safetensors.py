@@ -1,4 +1,5 @@
-"""Files that several processes have written, each its parts of tensors, made into files of whole tensors."""
+"""Files that several processes have written, each its parts of tensors, made into files of whole
+tensors."""
 
 from __future__ import annotations
 
@@ -69,7 +70,13 @@ def _write(path: Path, names: list[str], found: _Parts) -> None:
     temporary.replace(path)
 
 
-def _consolidate(input_dir: str, output_dir: str, mapping: dict[str, int], threads: int, share: Callable[..., object]) -> _Parts:
+def _consolidate(
+    input_dir: str,
+    output_dir: str,
+    mapping: dict[str, int],
+    threads: int,
+    share: Callable[..., object],
+) -> _Parts:
     """Writes the files whose number ``share`` takes; all parts that there are."""
     found = _parts_in(input_dir)
     missing = sorted(set(mapping) - set(found))
@@ -82,25 +89,42 @@ def _consolidate(input_dir: str, output_dir: str, mapping: dict[str, int], threa
         if share(number):
             files.setdefault(number, []).append(name)
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        list(pool.map(lambda number: _write(folder / _gen_file_name(number, highest), files[number], found), files))
+        list(
+            pool.map(
+                lambda number: _write(
+                    folder / _gen_file_name(number, highest), files[number], found
+                ),
+                files,
+            )
+        )
     return found
 
 
 def _write_index(output_dir: str, mapping: dict[str, int], found: _Parts) -> None:
-    size = sum(math.prod(_size_of(found[name])) * found[name][0][1].dtype.itemsize for name in mapping)
+    size = sum(
+        math.prod(_size_of(found[name])) * found[name][0][1].dtype.itemsize for name in mapping
+    )
     highest = max(mapping.values())
     temporary = Path(output_dir) / f".{_metadata_fn}.tmp"
-    temporary.write_text(index_text({name: _gen_file_name(number, highest) for name, number in mapping.items()}, size))
+    temporary.write_text(
+        index_text(
+            {name: _gen_file_name(number, highest) for name, number in mapping.items()}, size
+        )
+    )
     temporary.replace(Path(output_dir) / _metadata_fn)
 
 
-def consolidate_safetensors_files(input_dir: str, output_dir: str, fqn_to_index_mapping: dict[str, int], num_threads: int = 1) -> None:
-    """Makes files of whole tensors, and their list, of files that ``save_distributed=True`` has written.
+def consolidate_safetensors_files(
+    input_dir: str, output_dir: str, fqn_to_index_mapping: dict[str, int], num_threads: int = 1
+) -> None:
+    """Makes files of whole tensors, and their list, of files that ``save_distributed=True`` has
+    written.
 
     Args:
         input_dir: the folder of the parts.
         output_dir: the folder of the new files.
-        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; others are left out.
+        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; others are left
+            out.
         num_threads: how many files are written at once.
 
     Raises:
@@ -111,14 +135,19 @@ def consolidate_safetensors_files(input_dir: str, output_dir: str, fqn_to_index_
 
 
 def consolidate_safetensors_files_on_every_rank(
-    input_dir: str, output_dir: str, fqn_to_index_mapping: dict[str, int], num_threads: int = 1, process_group: Any = None
+    input_dir: str,
+    output_dir: str,
+    fqn_to_index_mapping: dict[str, int],
+    num_threads: int = 1,
+    process_group: Any = None,
 ) -> None:
     """``consolidate_safetensors_files`` by all processes together, each some of the files.
 
     Args:
         input_dir: the folder of the parts.
         output_dir: the folder of the new files.
-        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; others are left out.
+        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; others are left
+            out.
         num_threads: how many files a process writes at once.
         process_group: the processes; all if it is None.
 
@@ -127,8 +156,18 @@ def consolidate_safetensors_files_on_every_rank(
     """
     distributed = torch.distributed
     several = distributed.is_available() and distributed.is_initialized()
-    rank, size = (distributed.get_rank(process_group), distributed.get_world_size(process_group)) if several else (0, 1)
-    found = _consolidate(input_dir, output_dir, fqn_to_index_mapping, num_threads, lambda number: number % size == rank)
+    rank, size = (
+        (distributed.get_rank(process_group), distributed.get_world_size(process_group))
+        if several
+        else (0, 1)
+    )
+    found = _consolidate(
+        input_dir,
+        output_dir,
+        fqn_to_index_mapping,
+        num_threads,
+        lambda number: number % size == rank,
+    )
     if rank == 0:
         _write_index(output_dir, fqn_to_index_mapping, found)
     if several:

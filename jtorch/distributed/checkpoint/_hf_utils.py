@@ -1,4 +1,5 @@
-"""The names of a checkpoint's files in the safetensors format, as Hugging Face's libraries look for them."""
+"""The names of a checkpoint's files in the safetensors format, as Hugging Face's libraries look for
+them."""
 
 from __future__ import annotations
 

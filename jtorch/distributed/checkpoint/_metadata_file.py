@@ -1,4 +1,5 @@
-"""The file ``.metadata``: a pickle under PyTorch's names, read without importing or calling anything that a file may ask for."""
+"""The file ``.metadata``: a pickle under PyTorch's names, read without importing or calling
+anything that a file may ask for."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from ..._src.files.pickles import write_pickle
 from ...serialization import _get_layout
 from . import metadata as kinds
 
-#: The parts of one piece of a file, as the reader and the writer of files know it; set by ``filesystem``.
+#: The parts of one piece of a file, as the reader and the writer of files know it; set by
+#: ``filesystem``.
 _RECORDS: dict[str, type] = {}
 
 
@@ -29,18 +31,21 @@ def register(cls: type) -> type:
 
 
 for _kind in (
-    kinds.ChunkStorageMetadata, kinds.TensorProperties, kinds.TensorStorageMetadata, kinds.BytesStorageMetadata, kinds.StorageMeta,
-    kinds.Metadata, kinds.MetadataIndex,
+    kinds.ChunkStorageMetadata, kinds.TensorProperties, kinds.TensorStorageMetadata,
+    kinds.BytesStorageMetadata, kinds.StorageMeta, kinds.Metadata, kinds.MetadataIndex,
 ):  # fmt: skip
     register(_kind)
-_RECORDS["torch.distributed._shard.sharded_tensor.metadata.TensorProperties"] = kinds.TensorProperties  # its place before 2.3
+# its place before 2.3
+_RECORDS["torch.distributed._shard.sharded_tensor.metadata.TensorProperties"] = (
+    kinds.TensorProperties
+)
 
 #: What a file may call: nothing of it does more than making a value.
 _CALLED: dict[str, Any] = {
     "torch.Size": torch.Size,
     "torch.serialization._get_layout": _get_layout,
     "torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING": kinds._MEM_FORMAT_ENCODING,
-    "torch.distributed._shard.sharded_tensor.metadata.MEM_FORMAT_ENCODING": kinds._MEM_FORMAT_ENCODING,
+    "torch.distributed._shard.sharded_tensor.metadata.MEM_FORMAT_ENCODING": kinds._MEM_FORMAT_ENCODING,  # noqa: E501
     "collections.OrderedDict": OrderedDict,
     "pathlib.PosixPath": pathlib.PurePosixPath,
     "pathlib.PurePosixPath": pathlib.PurePosixPath,
@@ -55,20 +60,24 @@ _CALLED: dict[str, Any] = {
 
 #: What a damaged pickle raises.
 _MALFORMED = (
-    ArithmeticError, AttributeError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RecursionError, TypeError, UnicodeError,
-    ValueError, struct.error,
+    ArithmeticError, AttributeError, EOFError, IndexError, KeyError, MemoryError, OverflowError,
+    RecursionError, TypeError, UnicodeError, ValueError, struct.error,
 )  # fmt: skip
 
 _OPCODES = (
-    "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE "
-    "BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 LIST EMPTY_LIST "
-    "DICT EMPTY_DICT EMPTY_SET ADDITEMS FROZENSET APPEND APPENDS SETITEM SETITEMS GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE "
-    "GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD"
+    "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG "
+    "LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES "
+    "SHORT_BINBYTES BINBYTES8 TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 LIST EMPTY_LIST DICT "
+    "EMPTY_DICT EMPTY_SET ADDITEMS FROZENSET APPEND APPENDS SETITEM SETITEMS GET BINGET "
+    "LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD"
 ).split()
 
 
 class _Unpickler(pickle._Unpickler):  # the one written in Python: its steps can be replaced
-    dispatch = {getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]] for name in _OPCODES}
+    dispatch = {
+        getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]]
+        for name in _OPCODES
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         """The allowed class or function of that name."""
@@ -84,8 +93,8 @@ class _Unpickler(pickle._Unpickler):  # the one written in Python: its steps can
         if path in trusted:
             return trusted[path]
         raise UnpicklingError(
-            f"The checkpoint's metadata names {path}, which is not among what metadata is made of. If you trust the file, allow it by "
-            "torch.serialization.add_safe_globals."
+            f"The checkpoint's metadata names {path}, which is not among what metadata is made of. "
+            "If you trust the file, allow it by torch.serialization.add_safe_globals."
         )
 
     def load_newobj(self) -> None:
@@ -140,7 +149,9 @@ def read(data: bytes) -> kinds.Metadata:
     except UnpicklingError:
         raise
     except _MALFORMED as error:
-        raise UnpicklingError(f"The checkpoint's metadata is damaged: {type(error).__name__}: {error}") from error
+        raise UnpicklingError(
+            f"The checkpoint's metadata is damaged: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(found, kinds.Metadata):
         raise UnpicklingError(f"The checkpoint's metadata is a {type(found).__name__}")
     return found

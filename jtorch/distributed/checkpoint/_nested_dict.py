@@ -13,12 +13,18 @@ FLATTEN_MAPPING = dict[str, OBJ_PATH]
 
 
 def _has_inside(value: Iterable[object], inside: Callable[..., object]) -> bool:
-    """Whether a list holds a tensor or a mapping, however deep: then its items are named one by one."""
-    return any(isinstance(entry, torch.Tensor) or (isinstance(entry, (Mapping, list)) and inside(entry)) for entry in value)
+    """Whether a list holds a tensor or a mapping, however deep: then its items are named one by
+    one."""
+    return any(
+        isinstance(entry, torch.Tensor) or (isinstance(entry, (Mapping, list)) and inside(entry))
+        for entry in value
+    )
 
 
 def _goes_into(value: object) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and _has_inside(value, _goes_into))
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and _has_inside(value, _goes_into)
+    )
 
 
 def _went_into(value: object) -> bool:
@@ -28,7 +34,9 @@ def _went_into(value: object) -> bool:
     return isinstance(value, list) and _has_inside(value, _went_into)
 
 
-def _walk(path: OBJ_PATH, value: Any, into: Callable[..., object]) -> Iterator[tuple[OBJ_PATH, Any]]:
+def _walk(
+    path: OBJ_PATH, value: Any, into: Callable[..., object]
+) -> Iterator[tuple[OBJ_PATH, Any]]:
     if not into(value):
         yield path, value
     elif isinstance(value, Mapping):
@@ -39,7 +47,9 @@ def _walk(path: OBJ_PATH, value: Any, into: Callable[..., object]) -> Iterator[t
             yield from _walk((*path, i), inner, into)
 
 
-def flatten_state_dict(state_dict: Mapping[str, object], *, before_2_4: bool = False) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def flatten_state_dict(
+    state_dict: Mapping[str, object], *, before_2_4: bool = False
+) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """The values by their names, and the keys that lead to each name.
 
     Raises:
@@ -72,11 +82,14 @@ def set_element(root: Any, path: OBJ_PATH, value: Any) -> None:
     if isinstance(last, int):
         at += [None] * (last + 1 - len(at))
     elif isinstance(at, dict) and last not in at:
-        last = next((key for key in at if str(key) == last), last)  # keys that are no text have lost their type on the way
+        # keys that are no text have lost their type on the way
+        last = next((key for key in at if str(key) == last), last)
     at[last] = value
 
 
-def unflatten_state_dict(state_dict: Mapping[str, object], mapping: FLATTEN_MAPPING) -> dict[str, object]:
+def unflatten_state_dict(
+    state_dict: Mapping[str, object], mapping: FLATTEN_MAPPING
+) -> dict[str, object]:
     """The nested state of a flat one."""
     nested: dict[str, Any] = {}
     for name, value in state_dict.items():

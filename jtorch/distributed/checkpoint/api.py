@@ -21,7 +21,12 @@ def _wrap_exception(exc: BaseException) -> WRAPPED_EXCEPTION:
 
 
 def _is_wrapped_exception(obj: object) -> bool:
-    return isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], BaseException) and isinstance(obj[1], traceback.StackSummary)
+    return (
+        isinstance(obj, tuple)
+        and len(obj) == 2
+        and isinstance(obj[0], BaseException)
+        and isinstance(obj[1], traceback.StackSummary)
+    )
 
 
 class CheckpointException(BaseException):
@@ -31,7 +36,9 @@ class CheckpointException(BaseException):
         failures: rank -> the exception there, and where it came from.
     """
 
-    def __init__(self, msg: str, failures: dict[int, tuple[BaseException, traceback.StackSummary]]) -> None:
+    def __init__(
+        self, msg: str, failures: dict[int, tuple[BaseException, traceback.StackSummary]]
+    ) -> None:
         super().__init__(msg, failures)
         self._failures = failures
 

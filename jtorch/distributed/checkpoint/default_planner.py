@@ -1,4 +1,5 @@
-"""The planners that are used where a program gives none: every value under its name, replicas written once, boxes read where they are."""
+"""The planners that are used where a program gives none: every value under its name, replicas
+written once, boxes read where they are."""
 
 from __future__ import annotations
 
@@ -22,18 +23,33 @@ from .metadata import (
     StorageMeta,
     TensorStorageMetadata,
 )
-from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
-from .planner_helpers import _create_read_items, _create_write_items, _overlap, narrow_tensor_by_index
+from .planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
+from .planner_helpers import (
+    _create_read_items,
+    _create_write_items,
+    _overlap,
+    narrow_tensor_by_index,
+)
 from .utils import find_state_dict_object
 
 __all__ = [
-    "DefaultLoadPlanner", "DefaultSavePlanner", "create_default_global_load_plan", "create_default_global_save_plan",
-    "create_default_local_load_plan", "create_default_local_save_plan",
+    "DefaultLoadPlanner", "DefaultSavePlanner", "create_default_global_load_plan",
+    "create_default_global_save_plan", "create_default_local_load_plan",
+    "create_default_local_save_plan",
 ]  # fmt: skip
 
 
 def _dedup_save_plans(all_plans: list[SavePlan], save_to_lowest_rank: bool) -> list[SavePlan]:
-    """Leaves each piece to one of the plans that have it: the one with the fewest bytes so far, or the first."""
+    """Leaves each piece to one of the plans that have it: the one with the fewest bytes so far, or
+    the first."""
     holders: dict[MetadataIndex, list[int]] = {}
     weights: dict[MetadataIndex, int] = {}
     for number, plan in enumerate(all_plans):
@@ -43,11 +59,17 @@ def _dedup_save_plans(all_plans: list[SavePlan], save_to_lowest_rank: bool) -> l
     sizes = [0] * len(all_plans)
     chosen = {}
     for index, numbers in holders.items():
-        best = min(numbers) if save_to_lowest_rank else min(numbers, key=lambda number: (sizes[number], number))
+        best = (
+            min(numbers)
+            if save_to_lowest_rank
+            else min(numbers, key=lambda number: (sizes[number], number))
+        )
         sizes[best] += weights[index]
         chosen[index] = best
     return [
-        dataclasses.replace(plan, items=[item for item in plan.items if chosen[item.index] == number])
+        dataclasses.replace(
+            plan, items=[item for item in plan.items if chosen[item.index] == number]
+        )
         for number, plan in enumerate(all_plans)
     ]
 
@@ -59,7 +81,8 @@ class DefaultSavePlanner(SavePlanner):
         flatten_state_dict: name the values of nested states one by one.
         flatten_sharded_tensors: of no effect, as there are no nested sharded tensors.
         dedup_replicated_tensors: of no effect, as in PyTorch; replicas are always written once.
-        dedup_save_to_lowest_rank: let the first process that has a replica write it, not the one with the least to write.
+        dedup_save_to_lowest_rank: let the first process that has a replica write it, not the one
+            with the least to write.
         enable_plan_caching: of no effect: plans are sent each time.
     """
 
@@ -80,7 +103,12 @@ class DefaultSavePlanner(SavePlanner):
         self._enable_plan_caching = enable_plan_caching
         self.mappings = {}
 
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, storage_meta: StorageMeta | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        storage_meta: StorageMeta | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Flattens the state."""
         del storage_meta
         if self.flatten_state_dict:
@@ -102,13 +130,20 @@ class DefaultSavePlanner(SavePlanner):
         Raises:
             ValueError: if the boxes of a tensor overlap, are not within it or leave something out.
         """
-        plans, metadata = create_default_global_save_plan(_dedup_save_plans(all_plans, self.dedup_save_to_lowest_rank))
+        plans, metadata = create_default_global_save_plan(
+            _dedup_save_plans(all_plans, self.dedup_save_to_lowest_rank)
+        )
         if self.flatten_state_dict:
-            metadata = dataclasses.replace(metadata, planner_data=dict(ChainMap(*[plan.planner_data for plan in plans])))
+            metadata = dataclasses.replace(
+                metadata, planner_data=dict(ChainMap(*[plan.planner_data for plan in plans]))
+            )
         errors = _validate_global_plan(plans, metadata)
         if errors:
             summary = "; ".join(errors)
-            raise ValueError(f"Failed to validate global plan: {summary if len(summary) <= 500 else f'{summary[:500]}... (truncated)'}")
+            raise ValueError(
+                "Failed to validate global plan: "
+                f"{summary if len(summary) <= 500 else f'{summary[:500]}... (truncated)'}"
+            )
         self.global_plan, self.metadata = plans, metadata
         return plans, metadata
 
@@ -167,14 +202,24 @@ class DefaultLoadPlanner(LoadPlanner):
     original_state_dict: STATE_DICT_TYPE
     mappings: FLATTEN_MAPPING
 
-    def __init__(self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True, allow_partial_load: bool = False) -> None:
+    def __init__(
+        self,
+        flatten_state_dict: bool = True,
+        flatten_sharded_tensors: bool = True,
+        allow_partial_load: bool = False,
+    ) -> None:
         self.flatten_state_dict = flatten_state_dict
         self.flatten_sharded_tensors = flatten_sharded_tensors
         self.original_state_dict = {}
         self.mappings = {}
         self.allow_partial_load = allow_partial_load
 
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, metadata: Metadata | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Flattens the state; tensors on ``meta`` get data."""
         _init_state_dict(state_dict)
         self.original_state_dict = state_dict
@@ -197,13 +242,16 @@ class DefaultLoadPlanner(LoadPlanner):
             older, paths = flatten_state_dict(self.original_state_dict, before_2_4=True)
             if older.keys() & (saved.keys() - self.state_dict.keys()):
                 self.state_dict, self.mappings = older, paths
-        return create_default_local_load_plan(self.state_dict, self.metadata, not self.allow_partial_load)
+        return create_default_local_load_plan(
+            self.state_dict, self.metadata, not self.allow_partial_load
+        )
 
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
         """Leaves the plans as they are."""
         return create_default_global_load_plan(global_plan)
 
-    def finish_plan(self, new_plan: LoadPlan) -> LoadPlan:  # pyright: ignore[reportIncompatibleMethodOverride]  # as in PyTorch
+    # as in PyTorch
+    def finish_plan(self, new_plan: LoadPlan) -> LoadPlan:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Takes the coordinator's plan as it is."""
         return new_plan
 
@@ -233,7 +281,8 @@ class DefaultLoadPlanner(LoadPlanner):
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
-    """Makes the state from what the checkpoint says of itself: all of it, or what lies under some keys."""
+    """Makes the state from what the checkpoint says of itself: all of it, or what lies under some
+    keys."""
 
     def __init__(self, keys: set[str] | None = None, *args: Any, **kwargs: object) -> None:
         self.keys = keys
@@ -243,9 +292,17 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
         if self.keys is None or key in self.keys:
             return True
         path = (metadata.planner_data or {}).get(key, ())
-        return any(start in self.keys for start in itertools.accumulate(map(str, path), lambda a, b: f"{a}.{b}"))
+        return any(
+            start in self.keys
+            for start in itertools.accumulate(map(str, path), lambda a, b: f"{a}.{b}")
+        )
 
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, metadata: Metadata | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Fills the state with tensors of the saved sizes."""
         assert not state_dict, "the state must be empty"
         assert metadata is not None
@@ -265,7 +322,9 @@ def _holds(value: torch.Tensor | float | str) -> bool:
     return not isinstance(value, DTensor) or value.device_mesh.get_coordinate() is not None
 
 
-def create_default_local_load_plan(state_dict: dict[str, Any], metadata: Metadata, strict: bool = True) -> LoadPlan:
+def create_default_local_load_plan(
+    state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
+) -> LoadPlan:
     """What a process reads for a flat state.
 
     Raises:
@@ -279,8 +338,14 @@ def create_default_local_load_plan(state_dict: dict[str, Any], metadata: Metadat
                 raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
             continue
         md = metadata.state_dict_metadata[name]
-        if isinstance(md, TensorStorageMetadata) and getattr(value, "size", None) is not None and md.size != value.size():
-            raise ValueError(f"Size mismatch between saved {md.size} and current: {value.size()} for {name}")
+        if (
+            isinstance(md, TensorStorageMetadata)
+            and getattr(value, "size", None) is not None
+            and md.size != value.size()
+        ):
+            raise ValueError(
+                f"Size mismatch between saved {md.size} and current: {value.size()} for {name}"
+            )
         if _holds(value):
             items += _create_read_items(name, md, value)
     return LoadPlan(items)
@@ -292,13 +357,24 @@ def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """What a process has of a flat state. Plain tensors and objects are in the plan of all; one process then writes them."""
+    """What a process has of a flat state. Plain tensors and objects are in the plan of all; one
+    process then writes them."""
     del is_coordinator
-    return SavePlan([item for name, value in state_dict.items() if _holds(value) for item in _create_write_items(name, value)])
+    return SavePlan(
+        [
+            item
+            for name, value in state_dict.items()
+            if _holds(value)
+            for item in _create_write_items(name, value)
+        ]
+    )
 
 
-def create_default_global_save_plan(all_plans: list[SavePlan], rewrite_index_hints: bool = True) -> tuple[list[SavePlan], Metadata]:
-    """The plans with hints where each box is in its tensor's list, and the description that they make."""
+def create_default_global_save_plan(
+    all_plans: list[SavePlan], rewrite_index_hints: bool = True
+) -> tuple[list[SavePlan], Metadata]:
+    """The plans with hints where each box is in its tensor's list, and the description that they
+    make."""
     found: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
     plans = []
     for plan in all_plans:
@@ -312,23 +388,34 @@ def create_default_global_save_plan(all_plans: list[SavePlan], rewrite_index_hin
             else:
                 data = item.tensor_data
                 assert data is not None, f"a tensor without bounds: {name}"
-                md: Any = found.setdefault(name, TensorStorageMetadata(data.properties, data.size, []))
+                md: Any = found.setdefault(
+                    name, TensorStorageMetadata(data.properties, data.size, [])
+                )
                 if rewrite_index_hints:
-                    item = dataclasses.replace(item, index=dataclasses.replace(item.index, index=len(md.chunks)))
+                    item = dataclasses.replace(
+                        item, index=dataclasses.replace(item.index, index=len(md.chunks))
+                    )
                 md.chunks.append(data.chunk)
             items.append(item)
         plans.append(dataclasses.replace(plan, items=items))
     return plans, Metadata(found)
 
 
-def _overlapping(chunks: list[ChunkStorageMetadata]) -> list[tuple[ChunkStorageMetadata, ChunkStorageMetadata]]:
-    """Pairs of boxes that share elements, found along the dimension in which they begin at the most places."""
+def _overlapping(
+    chunks: list[ChunkStorageMetadata],
+) -> list[tuple[ChunkStorageMetadata, ChunkStorageMetadata]]:
+    """Pairs of boxes that share elements, found along the dimension in which they begin at the most
+    places."""
     dims = range(len(chunks[0].offsets))
     sweep = max(dims, key=lambda d: len({chunk.offsets[d] for chunk in chunks}))
     open_ones: list[ChunkStorageMetadata] = []
     found = []
     for chunk in sorted(chunks, key=lambda c: c.offsets[sweep]):
-        open_ones = [other for other in open_ones if other.offsets[sweep] + other.sizes[sweep] > chunk.offsets[sweep]]
+        open_ones = [
+            other
+            for other in open_ones
+            if other.offsets[sweep] + other.sizes[sweep] > chunk.offsets[sweep]
+        ]
         found += [(chunk, other) for other in open_ones if _overlap(chunk, other)]
         open_ones.append(chunk)
     return found
@@ -343,11 +430,19 @@ def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> li
         errors += [
             f"key:{key} has out of bounds chunk: tensor-size:{md.size} chunk: {chunk}"
             for chunk in md.chunks
-            if any(o < 0 or n < 0 or o + n > size for o, n, size in zip(chunk.offsets, chunk.sizes, md.size, strict=True))
+            if any(
+                o < 0 or n < 0 or o + n > size
+                for o, n, size in zip(chunk.offsets, chunk.sizes, md.size, strict=True)
+            )
         ]
         if len(md.chunks) > 1:
-            errors += [f"key:{key} has overlapping chunks: {one} {other}" for one, other in _overlapping(md.chunks)]
+            errors += [
+                f"key:{key} has overlapping chunks: {one} {other}"
+                for one, other in _overlapping(md.chunks)
+            ]
         volume, written = math.prod(md.size), sum(math.prod(chunk.sizes) for chunk in md.chunks)
         if len(global_plan) > 1 and volume != written:
-            errors.append(f"key:{key} invalid fill tensor-volume: {volume} chunks-volume: {written}")
+            errors.append(
+                f"key:{key} invalid fill tensor-volume: {volume} chunks-volume: {written}"
+            )
     return errors

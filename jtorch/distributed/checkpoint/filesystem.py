@@ -1,7 +1,9 @@
-"""Checkpoints in a folder: one file of pieces for each process, and ``.metadata``, which says what lies where.
+"""Checkpoints in a folder: one file of pieces for each process, and ``.metadata``, which says what
+lies where.
 
-A checkpoint is replaced in one step. Its pieces are written to files that the one before does not use, ``.metadata`` is then replaced at
-once, and only then files that nothing names any more are removed. A process that is killed leaves the earlier checkpoint whole.
+A checkpoint is replaced in one step. Its pieces are written to files that the one before does not
+use, ``.metadata`` is then replaced at once, and only then files that nothing names any more are
+removed. A process that is killed leaves the earlier checkpoint whole.
 """
 
 from __future__ import annotations
@@ -29,12 +31,27 @@ from jtorch.futures import Future
 
 from . import _metadata_file
 from .metadata import Metadata, MetadataIndex, StorageMeta
-from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
+from .planner import (
+    LoadItemType,
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
 from .planner_helpers import narrow_tensor_by_index
 from .staging import BlockingAsyncStager
 from .storage import StorageReader, StorageWriter, WriteResult
 
-__all__ = ["FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter", "SerializationFormat"]
+__all__ = [
+    "FileSystem",
+    "FileSystemBase",
+    "FileSystemReader",
+    "FileSystemWriter",
+    "SerializationFormat",
+]
 
 _METADATA = ".metadata"
 DEFAULT_SUFFIX = ".distcp"
@@ -142,7 +159,9 @@ class FileSystem(FileSystemBase):
             return True
         if "://" in str(checkpoint_id):
             return False
-        return any(parent.exists() and os.access(parent, os.W_OK) for parent in Path(checkpoint_id).parents)
+        return any(
+            parent.exists() and os.access(parent, os.W_OK) for parent in Path(checkpoint_id).parents
+        )
 
     def exists(self, path: str | os.PathLike[str]) -> bool:
         """Whether there is such a file."""
@@ -162,7 +181,8 @@ def _metadata_path(fs: FileSystemBase, path: Any, rank: int | None) -> object:
 
 
 def _buckets(count: int, items: list[WriteItem]) -> list[list[WriteItem]]:
-    """The items of each file: objects in turn, then tensors from the largest, each to where the fewest bytes are."""
+    """The items of each file: objects in turn, then tensors from the largest, each to where the
+    fewest bytes are."""
     if count == 1:
         return [items]
     objects = [item for item in items if item.type is WriteItemType.BYTE_IO]
@@ -182,7 +202,8 @@ def _size_of(item: WriteItem) -> int:
 
 
 def _as_bytes(data: Any) -> memoryview:
-    """What is written for a piece: a file of its own, as ``torch.save`` makes it, or the bytes of one."""
+    """What is written for a piece: a file of its own, as ``torch.save`` makes it, or the bytes of
+    one."""
     if isinstance(data, io.BytesIO):
         return data.getbuffer()
     tensor = data.detach().cpu()
@@ -212,10 +233,14 @@ class _FileSystemWriter(StorageWriter):
         super().__init__()
         del args, kwargs
         if _extensions:
-            raise not_offered("torch.distributed.checkpoint.FileSystemWriter(_extensions=)", "files are written as they are")
+            raise not_offered(
+                "torch.distributed.checkpoint.FileSystemWriter(_extensions=)",
+                "files are written as they are",
+            )
         if serialization_format is not SerializationFormat.TORCH_SAVE:
             raise not_offered(
-                "torch.distributed.checkpoint.FileSystemWriter(serialization_format=SAFETENSORS)", "pieces are written as torch.save does"
+                "torch.distributed.checkpoint.FileSystemWriter(serialization_format=SAFETENSORS)",
+                "pieces are written as torch.save does",
             )
         self.fs: FileSystemBase = FileSystem()
         self.path = self.fs.init_path(path)
@@ -260,9 +285,10 @@ class _FileSystemWriter(StorageWriter):
             if not self.overwrite:
                 raise RuntimeError(f"Checkpoint already exists and {self.overwrite=}.")
             warnings.warn(
-                f"Detected an existing checkpoint in {self.path}, overwriting since {self.overwrite=}. Past version 2.5 of PyTorch, "
-                "`overwrite` will default to False. Set this variable to True to maintain this functionality or False to raise when an "
-                "existing checkpoint is found.",
+                f"Detected an existing checkpoint in {self.path}, overwriting since "
+                f"{self.overwrite=}. Past version 2.5 of PyTorch, `overwrite` will default to "
+                "False. Set this variable to True to maintain this functionality or False to raise "
+                "when an existing checkpoint is found.",
                 stacklevel=2,
             )
         if self.rank is not None and not self.use_collectives:
@@ -272,12 +298,15 @@ class _FileSystemWriter(StorageWriter):
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         """Says how the names of each process's files begin."""
         return [
-            dataclasses.replace(plan, storage_data=_StoragePrefix(f"__{i}_")) if plan.storage_data is None else plan
+            dataclasses.replace(plan, storage_data=_StoragePrefix(f"__{i}_"))
+            if plan.storage_data is None
+            else plan
             for i, plan in enumerate(plans)
         ]
 
     def _free_names(self, prefix: str) -> Iterator[str]:
-        """Names of files that are not there: those of an earlier checkpoint stay until it has been replaced."""
+        """Names of files that are not there: those of an earlier checkpoint stay until it has been
+        replaced."""
         number = 0
         while True:
             name = f"{prefix}{number}{DEFAULT_SUFFIX}"
@@ -289,7 +318,11 @@ class _FileSystemWriter(StorageWriter):
         """Writes the plan's pieces."""
         names = self._free_names(plan.storage_data.prefix)
         waiting: queue.SimpleQueue[tuple[str, list[WriteItem]]] = queue.SimpleQueue()
-        for bucket in _buckets(self.thread_count, plan.items) if self.single_file_per_rank else [[item] for item in plan.items]:
+        for bucket in (
+            _buckets(self.thread_count, plan.items)
+            if self.single_file_per_rank
+            else [[item] for item in plan.items]
+        ):
             waiting.put((next(names), bucket))
         results: list[WriteResult] = []
         errors: list[BaseException] = []
@@ -315,13 +348,17 @@ class _FileSystemWriter(StorageWriter):
         done.set_result(results)
         return done
 
-    def _write_file(self, name: str, items: list[WriteItem], planner: SavePlanner) -> list[WriteResult]:
+    def _write_file(
+        self, name: str, items: list[WriteItem], planner: SavePlanner
+    ) -> list[WriteResult]:
         results = []
         with self.fs.create_stream(self.fs.concat_path(self.path, name), "wb") as stream:
             for item in sorted(items, key=lambda item: item.type is not WriteItemType.BYTE_IO):
                 start, data = stream.tell(), _as_bytes(planner.resolve_data(item))
                 stream.write(data)
-                results.append(WriteResult(item.index, len(data), _StorageInfo(name, start, len(data))))
+                results.append(
+                    WriteResult(item.index, len(data), _StorageInfo(name, start, len(data)))
+                )
             self._synced(stream)
         return results
 
@@ -332,9 +369,12 @@ class _FileSystemWriter(StorageWriter):
                 os.fsync(stream.fileno())
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Makes the new checkpoint the one of the folder, and removes the files of the one before."""
+        """Makes the new checkpoint the one of the folder, and removes the files of the one
+        before."""
         metadata.version = CURRENT_DCP_VERSION
-        metadata.storage_data = {written.index: written.storage_data for of_rank in results for written in of_rank}
+        metadata.storage_data = {
+            written.index: written.storage_data for of_rank in results for written in of_rank
+        }
         metadata.storage_meta = self.storage_meta()
         rank = None if self.use_collectives else self.rank
         final = self._get_metadata_path(rank)
@@ -343,10 +383,15 @@ class _FileSystemWriter(StorageWriter):
             stream.write(_metadata_file.write(metadata))
             self._synced(stream)
         self.fs.rename(temporary, final)
-        self._remove_others({info.relative_path for info in metadata.storage_data.values()}, results, rank)
+        self._remove_others(
+            {info.relative_path for info in metadata.storage_data.values()}, results, rank
+        )
 
-    def _remove_others(self, used: set[str], results: list[list[WriteResult]], rank: int | None) -> None:
-        """Removes files of pieces that the new description does not name; those without pieces are left to those who wrote them."""
+    def _remove_others(
+        self, used: set[str], results: list[list[WriteResult]], rank: int | None
+    ) -> None:
+        """Removes files of pieces that the new description does not name; those without pieces are
+        left to those who wrote them."""
         listed = getattr(self.fs, "ls", None)
         if listed is None:
             return
@@ -357,8 +402,16 @@ class _FileSystemWriter(StorageWriter):
                 names.setdefault(match[1], []).append(match[0])
         for number, found in names.items():
             kept = {name for name in found if name in used}
-            if not kept and int(number) < len(results):  # a process with nothing to write has written an empty file
-                kept = {max(found, key=lambda name: Path(cast(Any, self.fs.concat_path(self.path, name))).stat().st_mtime_ns)}
+            # a process with nothing to write has written an empty file
+            if not kept and int(number) < len(results):
+                kept = {
+                    max(
+                        found,
+                        key=lambda name: (
+                            Path(cast(Any, self.fs.concat_path(self.path, name))).stat().st_mtime_ns
+                        ),
+                    )
+                }
             for name in set(found) - kept:
                 with contextlib.suppress(OSError):
                     self.fs.rm_file(self.fs.concat_path(self.path, name))
@@ -386,7 +439,8 @@ class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
         overwrite: allow a checkpoint in the folder, which is replaced in one step.
 
     Raises:
-        NotImplementedError: for ``_extensions``, and for another format than that of ``torch.save``.
+        NotImplementedError: for ``_extensions``, and for another format than that of
+            ``torch.save``.
     """
 
     def __init__(
@@ -426,7 +480,8 @@ class FileSystemReader(StorageReader):
         super().__init__()
         if _extension_registry is not None:
             raise not_offered(
-                "torch.distributed.checkpoint.FileSystemReader(_extension_registry=)", "files are not transformed as they are written"
+                "torch.distributed.checkpoint.FileSystemReader(_extension_registry=)",
+                "files are not transformed as they are written",
             )
         self.fs: FileSystemBase = FileSystem()
         self.path = self.fs.init_path(path)
@@ -453,7 +508,8 @@ class FileSystemReader(StorageReader):
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """The checkpoint's description; with ``rank`` that of a process that wrote alone.
 
-        Nothing of the file is executed: it may name PyTorch's own classes and what ``torch.serialization.add_safe_globals`` allows.
+        Nothing of the file is executed: it may name PyTorch's own classes and what
+        ``torch.serialization.add_safe_globals`` allows.
         """
         del args
         with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as stream:
@@ -464,7 +520,9 @@ class FileSystemReader(StorageReader):
         metadata.storage_meta.load_id = self.load_id
         return metadata
 
-    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
         """Learns where pieces lie."""
         del is_coordinator, args
         self.storage_data = metadata.storage_data
@@ -495,14 +553,22 @@ class FileSystemReader(StorageReader):
 
     def _slice_file(self, file: IO[bytes], sinfo: _StorageInfo) -> IO[bytes]:
         if getattr(sinfo, "transform_descriptors", None):
-            raise not_offered("torch.distributed.checkpoint.FileSystemReader", f"the file was transformed by {sinfo.transform_descriptors}")
+            raise not_offered(
+                "torch.distributed.checkpoint.FileSystemReader",
+                f"the file was transformed by {sinfo.transform_descriptors}",
+            )
         file.seek(sinfo.offset)
         data = file.read(sinfo.length)
         if len(data) != sinfo.length:
-            raise RuntimeError(f"The checkpoint is damaged: {sinfo.relative_path} ends before byte {sinfo.offset + sinfo.length}")
+            raise RuntimeError(
+                f"The checkpoint is damaged: {sinfo.relative_path} ends before byte "
+                f"{sinfo.offset + sinfo.length}"
+            )
         return io.BytesIO(data)
 
-    def _read_piece(self, file: IO[bytes], info: _StorageInfo, items: list[ReadItem], planner: LoadPlanner) -> None:
+    def _read_piece(
+        self, file: IO[bytes], info: _StorageInfo, items: list[ReadItem], planner: LoadPlanner
+    ) -> None:
         data = self._slice_file(file, info)
         tensor: Any = None
         for item in items:
@@ -515,7 +581,9 @@ class FileSystemReader(StorageReader):
             part = narrow_tensor_by_index(tensor, item.storage_offsets, item.lengths)
             target = planner.resolve_tensor(item).detach()
             if target.size() != part.size():
-                raise AssertionError(f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}")
+                raise AssertionError(
+                    f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}"
+                )
             target.copy_(part)
             planner.commit_tensor(item, target)
 

@@ -19,7 +19,12 @@ from .state_dict_loader import _load_state_dict as _load_state_dict
 from .state_dict_saver import _save_state_dict
 from .storage import StorageReader
 
-__all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torch_save", "torch_save_to_dcp"]
+__all__ = [
+    "BroadcastingTorchSaveReader",
+    "DynamicMetaLoadPlanner",
+    "dcp_to_torch_save",
+    "torch_save_to_dcp",
+]
 
 
 class BroadcastingTorchSaveReader(StorageReader):
@@ -30,12 +35,15 @@ class BroadcastingTorchSaveReader(StorageReader):
         coordinator_rank: who reads it.
     """
 
-    def __init__(self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0) -> None:
+    def __init__(
+        self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0
+    ) -> None:
         self.checkpoint_id = checkpoint_id
         self.coordinator_rank = coordinator_rank
         self.is_coordinator = False
 
-    def read_metadata(self) -> Metadata:  # pyright: ignore[reportIncompatibleMethodOverride]  # as in PyTorch
+    # as in PyTorch
+    def read_metadata(self) -> Metadata:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Nothing: ``DynamicMetaLoadPlanner`` derives it from the state."""
         return Metadata(state_dict_metadata={})
 
@@ -56,15 +64,20 @@ class BroadcastingTorchSaveReader(StorageReader):
             name = item.storage_index.fqn
             if item.type is LoadItemType.BYTE_IO:
                 raise RuntimeError(
-                    f"Non-tensor value identified at {name}. At this time {type(self).__name__} only supports loading Tensors."
+                    f"Non-tensor value identified at {name}. At this time {type(self).__name__} "
+                    "only supports loading Tensors."
                 )
             known = state[name]
-            tensor = read[name] if self.is_coordinator else torch.empty(known.size(), dtype=known.dtype)
+            tensor = (
+                read[name] if self.is_coordinator else torch.empty(known.size(), dtype=known.dtype)
+            )
             broadcast(tensor, src=self.coordinator_rank)
             part = narrow_tensor_by_index(tensor, item.storage_offsets, item.lengths)
             target = planner.resolve_tensor(item).detach()
             if target.size() != part.size():
-                raise AssertionError(f"req {item.storage_index} mismatch sizes, {target.size()} vs {part.size()}")
+                raise AssertionError(
+                    f"req {item.storage_index} mismatch sizes, {target.size()} vs {part.size()}"
+                )
             target.copy_(part)
             planner.commit_tensor(item, target)
         done: torch.futures.Future[None] = torch.futures.Future()
@@ -76,7 +89,9 @@ class BroadcastingTorchSaveReader(StorageReader):
         del metadata
         self.is_coordinator = is_coordinator
         if is_coordinator and get_rank() != self.coordinator_rank:
-            raise AssertionError(f"Coordinator rank mismatch: expected {self.coordinator_rank}, got {get_rank()}")
+            raise AssertionError(
+                f"Coordinator rank mismatch: expected {self.coordinator_rank}, got {get_rank()}"
+            )
         if self.checkpoint_id is None:
             raise AssertionError("checkpoint_id must be set before setting up storage reader")
 
@@ -99,9 +114,15 @@ class BroadcastingTorchSaveReader(StorageReader):
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Derives the description of a checkpoint from the state that is to be filled, for formats without one."""
+    """Derives the description of a checkpoint from the state that is to be filled, for formats
+    without one."""
 
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, metadata: Metadata | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Describes the state.
 
         Raises:
@@ -112,21 +133,34 @@ class DynamicMetaLoadPlanner(DefaultLoadPlanner):
         for name, tensor in self.state_dict.items():
             if not torch.is_tensor(tensor):
                 raise RuntimeError(
-                    f"Non-tensor value identified at {name}. At this time {type(self).__name__} only supports loading Tensors."
+                    f"Non-tensor value identified at {name}. At this time {type(self).__name__} "
+                    "only supports loading Tensors."
                 )
-            whole = torch.empty(tensor.size(), dtype=tensor.dtype, device="meta")  # the file has it in one piece
-            found[name] = TensorStorageMetadata(TensorProperties(dtype=tensor.dtype), tensor.size(), _create_chunk_list(whole))
+            # the file has it in one piece
+            whole = torch.empty(tensor.size(), dtype=tensor.dtype, device="meta")
+            found[name] = TensorStorageMetadata(
+                TensorProperties(dtype=tensor.dtype), tensor.size(), _create_chunk_list(whole)
+            )
         self.metadata = Metadata(state_dict_metadata=found)
 
 
-def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]) -> None:
+def dcp_to_torch_save(
+    dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]
+) -> None:
     """Writes all of a checkpoint as one file of ``torch.save``. One process does it."""
     state: STATE_DICT_TYPE = {}
-    _load_state_dict(state, FileSystemReader(dcp_checkpoint_dir), planner=_EmptyStateDictLoadPlanner(), no_dist=True)
+    _load_state_dict(
+        state,
+        FileSystemReader(dcp_checkpoint_dir),
+        planner=_EmptyStateDictLoadPlanner(),
+        no_dist=True,
+    )
     torch.save(state, torch_save_path)
 
 
-def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:
+def torch_save_to_dcp(
+    torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]
+) -> None:
     """Writes what a file of ``torch.save`` holds as a checkpoint. One process does it."""
     state = torch.load(torch_save_path, weights_only=False)
     _save_state_dict(state, FileSystemWriter(dcp_checkpoint_dir), no_dist=True)

@@ -1,4 +1,5 @@
-"""Checkpoints in files of the safetensors format, which Hugging Face's libraries read: whole, or a file for each process."""
+"""Checkpoints in files of the safetensors format, which Hugging Face's libraries read: whole, or a
+file for each process."""
 
 from __future__ import annotations
 
@@ -17,8 +18,23 @@ from . import _safetensors
 from ._consolidate_hf_safetensors import consolidate_safetensors_files
 from ._hf_utils import SHARDED_DIR_NAME, _gen_file_name, _metadata_fn, index_text, named_by
 from .filesystem import FileSystemReader, FileSystemWriter, SerializationFormat
-from .metadata import ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
-from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
+from .metadata import (
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from .planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
 from .storage import WriteResult
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]
@@ -37,7 +53,8 @@ class _HFStorageInfo:
 
 @dataclass
 class _Written:
-    """A file that a process has written under another name than the one it will have, and how many bytes a tensor has in it."""
+    """A file that a process has written under another name than the one it will have, and how many
+    bytes a tensor has in it."""
 
     relative_path: str
     temporary: str
@@ -45,22 +62,26 @@ class _Written:
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
-    """Writes a checkpoint in the safetensors format, with ``model.safetensors.index.json``, which says what is in which file.
+    """Writes a checkpoint in the safetensors format, with ``model.safetensors.index.json``, which
+    says what is in which file.
 
-    Without ``save_distributed`` it is for one process that has whole tensors (``no_dist=True`` on rank 0); with it each process writes its
-    parts to files of its own, which ``enable_consolidation`` then joins. The files get their names when all are written.
+    Without ``save_distributed`` it is for one process that has whole tensors (``no_dist=True`` on
+    rank 0); with it each process writes its parts to files of its own, which
+    ``enable_consolidation`` then joins. The files get their names when all are written.
 
     Args:
         path: the folder.
-        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; one file if it is None.
+        fqn_to_index_mapping: the number of the file, from 1 on, of each tensor; one file if it is
+            None.
         thread_count: how many files a process writes at once.
         save_distributed: let each process write its own parts.
-        enable_consolidation: write the parts to the folder ``sharded`` in ``path`` and whole tensors to ``path``.
+        enable_consolidation: write the parts to the folder ``sharded`` in ``path`` and whole
+            tensors to ``path``.
         thread_count_consolidation: how many files are joined at once.
 
     Raises:
-        CheckpointException: when saving, for values that are no tensors, a tensor that the mapping lacks, or two processes that would write
-            the same file.
+        CheckpointException: when saving, for values that are no tensors, a tensor that the mapping
+            lacks, or two processes that would write the same file.
 
     Example:
         >>> import jtorch as torch, tempfile, warnings
@@ -68,7 +89,11 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         >>> folder, read = tempfile.mkdtemp(), {"w": torch.zeros(3)}
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")  # each says that there is one process
-        ...     _ = dcp.save({"w": torch.arange(3.0)}, storage_writer=dcp.HuggingFaceStorageWriter(folder), no_dist=True)
+        ...     _ = dcp.save(
+        ...         {"w": torch.arange(3.0)},
+        ...         storage_writer=dcp.HuggingFaceStorageWriter(folder),
+        ...         no_dist=True,
+        ...     )
         ...     dcp.load(read, storage_reader=dcp.HuggingFaceStorageReader(folder), no_dist=True)
         >>> read["w"]
         tensor([0., 1., 2.])
@@ -108,21 +133,34 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         """Gives each process its number, or sees to it that no file has two writers.
 
         Raises:
-            ValueError: for what no file of this format can hold, and a file that several processes would write.
+            ValueError: for what no file of this format can hold, and a file that several processes
+                would write.
         """
         writers: dict[int, int] = {}
         for number, plan in enumerate(plans):
             for item in plan.items:
                 if item.type is WriteItemType.BYTE_IO:
-                    raise ValueError(f"{item.index.fqn} is no tensor: files of the safetensors format hold tensors alone")
-                if self.fqn_to_index_mapping is not None and item.index.fqn not in self.fqn_to_index_mapping:
-                    raise ValueError(f"fqn_to_index_mapping lacks {item.index.fqn}")
-                if not self.save_distributed and writers.setdefault(self._file_of(item.index.fqn), number) != number:
                     raise ValueError(
-                        "several processes would write the same file: save on one process (no_dist=True), or with save_distributed=True"
+                        f"{item.index.fqn} is no tensor: files of the safetensors format hold "
+                        "tensors alone"
+                    )
+                if (
+                    self.fqn_to_index_mapping is not None
+                    and item.index.fqn not in self.fqn_to_index_mapping
+                ):
+                    raise ValueError(f"fqn_to_index_mapping lacks {item.index.fqn}")
+                if (
+                    not self.save_distributed
+                    and writers.setdefault(self._file_of(item.index.fqn), number) != number
+                ):
+                    raise ValueError(
+                        "several processes would write the same file: save on one process "
+                        "(no_dist=True), or with save_distributed=True"
                     )
         return [
-            dataclasses.replace(plan, storage_data={"shard_index": number} if self.save_distributed else {})
+            dataclasses.replace(
+                plan, storage_data={"shard_index": number} if self.save_distributed else {}
+            )
             for number, plan in enumerate(plans, 1)
         ]
 
@@ -135,7 +173,9 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         shard = (plan.storage_data or {}).get("shard_index")
 
         def write(number: int) -> list[WriteResult]:
-            return self._write_tensors(_gen_file_name(number, highest, shard), files[number], planner)
+            return self._write_tensors(
+                _gen_file_name(number, highest, shard), files[number], planner
+            )
 
         with ThreadPoolExecutor(max(1, self.thread_count)) as pool:
             written = [result for results in pool.map(write, files) for result in results]
@@ -143,11 +183,20 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         done.set_result(written)
         return done
 
-    def _write_tensors(self, name: str, items: list[WriteItem], planner: SavePlanner) -> list[WriteResult]:
+    def _write_tensors(
+        self, name: str, items: list[WriteItem], planner: SavePlanner
+    ) -> list[WriteResult]:
         tensors = {item.index.fqn: cast(Any, planner.resolve_data(item)) for item in items}
         if len(tensors) != len(items):
-            raise ValueError(f"{name} would hold several parts of one tensor, for which files of the safetensors format have one name")
-        offsets = {item.index.fqn: item.tensor_data.chunk.offsets for item in items if item.tensor_data is not None}
+            raise ValueError(
+                f"{name} would hold several parts of one tensor, for which files of the "
+                "safetensors format have one name"
+            )
+        offsets = {
+            item.index.fqn: item.tensor_data.chunk.offsets
+            for item in items
+            if item.tensor_data is not None
+        }
         temporary = f".{name}.{self.save_id}.tmp"
         try:
             with self.fs.create_stream(self.fs.concat_path(self.path, temporary), "wb") as stream:
@@ -164,15 +213,25 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         ]
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Gives the files their names, removes those of the checkpoint before, and writes the list of what is where."""
+        """Gives the files their names, removes those of the checkpoint before, and writes the list
+        of what is where."""
         written = [result for of_rank in results for result in of_rank]
-        for name, temporary in {(r.storage_data.relative_path, r.storage_data.temporary) for r in written}:
-            self.fs.rename(self.fs.concat_path(self.path, temporary), self.fs.concat_path(self.path, name))
+        for name, temporary in {
+            (r.storage_data.relative_path, r.storage_data.temporary) for r in written
+        }:
+            self.fs.rename(
+                self.fs.concat_path(self.path, temporary), self.fs.concat_path(self.path, name)
+            )
         names = {r.storage_data.relative_path for r in written}
         if not self.save_distributed:
-            self._list(self.path, {r.index.fqn: r.storage_data.relative_path for r in written}, sum(r.storage_data.length for r in written))
+            self._list(
+                self.path,
+                {r.index.fqn: r.storage_data.relative_path for r in written},
+                sum(r.storage_data.length for r in written),
+            )
             return
-        for path in cast(Any, self.fs).ls(self.path):  # of more processes: they would be read as parts of these tensors
+        # of more processes: they would be read as parts of these tensors
+        for path in cast(Any, self.fs).ls(self.path):
             name = os.path.basename(path)
             if _SHARD.fullmatch(name) and name not in names:
                 self.fs.rm_file(path)
@@ -180,7 +239,10 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             mapping = self.fqn_to_index_mapping or dict.fromkeys(metadata.state_dict_metadata, 1)
             self._forget(str(self.consolidated_output_path), set())
             consolidate_safetensors_files(
-                str(self.path), str(self.consolidated_output_path), mapping, num_threads=self.thread_count_consolidation
+                str(self.path),
+                str(self.consolidated_output_path),
+                mapping,
+                num_threads=self.thread_count_consolidation,
             )
 
     def _list(self, path: Any, weight_map: dict[str, str], size: int) -> None:
@@ -193,7 +255,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         self.fs.rename(temporary, final)
 
     def _forget(self, path: Any, kept: set[str]) -> None:
-        """Removes what the list of an earlier checkpoint names: whoever reads the folder would take it for a part of the new one."""
+        """Removes what the list of an earlier checkpoint names: whoever reads the folder would take
+        it for a part of the new one."""
         listed = self.fs.concat_path(path, _metadata_fn)
         if not self.fs.exists(listed):
             return
@@ -211,7 +274,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
 
 class HuggingFaceStorageReader(FileSystemReader):
-    """Reads all files of the safetensors format in a folder: whole tensors, or parts that several processes have written.
+    """Reads all files of the safetensors format in a folder: whole tensors, or parts that several
+    processes have written.
 
     Args:
         path: the folder.
@@ -237,11 +301,15 @@ class HuggingFaceStorageReader(FileSystemReader):
                 chunk = ChunkStorageMetadata(torch.Size(entry.offset), torch.Size(entry.shape))
                 size = torch.Size(o + n for o, n in zip(entry.offset, entry.shape, strict=True))
                 if name not in found:
-                    found[name] = TensorStorageMetadata(TensorProperties(dtype=entry.dtype), size, [chunk])
+                    found[name] = TensorStorageMetadata(
+                        TensorProperties(dtype=entry.dtype), size, [chunk]
+                    )
                 else:
                     found[name].chunks.append(chunk)
                     found[name].size = torch.Size(map(max, found[name].size, size))
-                places[MetadataIndex(name, entry.offset)] = _HFStorageInfo(path, chunk.sizes, entry.dtype)
+                places[MetadataIndex(name, entry.offset)] = _HFStorageInfo(
+                    path, chunk.sizes, entry.dtype
+                )
                 self._entries[path, name] = entry
         metadata = Metadata(state_dict_metadata=dict(found), storage_data=places)
         metadata.storage_meta = StorageMeta(load_id=self.load_id)
@@ -251,7 +319,9 @@ class HuggingFaceStorageReader(FileSystemReader):
         """Reads the plan's boxes, file by file."""
         files: dict[str, list[ReadItem]] = {}
         for item in plan.items:
-            files.setdefault(cast(Any, self.storage_data[item.storage_index]).relative_path, []).append(item)
+            files.setdefault(
+                cast(Any, self.storage_data[item.storage_index]).relative_path, []
+            ).append(item)
 
         def read(path: str) -> None:
             with self.fs.create_stream(path, "rb") as stream:
@@ -269,12 +339,21 @@ class HuggingFaceStorageReader(FileSystemReader):
         del name
         return _safetensors.read_tensor(stream, entry, path)
 
-    def _read_item(self, stream: object, entry: _safetensors.Entry, path: str, item: ReadItem, planner: LoadPlanner) -> None:
+    def _read_item(
+        self,
+        stream: object,
+        entry: _safetensors.Entry,
+        path: str,
+        item: ReadItem,
+        planner: LoadPlanner,
+    ) -> None:
         part = self._whole(stream, entry, path, item.storage_index.fqn)
         for dim, (start, length) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
             part = part.narrow(dim, start, length)
         target = planner.resolve_tensor(item).detach()
         if target.size() != part.size():
-            raise AssertionError(f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}")
+            raise AssertionError(
+                f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}"
+            )
         target.copy_(part)
         planner.commit_tensor(item, target)

@@ -1,4 +1,5 @@
-"""What a checkpoint holds, and where: the classes whose pickle is the file ``.metadata``. Their fields are those of PyTorch's files."""
+"""What a checkpoint holds, and where: the classes whose pickle is the file ``.metadata``. Their
+fields are those of PyTorch's files."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import jtorch as torch
 from .stateful import StatefulT
 
 __all__ = [
-    "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties", "TensorStorageMetadata",
+    "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta",
+    "TensorProperties", "TensorStorageMetadata",
 ]  # fmt: skip
 
 STATE_DICT_TYPE = dict[str, StatefulT | Any]
@@ -55,11 +57,19 @@ class TensorProperties:
     def __getstate__(self) -> tuple[Any, ...]:
         if self.memory_format not in _FORMATS:
             raise RuntimeError(f"Invalid torch.memory_format: {self.memory_format}")
-        return self.dtype, self.layout, self.requires_grad, _FORMATS[self.memory_format], self.pin_memory
+        return (
+            self.dtype,
+            self.layout,
+            self.requires_grad,
+            _FORMATS[self.memory_format],
+            self.pin_memory,
+        )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.dtype, self.layout, self.requires_grad, spelt, self.pin_memory = state
-        self.memory_format = next(known for known, encoding in _FORMATS.items() if encoding == spelt)
+        self.memory_format = next(
+            known for known, encoding in _FORMATS.items() if encoding == spelt
+        )
 
     @staticmethod
     def create_from_tensor(tensor: torch.Tensor) -> TensorProperties:
@@ -102,7 +112,8 @@ class Metadata:
     """All of a checkpoint but its data."""
 
     state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
-    #: What the planner wants to know when it loads: for the default planner, the keys that lead to each name.
+    #: What the planner wants to know when it loads: for the default planner, the keys that lead to
+    #: each name.
     planner_data: Any = None
     #: What the storage wants to know: for files, where in which file each piece lies.
     storage_data: Any = None
@@ -112,13 +123,16 @@ class Metadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """Names a piece: a name of the state, and the offset of a box if it is a tensor. ``index`` is a hint where the box is in its list."""
+    """Names a piece: a name of the state, and the offset of a box if it is a tensor. ``index`` is a
+    hint where the box is in its list."""
 
     fqn: str
     offset: torch.Size | None = None
     index: int | None = field(hash=False, compare=False, default=None)
 
-    def __init__(self, fqn: str, offset: Sequence[int] | None = None, index: int | None = None) -> None:
+    def __init__(
+        self, fqn: str, offset: Sequence[int] | None = None, index: int | None = None
+    ) -> None:
         object.__setattr__(self, "fqn", fqn)
         object.__setattr__(self, "index", index)
         if offset is not None:

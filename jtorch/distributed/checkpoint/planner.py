@@ -1,4 +1,5 @@
-"""Plans of what is written and read, and the classes that programs derive from to make their own."""
+"""Plans of what is written and read, and the classes that programs derive from to make their
+own."""
 
 from __future__ import annotations
 
@@ -11,11 +12,18 @@ from typing import Any
 
 import jtorch as torch
 
-from .metadata import STATE_DICT_TYPE, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties
+from .metadata import (
+    STATE_DICT_TYPE,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+)
 
 __all__ = [
-    "BytesIOWriteData", "LoadItemType", "LoadPlan", "LoadPlanner", "ReadItem", "SavePlan", "SavePlanner", "TensorWriteData", "WriteItem",
-    "WriteItemType",
+    "BytesIOWriteData", "LoadItemType", "LoadPlan", "LoadPlanner", "ReadItem", "SavePlan",
+    "SavePlanner", "TensorWriteData", "WriteItem", "WriteItemType",
 ]  # fmt: skip
 
 
@@ -101,8 +109,9 @@ class LoadPlan:
 class SavePlanner(abc.ABC):
     """Decides what each process writes. Methods are called in the order in which they stand here.
 
-    Derive from ``DefaultSavePlanner`` to change a part: ``create_local_plan`` to rename, ``lookup_object`` and ``transform_object`` to
-    write something else than what is there, ``create_global_plan`` to move work between processes.
+    Derive from ``DefaultSavePlanner`` to change a part: ``create_local_plan`` to rename,
+    ``lookup_object`` and ``transform_object`` to write something else than what is there,
+    ``create_global_plan`` to move work between processes.
     """
 
     _cached_save_plan: dict[str, SavePlan] = {}
@@ -112,7 +121,12 @@ class SavePlanner(abc.ABC):
     _cached_metadata: dict[str, Metadata] = {}
 
     @abc.abstractmethod
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, storage_meta: StorageMeta | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        storage_meta: StorageMeta | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Called first, on all processes."""
 
     @abc.abstractmethod
@@ -121,7 +135,8 @@ class SavePlanner(abc.ABC):
 
     @abc.abstractmethod
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """What each process is to write, and the checkpoint's description; called on the coordinator alone."""
+        """What each process is to write, and the checkpoint's description; called on the
+        coordinator alone."""
 
     @abc.abstractmethod
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
@@ -136,7 +151,12 @@ class LoadPlanner:
     """Decides what each process reads. Methods are called in the order in which they stand here."""
 
     @abc.abstractmethod
-    def set_up_planner(self, state_dict: STATE_DICT_TYPE, metadata: Metadata | None = None, is_coordinator: bool = False) -> None:
+    def set_up_planner(
+        self,
+        state_dict: STATE_DICT_TYPE,
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
         """Called first, on all processes."""
 
     @abc.abstractmethod

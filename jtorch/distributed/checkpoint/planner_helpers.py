@@ -8,14 +8,22 @@ import jtorch as torch
 
 from ..tensor import DTensor
 from ..tensor._utils import compute_local_shape_and_global_offset
-from .metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties, TensorStorageMetadata
+from .metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
 from .planner import LoadItemType, ReadItem, TensorWriteData, WriteItem, WriteItemType
 
 __all__ = ["create_read_items_for_chunk_list"]
 
 
 def _create_chunk_from_dtensor(tensor: DTensor) -> ChunkStorageMetadata:
-    sizes, offsets = compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
+    sizes, offsets = compute_local_shape_and_global_offset(
+        tensor.shape, tensor.device_mesh, tensor.placements
+    )
     return ChunkStorageMetadata(offsets=torch.Size(offsets), sizes=torch.Size(sizes))
 
 
@@ -34,12 +42,18 @@ def _create_write_items(fqn: str, object: torch.Tensor | float | str) -> list[Wr
         WriteItem(
             index=MetadataIndex(fqn, chunk.offsets),
             type=WriteItemType.SHARD if isinstance(object, DTensor) else WriteItemType.TENSOR,
-            tensor_data=TensorWriteData(chunk=chunk, properties=TensorProperties.create_from_tensor(object), size=object.size()),
+            tensor_data=TensorWriteData(
+                chunk=chunk,
+                properties=TensorProperties.create_from_tensor(object),
+                size=object.size(),
+            ),
         )
     ]
 
 
-def _overlap(saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata) -> tuple[list[int], list[int], list[int]] | None:
+def _overlap(
+    saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata
+) -> tuple[list[int], list[int], list[int]] | None:
     """Where what two boxes share begins in each, and its sizes; None if they share nothing."""
     in_saved, in_wanted, lengths = [], [], []
     for a, n, b, m in zip(saved.offsets, saved.sizes, wanted.offsets, wanted.sizes, strict=True):
@@ -75,17 +89,24 @@ def create_read_items_for_chunk_list(
     return items
 
 
-def _create_read_items(fqn: str, md: TensorStorageMetadata | BytesStorageMetadata, obj: torch.Tensor | float | str) -> list[ReadItem]:
+def _create_read_items(
+    fqn: str, md: TensorStorageMetadata | BytesStorageMetadata, obj: torch.Tensor | float | str
+) -> list[ReadItem]:
     if isinstance(md, BytesStorageMetadata):
         nowhere = torch.Size((0,))
         index = MetadataIndex(fqn)
         return [ReadItem(LoadItemType.BYTE_IO, index, nowhere, index, nowhere, nowhere)]
     if not isinstance(obj, torch.Tensor):
-        raise ValueError(f"Invalid checkpoint metadata for {fqn}, expected BytesStorageMetadata but found {type(md)}")
+        raise ValueError(
+            f"Invalid checkpoint metadata for {fqn}, expected BytesStorageMetadata but found "
+            f"{type(md)}"
+        )
     return create_read_items_for_chunk_list(fqn, md, _create_chunk_list(obj))
 
 
-def narrow_tensor_by_index(tensor: torch.Tensor, offsets: Sequence[int], sizes: Sequence[int]) -> torch.Tensor:
+def narrow_tensor_by_index(
+    tensor: torch.Tensor, offsets: Sequence[int], sizes: Sequence[int]
+) -> torch.Tensor:
     """A box of a tensor, as a view."""
     for dim, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
         if start or size != tensor.size(dim):

@@ -7,7 +7,9 @@ from .metadata import ChunkStorageMetadata
 __all__: list[str] = []
 
 
-def _check_shard_metadata_pair_overlap(shard1: ChunkStorageMetadata, shard2: ChunkStorageMetadata) -> bool:
+def _check_shard_metadata_pair_overlap(
+    shard1: ChunkStorageMetadata, shard2: ChunkStorageMetadata
+) -> bool:
     """Whether two chunks have elements in common."""
     sides = zip(shard1.offsets, shard1.sizes, shard2.offsets, shard2.sizes, strict=True)
     return all(a < b + of_b and b < a + of_a for a, of_a, b, of_b in sides)
@@ -16,9 +18,16 @@ def _check_shard_metadata_pair_overlap(shard1: ChunkStorageMetadata, shard2: Chu
 def _shards_get_overlap_region_wrt_saved_tensor(
     saved_shard: ChunkStorageMetadata, current_shard: ChunkStorageMetadata
 ) -> list[tuple[int, int, int, int]]:
-    """For each dimension itself, where the common part begins in either chunk, and how long it is."""
+    """For each dimension itself, where the common part begins in either chunk, and how long it
+    is."""
     found = []
-    sides = zip(saved_shard.offsets, saved_shard.sizes, current_shard.offsets, current_shard.sizes, strict=True)
+    sides = zip(
+        saved_shard.offsets,
+        saved_shard.sizes,
+        current_shard.offsets,
+        current_shard.sizes,
+        strict=True,
+    )
     for dim, (a, of_a, b, of_b) in enumerate(sides):
         begin = max(a, b)
         found.append((dim, begin - a, begin - b, min(a + of_a, b + of_b) - begin))

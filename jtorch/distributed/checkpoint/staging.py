@@ -40,7 +40,11 @@ class AsyncStager(Protocol):
 
 def _copied(value: Any) -> Any:
     if isinstance(value, dict):
-        return type(value)((key, _copied(inner)) for key, inner in value.items()) if type(value) is dict else _copied(dict(value))
+        return (
+            type(value)((key, _copied(inner)) for key, inner in value.items())
+            if type(value) is dict
+            else _copied(dict(value))
+        )
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_copied, value))
     if isinstance(value, list | tuple):
@@ -48,7 +52,12 @@ def _copied(value: Any) -> Any:
     if isinstance(value, DTensor):
         local = _copied(value.to_local())
         return DTensor.from_local(
-            local, value.device_mesh, value.placements, run_check=False, shape=value.size(), stride=value.stride()
+            local,
+            value.device_mesh,
+            value.placements,
+            run_check=False,
+            shape=value.size(),
+            stride=value.stride(),
         ).requires_grad_(value.requires_grad)
     if isinstance(value, torch.Tensor):
         copy = value.detach().cpu().clone()
@@ -88,7 +97,8 @@ class BlockingAsyncStager:
 
 @dataclass
 class StagingOptions:
-    """How copies are made. The copy is on the host and made at once, whatever is said; a future is given for ``use_async_staging``."""
+    """How copies are made. The copy is on the host and made at once, whatever is said; a future is
+    given for ``use_async_staging``."""
 
     use_pinned_memory: bool = True
     use_shared_memory: bool = True
@@ -113,7 +123,9 @@ class DefaultStager:
         """Whether ``async_save`` waits for the copy before it returns."""
         return self._synchronize_after_execute
 
-    def stage(self, state_dict: STATE_DICT_TYPE, **kwargs: Any) -> Future[STATE_DICT_TYPE] | STATE_DICT_TYPE:
+    def stage(
+        self, state_dict: STATE_DICT_TYPE, **kwargs: Any
+    ) -> Future[STATE_DICT_TYPE] | STATE_DICT_TYPE:
         """The copy, or a future that holds it."""
         del kwargs
         copy = _copied(state_dict)

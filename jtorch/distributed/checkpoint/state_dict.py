@@ -1,4 +1,5 @@
-"""States of models and optimisers keyed by parameters' names, whatever wrappers are around the model, and whole where that is wanted."""
+"""States of models and optimisers keyed by parameters' names, whatever wrappers are around the
+model, and whole where that is wanted."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from ..tensor import DTensor
 from ..tensor._utils import compute_local_shape_and_global_offset
 
 __all__ = [
-    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
-    "set_optimizer_state_dict", "set_state_dict",
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
+    "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict",
 ]  # fmt: skip
 
 
@@ -38,12 +39,15 @@ class StateDictOptions:
 
     Attributes:
         full_state_dict: whole tensors in place of shards.
-        cpu_offload: tensors on the host; together with ``full_state_dict`` on rank 0 alone, the others get an empty dict.
+        cpu_offload: tensors on the host; together with ``full_state_dict`` on rank 0 alone, the
+            others get an empty dict.
         ignore_frozen_params: leave out parameters that need no gradient.
         keep_submodule_prefixes: with ``submodules``, keep the names that values have in the model.
         strict: refuse names that the model does not know, or that lack.
-        broadcast_from_rank0: with ``full_state_dict``, take the state of rank 0, and send to each process what it needs.
-        flatten_optimizer_state_dict: ``state.<name>.<key>`` and ``param_groups.<name>.<key>`` in place of nested dicts.
+        broadcast_from_rank0: with ``full_state_dict``, take the state of rank 0, and send to each
+            process what it needs.
+        flatten_optimizer_state_dict: ``state.<name>.<key>`` and ``param_groups.<name>.<key>`` in
+            place of nested dicts.
     """
 
     full_state_dict: bool = False
@@ -85,7 +89,8 @@ def _plain_name(model: nn.Module, name: str) -> str:
 
 
 def _sharded_again(model: nn.Module) -> None:
-    """Brings parameters that are whole at the moment back to their shards, whose names and objects states go by."""
+    """Brings parameters that are whole at the moment back to their shards, whose names and objects
+    states go by."""
     for module in model.modules():
         reshard = getattr(module, "_reshard_for_state", None)
         if reshard is not None:
@@ -98,7 +103,8 @@ def _names(model: nn.Module) -> dict[nn.Parameter, str]:
 
 
 def _placed(value: object, options: StateDictOptions) -> Any:
-    """A value as the options want it: whole, on the host. All processes call it with the same names in the same order."""
+    """A value as the options want it: whole, on the host. All processes call it with the same names
+    in the same order."""
     if isinstance(value, dict):
         return {k: _placed(v, options) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -120,7 +126,9 @@ def _collected(state: Mapping[str, object], options: StateDictOptions) -> dict[s
 
 def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
     """This process's part of a whole tensor, as ``like`` is sharded."""
-    sizes, offsets = compute_local_shape_and_global_offset(like.shape, like.device_mesh, like.placements)
+    sizes, offsets = compute_local_shape_and_global_offset(
+        like.shape, like.device_mesh, like.placements
+    )
     local = whole
     for dim, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
         local = local.narrow(dim, min(start, whole.size(dim)), size)
@@ -128,7 +136,14 @@ def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
     if home.type == "meta":  # nothing lies there yet
         home = torch.device(like.device_mesh.device_type)
     local = local.to(home).contiguous().clone()
-    return DTensor.from_local(local, like.device_mesh, like.placements, run_check=False, shape=like.size(), stride=like.stride())
+    return DTensor.from_local(
+        local,
+        like.device_mesh,
+        like.placements,
+        run_check=False,
+        shape=like.size(),
+        stride=like.stride(),
+    )
 
 
 def _from_rank_0(state: object) -> Any:
@@ -153,7 +168,11 @@ def _from_rank_0(state: object) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(filled(v) for v in value)
         if isinstance(value, _Place):
-            tensor = tensors[value.number].clone() if get_rank() == 0 else torch.empty(value.shape, dtype=value.dtype)
+            tensor = (
+                tensors[value.number].clone()
+                if get_rank() == 0
+                else torch.empty(value.shape, dtype=value.dtype)
+            )
             broadcast(tensor, src=0)
             return tensor
         return value
@@ -175,15 +194,24 @@ class _Place:
 def _fitted(value: Any, like: object) -> object:
     """A value for a place that holds ``like``: a shard of it where that is sharded."""
     whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
-    return _shard_of(value, like) if whole and isinstance(like, DTensor) and value.shape == like.shape else value
+    return (
+        _shard_of(value, like)
+        if whole and isinstance(like, DTensor) and value.shape == like.shape
+        else value
+    )
 
 
 def get_model_state_dict(
-    model: nn.Module, *, submodules: set[nn.Module] | None = None, options: StateDictOptions | None = None
+    model: nn.Module,
+    *,
+    submodules: set[nn.Module] | None = None,
+    options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
     """The model's state_dict, or the part of it that belongs to some submodules."""
     options = _checked(options)
-    found: dict[str, Any] = {_plain_name(model, name): value for name, value in _own_state(model).items()}
+    found: dict[str, Any] = {
+        _plain_name(model, name): value for name, value in _own_state(model).items()
+    }
     if submodules:
         parts: dict[str, Any] = {}
         for prefix, module in model.named_modules():
@@ -206,8 +234,8 @@ def _not_empty(state: dict[str, object], options: StateDictOptions) -> None:
     if not (state or may or (options.cpu_offload and options.full_state_dict)):
         rank = get_rank() if is_initialized() else 0
         raise RuntimeError(
-            f"The option indicates that model state_dict is required to save or load, but model state_dict is empty.rank = "
-            f"dist.get_rank()={rank}."
+            "The option indicates that model state_dict is required to save or load, but model "
+            f"state_dict is empty.rank = dist.get_rank()={rank}."
         )
 
 
@@ -227,8 +255,8 @@ def set_model_state_dict(
 
     Raises:
         ValueError: for ``broadcast_from_rank0`` without ``full_state_dict``.
-        RuntimeError: for an empty state where none is expected, and for names that lack or are too many, if ``strict``
-            (in whole states that are not sent from rank 0: that are too many).
+        RuntimeError: for an empty state where none is expected, and for names that lack or are too
+            many, if ``strict`` (in whole states that are not sent from rank 0: that are too many).
     """
     from ..fsdp._wrapper import as_shards
 
@@ -246,9 +274,13 @@ def set_model_state_dict(
     state = {raw.get(name, name): value for name, value in given.items()}
     assign = False
     if options.full_state_dict:
-        assign = any(isinstance(value, torch.Tensor) and value.device.type == "meta" for value in own.values())
+        assign = any(
+            isinstance(value, torch.Tensor) and value.device.type == "meta"
+            for value in own.values()
+        )
         state = {name: _fitted(value, own.get(name)) for name, value in state.items()}
-        if not options.broadcast_from_rank0:  # what lacks in a whole state stays as it is, as in PyTorch
+        # what lacks in a whole state stays as it is, as in PyTorch
+        if not options.broadcast_from_rank0:
             state = {**own, **state}
     with as_shards(model):
         return model.load_state_dict(state, strict=options.strict, assign=assign)
@@ -289,7 +321,9 @@ def get_optimizer_state_dict(
     """The state of the optimisers, keyed by the names of the model's parameters."""
     options = _checked(options)
     names = _names(model)
-    wanted: set[Any] | None = None if not submodules else {p for module in submodules for p in module.parameters()}  # pyright: ignore[reportUnhashable]
+    wanted: set[Any] | None = (
+        None if not submodules else {p for module in submodules for p in module.parameters()}  # pyright: ignore[reportUnhashable]
+    )
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _all(optimizers):
@@ -299,18 +333,29 @@ def get_optimizer_state_dict(
             for p in chosen:
                 if p in optimizer.state:
                     state[names[p]] = dict(optimizer.state[p])
-            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [names[p] for p in chosen]})
+            groups.append(
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [names[p] for p in chosen],
+                }
+            )
     if any(getattr(module, "_gives_copies", False) for module in model.modules()):
         state = _copied(state)
     found: dict[str, Any] = {"state": state, "param_groups": groups}
-    return _collected(dict(_flattened(found)) if options.flatten_optimizer_state_dict else found, options)
+    return _collected(
+        dict(_flattened(found)) if options.flatten_optimizer_state_dict else found, options
+    )
 
 
 def _copied(state: dict[Any, Any]) -> dict[Any, Any]:
     """The state of an optimiser in tensors of its own, which training does not go on with."""
     with torch.no_grad():
         return {
-            name: {k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in values.items()} for name, values in state.items()
+            name: {
+                k: v.detach().clone() if isinstance(v, torch.Tensor) else v
+                for k, v in values.items()
+            }
+            for name, values in state.items()
         }
 
 
@@ -333,13 +378,23 @@ def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def set_optimizer_state_dict(
-    model: nn.Module, optimizers: object, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+    model: nn.Module,
+    optimizers: object,
+    optim_state_dict: dict[str, Any],
+    *,
+    options: StateDictOptions | None = None,
 ) -> None:
-    """Gives the optimisers what ``get_optimizer_state_dict`` gave. Whole tensors are cut where parameters are sharded."""
+    """Gives the optimisers what ``get_optimizer_state_dict`` gave. Whole tensors are cut where
+    parameters are sharded."""
     options = _checked(options)
-    if not (optim_state_dict or options.broadcast_from_rank0 or (options.cpu_offload and options.full_state_dict)):
+    if not (
+        optim_state_dict
+        or options.broadcast_from_rank0
+        or (options.cpu_offload and options.full_state_dict)
+    ):
         raise RuntimeError(
-            f"The option indicates that model state_dict is required to save, or load but optim state_dict is empty. {optim_state_dict}"
+            "The option indicates that model state_dict is required to save, or load but optim "
+            f"state_dict is empty. {optim_state_dict}"
         )
     names = _names(model)
     given = _from_rank_0(optim_state_dict) if options.broadcast_from_rank0 else optim_state_dict
@@ -365,7 +420,9 @@ def _states_in(flat: dict[str, object], names: Iterable[str]) -> dict[str, dict[
     return found
 
 
-def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+def _for_optimizer(
+    optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], options: StateDictOptions
+) -> dict[str, Any]:
     """A state_dict as ``Optimizer.load_state_dict`` takes it.
 
     Raises:
@@ -392,8 +449,9 @@ def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[s
                 state[index] = {key: _fitted(value, p) for key, value in values.items()}
             elif p.requires_grad and options.strict and saved_states and name not in saved_states:
                 raise RuntimeError(
-                    f"Missing optimizer state for parameter '{name}' in checkpoint. The parameter requires gradients but has no saved "
-                    "optimizer state. To load anyway, use StateDictOptions(strict=False)."
+                    f"Missing optimizer state for parameter '{name}' in checkpoint. The parameter "
+                    "requires gradients but has no saved optimizer state. To load anyway, use "
+                    "StateDictOptions(strict=False)."
                 )
     return {"state": state, "param_groups": groups}
 

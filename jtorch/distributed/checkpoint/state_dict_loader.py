@@ -30,13 +30,16 @@ def load(
     process_group: object = None,
     no_dist: bool = False,
 ) -> None:
-    """Reads a checkpoint into a state, in place: tensors are written into, other values replaced. All processes of the group call it.
+    """Reads a checkpoint into a state, in place: tensors are written into, other values replaced.
+    All processes of the group call it.
 
-    The state says what is read: each process reads its part of each tensor from wherever it was written, so their number and how tensors
-    are sharded may differ from those that saved. What is not a tensor is unpickled as ``torch.load(weights_only=False)`` does.
+    The state says what is read: each process reads its part of each tensor from wherever it was
+    written, so their number and how tensors are sharded may differ from those that saved. What is
+    not a tensor is unpickled as ``torch.load(weights_only=False)`` does.
 
     Args:
-        state_dict: the state; ``Stateful`` objects in it are asked for theirs, and given what was read.
+        state_dict: the state; ``Stateful`` objects in it are asked for theirs, and given what was
+            read.
         checkpoint_id: the folder.
         storage_reader: what reads; ``FileSystemReader`` if it is left out.
         planner: decides who reads what; ``DefaultLoadPlanner`` if it is left out.
@@ -44,12 +47,17 @@ def load(
         no_dist: load in this process alone.
 
     Raises:
-        CheckpointException: on all processes, if one of them failed; the exceptions are in ``failures``.
+        CheckpointException: on all processes, if one of them failed; the exceptions are in
+            ``failures``.
     """
     alone = _is_alone(no_dist, "load")
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     keys = sorted(state_dict)
-    states = {key: value.state_dict() if isinstance(value, Stateful) else value for key in keys for value in (state_dict[key],)}
+    states = {
+        key: value.state_dict() if isinstance(value, Stateful) else value
+        for key in keys
+        for value in (state_dict[key],)
+    }
     _load_state_dict(states, reader, process_group, no_dist=alone, planner=planner)
     for key in keys:
         value = state_dict[key]
@@ -69,14 +77,18 @@ def load_state_dict(
 ) -> None:
     """The older form of ``load``."""
     warnings.warn(
-        "'load_state_dict' is deprecated and will be removed in future versions. Please use 'load' instead.", FutureWarning, stacklevel=2
+        "'load_state_dict' is deprecated and will be removed in future versions. Please use 'load' "
+        "instead.",
+        FutureWarning,
+        stacklevel=2,
     )
     storage_reader.reset()
     _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)
 
 
 def _described(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
-    """The description of the checkpoint, and whether it is that of all processes; else of what this one wrote alone.
+    """The description of the checkpoint, and whether it is that of all processes; else of what this
+    one wrote alone.
 
     Raises:
         AssertionError: if there is neither.
@@ -86,7 +98,9 @@ def _described(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
         return reader.read_metadata(), True
     except Exception as error:
         words.append(f"global metadata read failed: {error}")
-        _log.warning("Global metadata is not found. Falling back to rank local metadata.", exc_info=True)
+        _log.warning(
+            "Global metadata is not found. Falling back to rank local metadata.", exc_info=True
+        )
     if "kwargs" in inspect.signature(reader.read_metadata).parameters:
         try:
             return reader.read_metadata(rank=rank), False
@@ -111,7 +125,9 @@ def _load_state_dict(
         metadata, together = _described(storage_reader, everyone.rank)
         chosen.set_up_planner(state_dict, metadata, everyone.is_coordinator)
         if "kwargs" in inspect.signature(storage_reader.set_up_storage_reader).parameters:
-            storage_reader.set_up_storage_reader(metadata, everyone.is_coordinator, rank=everyone.rank, use_collectives=together)
+            storage_reader.set_up_storage_reader(
+                metadata, everyone.is_coordinator, rank=everyone.rank, use_collectives=together
+            )
         else:
             storage_reader.set_up_storage_reader(metadata, everyone.is_coordinator)
         return storage_reader.prepare_local_plan(chosen.create_local_plan())
@@ -138,5 +154,11 @@ def _load_state_dict_from_keys(
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     found: dict[str, Any] = {}
     wanted = {keys} if isinstance(keys, str) else keys
-    _load_state_dict(found, reader, process_group, no_dist=True, planner=_EmptyStateDictLoadPlanner(wanted or None))
+    _load_state_dict(
+        found,
+        reader,
+        process_group,
+        no_dist=True,
+        planner=_EmptyStateDictLoadPlanner(wanted or None),
+    )
     return found

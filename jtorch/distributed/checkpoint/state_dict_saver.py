@@ -38,7 +38,11 @@ class AsyncSaveResponse:
     upload_completion: Future[None]
 
 
-def _storage_setup(storage: StorageReader | StorageWriter | None, checkpoint_id: str | os.PathLike[str] | None, reader: bool) -> Any:
+def _storage_setup(
+    storage: StorageReader | StorageWriter | None,
+    checkpoint_id: str | os.PathLike[str] | None,
+    reader: bool,
+) -> Any:
     """The storage that was given, or the one for a checkpoint's name.
 
     Raises:
@@ -49,10 +53,15 @@ def _storage_setup(storage: StorageReader | StorageWriter | None, checkpoint_id:
             storage.reset(checkpoint_id)
         return storage
     if not checkpoint_id:
-        raise RuntimeError("`checkpoint_id` must be specified if storage_reader/storage_writer is None.")
+        raise RuntimeError(
+            "`checkpoint_id` must be specified if storage_reader/storage_writer is None."
+        )
     kind: type[StorageReader | StorageWriter] = FileSystemReader if reader else FileSystemWriter
     if not kind.validate_checkpoint_id(checkpoint_id):
-        raise RuntimeError("Cannot detect which StorageReader or StorageWriter to use. Please specify the storage_reader/storage_writer.")
+        raise RuntimeError(
+            "Cannot detect which StorageReader or StorageWriter to use. Please specify the "
+            "storage_reader/storage_writer."
+        )
     made: Any = kind(checkpoint_id)
     made.reset(checkpoint_id)
     return made
@@ -61,7 +70,8 @@ def _storage_setup(storage: StorageReader | StorageWriter | None, checkpoint_id:
 def _is_alone(no_dist: bool, what: str) -> bool:
     if no_dist or not is_initialized():
         warnings.warn(
-            f"torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to {what} in a single process.",
+            "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is "
+            f"to {what} in a single process.",
             stacklevel=3,
         )
         return True
@@ -78,7 +88,8 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Writes a state as a checkpoint in PyTorch's format. All processes of the group call it, each with what it has of the state.
+    """Writes a state as a checkpoint in PyTorch's format. All processes of the group call it, each
+    with what it has of the state.
 
     A checkpoint in the same folder is replaced in one step, once all processes have written.
 
@@ -89,10 +100,12 @@ def save(
         planner: decides who writes what; ``DefaultSavePlanner`` if it is left out.
         process_group: the processes; all of them if it is left out.
         no_dist: save in this process alone.
-        use_collectives: if false, each process writes a checkpoint of its own, ``__<rank>.metadata``, without the others.
+        use_collectives: if false, each process writes a checkpoint of its own,
+            ``__<rank>.metadata``, without the others.
 
     Raises:
-        CheckpointException: on all processes, if one of them failed; the exceptions are in ``failures``.
+        CheckpointException: on all processes, if one of them failed; the exceptions are in
+            ``failures``.
 
     Example:
         >>> import tempfile
@@ -111,7 +124,12 @@ def save(
     alone = _is_alone(no_dist, "save")
     writer = _storage_setup(storage_writer, checkpoint_id, reader=False)
     return _save_state_dict(
-        _stateful_to_state_dict(state_dict), writer, process_group, no_dist=alone, planner=planner, use_collectives=use_collectives
+        _stateful_to_state_dict(state_dict),
+        writer,
+        process_group,
+        no_dist=alone,
+        planner=planner,
+        use_collectives=use_collectives,
     )
 
 
@@ -125,14 +143,22 @@ def save_state_dict(
 ) -> Metadata:
     """The older form of ``save``."""
     warnings.warn(
-        "'save_state_dict' is deprecated and will be removed in future versions.Please use 'save' instead.", FutureWarning, stacklevel=2
+        "'save_state_dict' is deprecated and will be removed in future versions.Please use 'save' "
+        "instead.",
+        FutureWarning,
+        stacklevel=2,
     )
     storage_writer.reset()
-    return _save_state_dict(state_dict, storage_writer, process_group, coordinator_rank, no_dist, planner)
+    return _save_state_dict(
+        state_dict, storage_writer, process_group, coordinator_rank, no_dist, planner
+    )
 
 
 def _stateful_to_state_dict(state_dict: STATE_DICT_TYPE) -> STATE_DICT_TYPE:
-    return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
+    return {
+        key: value.state_dict() if isinstance(value, Stateful) else value
+        for key, value in state_dict.items()
+    }
 
 
 def _save_state_dict(
@@ -150,16 +176,24 @@ def _save_state_dict(
 
     def local_step() -> SavePlan:
         if "storage_meta" in inspect.signature(chosen.set_up_planner).parameters:
-            chosen.set_up_planner(state_dict=state_dict, storage_meta=storage_writer.storage_meta(), is_coordinator=everyone.is_coordinator)
+            chosen.set_up_planner(
+                state_dict=state_dict,
+                storage_meta=storage_writer.storage_meta(),
+                is_coordinator=everyone.is_coordinator,
+            )
         else:
             warnings.warn(
-                "The function definition for SavePlanner.set_up_planner has been updated to include the storage_meta argument. Please "
-                "update your implementation to include this parameter.",
+                "The function definition for SavePlanner.set_up_planner has been updated to "
+                "include the storage_meta argument. Please update your implementation to include "
+                "this parameter.",
                 stacklevel=2,
             )
-            chosen.set_up_planner(state_dict, everyone.is_coordinator)  # type: ignore[arg-type]  # its older signature
+            # its older signature
+            chosen.set_up_planner(state_dict, everyone.is_coordinator)  # type: ignore[arg-type]
         if "kwargs" in inspect.signature(storage_writer.set_up_storage_writer).parameters:
-            storage_writer.set_up_storage_writer(everyone.is_coordinator, rank=everyone.rank, use_collectives=use_collectives)
+            storage_writer.set_up_storage_writer(
+                everyone.is_coordinator, rank=everyone.rank, use_collectives=use_collectives
+            )
         else:
             storage_writer.set_up_storage_writer(everyone.is_coordinator)
         return storage_writer.prepare_local_plan(chosen.create_local_plan())
@@ -169,7 +203,11 @@ def _save_state_dict(
         described.append(metadata)
         return storage_writer.prepare_global_plan(plans)
 
-    plan = everyone.reduce_scatter("plan", local_step, global_step) if use_collectives else global_step([local_step()])[0]
+    plan = (
+        everyone.reduce_scatter("plan", local_step, global_step)
+        if use_collectives
+        else global_step([local_step()])[0]
+    )
 
     def write_data() -> list[Any]:
         return storage_writer.write_data(chosen.finish_plan(plan), chosen).wait()
@@ -185,10 +223,11 @@ def _save_state_dict(
     return metadata
 
 
-# ---- in the background -------------------------------------------------------------------------------------------------------------------
+# ---- in the background ---------------------------------------------------------------------------
 
-#: Group -> the group of the same processes that saves in the background use, so that they meet none of the program's own collectives, and
-#: the thread that carries them out one after another, so that they do not meet each other's either.
+#: Group -> the group of the same processes that saves in the background use, so that they meet none
+#: of the program's own collectives, and the thread that carries them out one after another, so that
+#: they do not meet each other's either.
 _BACKGROUND: dict[object, tuple[object, ThreadPoolExecutor]] = {}
 
 
@@ -216,22 +255,30 @@ def async_save(
 ) -> Future[Any] | AsyncSaveResponse:
     """Copies a state, and writes the copy in a thread, as ``save`` does.
 
-    The processes meet in a group of their own for this, so training may go on with its collectives. ``PROCESS`` uses a thread as well.
+    The processes meet in a group of their own for this, so training may go on with its collectives.
+    ``PROCESS`` uses a thread as well.
 
     Args:
         async_checkpointer_type: what writes.
         async_stager: what copies.
 
     Returns:
-        A future of the metadata; with a stager that gives futures, those of the copy and of the checkpoint.
+        A future of the metadata; with a stager that gives futures, those of the copy and of the
+        checkpoint.
     """
     del async_checkpointer_type
     stager: Any = async_stager
     if stager is None:
-        stager = storage_writer if isinstance(storage_writer, AsyncStager) else DefaultStager(StagingOptions(False, False, False, False))
+        stager = (
+            storage_writer
+            if isinstance(storage_writer, AsyncStager)
+            else DefaultStager(StagingOptions(False, False, False, False))
+        )
     staged = stager.stage(_stateful_to_state_dict(state_dict))
     alone = no_dist or not is_initialized()
-    group, thread = (None, ThreadPoolExecutor(1, "async_save")) if alone else _background(process_group)
+    group, thread = (
+        (None, ThreadPoolExecutor(1, "async_save")) if alone else _background(process_group)
+    )
 
     def write() -> Metadata:
         copy = staged.result() if isinstance(staged, Future) else staged
@@ -250,7 +297,13 @@ def async_save(
         thread.shutdown(wait=False)
     if isinstance(staged, Future):
         copied: Future[None] = Future()
-        staged.add_done_callback(lambda done: copied.set_exception(done.exception()) if done.exception() else copied.set_result(None))
+        staged.add_done_callback(
+            lambda done: (
+                copied.set_exception(done.exception())
+                if done.exception()
+                else copied.set_result(None)
+            )
+        )
         return AsyncSaveResponse(staging_completion=copied, upload_completion=written)
     if stager.should_synchronize_after_execute:
         stager.synchronize_staging()

@@ -9,10 +9,12 @@ __all__ = ["Stateful", "StatefulT"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has ``state_dict`` and ``load_state_dict``: it is saved as the former, and given what was loaded by the latter."""
+    """What has ``state_dict`` and ``load_state_dict``: it is saved as the former, and given what
+    was loaded by the latter."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be saved. It should hold the object's own tensors, so that loading into them needs no copy."""
+        """What is to be saved. It should hold the object's own tensors, so that loading into them
+        needs no copy."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""Where checkpoints lie: the classes that programs derive from to keep them elsewhere than in files."""
+"""Where checkpoints lie: the classes that programs derive from to keep them elsewhere than in
+files."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class StorageWriter(abc.ABC):
 
     @abc.abstractmethod
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Makes the checkpoint valid; called on the coordinator alone, once all processes have written."""
+        """Makes the checkpoint valid; called on the coordinator alone, once all processes have
+        written."""
 
     @classmethod
     @abc.abstractmethod
@@ -73,7 +75,9 @@ class StorageReader(abc.ABC):
         """The checkpoint's description."""
 
     @abc.abstractmethod
-    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
         """Called on all processes."""
 
     @abc.abstractmethod
@@ -86,7 +90,8 @@ class StorageReader(abc.ABC):
 
     @abc.abstractmethod
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Reads the items of the plan, by ``planner.load_bytes``, or ``resolve_tensor`` and ``commit_tensor``."""
+        """Reads the items of the plan, by ``planner.load_bytes``, or ``resolve_tensor`` and
+        ``commit_tensor``."""
 
     @classmethod
     @abc.abstractmethod

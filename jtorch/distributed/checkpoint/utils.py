@@ -42,7 +42,11 @@ class _DistWrapper:
         self.group, self.use_dist, self.coordinator_rank = group, use_dist, coordinator_rank
         self.rank = get_rank(group) if use_dist else 0
         self.is_coordinator = not use_dist or self.rank == coordinator_rank
-        self.global_coordinator_rank = coordinator_rank if group is None or not use_dist else get_global_rank(group, coordinator_rank)
+        self.global_coordinator_rank = (
+            coordinator_rank
+            if group is None or not use_dist
+            else get_global_rank(group, coordinator_rank)
+        )
 
     def get_rank(self) -> int:
         """This process's."""
@@ -87,7 +91,8 @@ class _DistWrapper:
         return held[0]
 
     def _reduced(self, step: str, own: object, reduce_fun: Callable[..., object]) -> Any:
-        """What the coordinator makes of all values, or the exception that all are to raise; None elsewhere."""
+        """What the coordinator makes of all values, or the exception that all are to raise; None
+        elsewhere."""
         everything = self.gather_object(own)
         if everything is None:
             return None
@@ -95,10 +100,15 @@ class _DistWrapper:
         if failed:
             return CheckpointException(step, failed)
         found = _attempted(lambda: reduce_fun(everything))
-        return CheckpointException(step, {self.rank: found}) if _is_wrapped_exception(found) else found
+        return (
+            CheckpointException(step, {self.rank: found}) if _is_wrapped_exception(found) else found
+        )
 
-    def reduce_scatter(self, step: str, map_fun: Callable[..., object], reduce_fun: Callable[..., object]) -> Any:
-        """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; each process gets its part of the latter's list.
+    def reduce_scatter(
+        self, step: str, map_fun: Callable[..., object], reduce_fun: Callable[..., object]
+    ) -> Any:
+        """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; each process gets its
+        part of the latter's list.
 
         Raises:
             CheckpointException: on all processes, if either failed anywhere.
@@ -107,8 +117,11 @@ class _DistWrapper:
         parts = [found] * self.get_world_size() if isinstance(found, CheckpointException) else found
         return _raised(self.scatter_object(parts))
 
-    def all_reduce(self, step: str, map_fun: Callable[[], object], reduce_fun: Callable[..., object]) -> Any:
-        """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; all processes get what the latter gives.
+    def all_reduce(
+        self, step: str, map_fun: Callable[[], object], reduce_fun: Callable[..., object]
+    ) -> Any:
+        """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; all processes get what
+        the latter gives.
 
         Raises:
             CheckpointException: on all processes, if either failed anywhere.
@@ -134,7 +147,13 @@ class _DistWrapper:
             CheckpointException: on all processes, if it failed there.
         """
         found: Any = _attempted(map_fun) if self.is_coordinator else None
-        return _raised(self.broadcast_object(CheckpointException(step, {self.rank: found}) if _is_wrapped_exception(found) else found))
+        return _raised(
+            self.broadcast_object(
+                CheckpointException(step, {self.rank: found})
+                if _is_wrapped_exception(found)
+                else found
+            )
+        )
 
     def barrier(self) -> None:
         """Waits for all processes."""
@@ -157,7 +176,9 @@ def find_tensor_shard(tensor: torch.Tensor, index: MetadataIndex) -> torch.Tenso
     if isinstance(tensor, DTensor):
         return tensor.to_local()
     if index.offset is not None and index.offset != torch.Size([0] * len(tensor.size())):
-        raise ValueError(f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'")
+        raise ValueError(
+            f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'"
+        )
     return tensor
 
 
@@ -173,5 +194,7 @@ def find_state_dict_object(state_dict: STATE_DICT_TYPE, index: MetadataIndex) ->
     if isinstance(found, torch.Tensor):
         return find_tensor_shard(found, index)
     if index.offset is not None:
-        raise ValueError(f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'")
+        raise ValueError(
+            f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'"
+        )
     return found

@@ -1,4 +1,5 @@
-"""Modules whose parameters are sharded over processes: ``fully_shard``, and the older ``FullyShardedDataParallel`` as a front of it."""
+"""Modules whose parameters are sharded over processes: ``fully_shard``, and the older
+``FullyShardedDataParallel`` as a front of it."""
 
 from __future__ import annotations
 

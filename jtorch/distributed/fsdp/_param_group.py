@@ -1,8 +1,10 @@
-"""The parameters of a module that ``fully_shard`` shards: gathered in one collective, their gradients reduced in one.
+"""The parameters of a module that ``fully_shard`` shards: gathered in one collective, their
+gradients reduced in one.
 
-A parameter lies in its module as a ``DTensor`` (sharded) or as a plain parameter (whole). Whole parameters are leaves of their own, made
-anew at each gathering: what a backward pass needs of them is held by its graph. A pass leaves its gradients here, leaf by leaf, and they
-are reduced once it is over, so that it runs as one program.
+A parameter lies in its module as a ``DTensor`` (sharded) or as a plain parameter (whole). Whole
+parameters are leaves of their own, made anew at each gathering: what a backward pass needs of them
+is held by its graph. A pass leaves its gradients here, leaf by leaf, and they are reduced once it
+is over, so that it runs as one program.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Layout:
 
 
 def _set(module: nn.Module, name: str, parameter: object) -> None:
-    # Not by attribute, which takes longer, unless the class wants to know (recurrent networks keep lists of their weights).
+    # Not by attribute, which takes longer, unless the class wants to know (recurrent networks keep
+    # lists of their weights).
     if type(module).__setattr__ is nn.Module.__setattr__:
         module._parameters[name] = parameter
     else:
@@ -68,7 +71,14 @@ class Param:
         whole: the plain parameter, while there is one.
     """
 
-    def __init__(self, parameter: nn.Parameter, places: list[tuple[nn.Module, str]], layout: Layout, shard: Any, offloaded: bool) -> None:
+    def __init__(
+        self,
+        parameter: nn.Parameter,
+        places: list[tuple[nn.Module, str]],
+        layout: Layout,
+        shard: Any,
+        offloaded: bool,
+    ) -> None:
         self.places, self.layout, self.dim = places, layout, shard.dim
         self.tensor_mesh: tuple[DeviceMesh, tuple[Any, ...]] | None = None
         data: Any = parameter.detach()
@@ -78,18 +88,26 @@ class Param:
             data = parameter.to_local().detach()
         if not data.is_contiguous():
             raise NotImplementedError(
-                f"FSDP does not support non-contiguous parameters yet: param.shape={parameter.shape} param.stride()={parameter.stride()}"
+                "FSDP does not support non-contiguous parameters yet: "
+                f"param.shape={parameter.shape} param.stride()={parameter.stride()}"
             )
         self.size = tuple(data.shape)
         if self.dim and self.size[self.dim] % layout.size:
-            raise NotImplementedError(f"FSDP does not support uneven sharding on dim {self.dim}: {data.size()} (world size: {layout.size})")
+            raise NotImplementedError(
+                f"FSDP does not support uneven sharding on dim {self.dim}: {data.size()} (world "
+                f"size: {layout.size})"
+            )
         self.spec = self._spec(shard, TensorMeta(shape, tuple(stride), data.dtype))
         self.rows = -(-self.size[self.dim] // layout.size)
         begin = min(layout.rank * self.rows, self.size[self.dim])
-        local = data.narrow(self.dim, begin, min(self.rows, self.size[self.dim] - begin)).clone(memory_format=torch.contiguous_format)
+        local = data.narrow(self.dim, begin, min(self.rows, self.size[self.dim] - begin)).clone(
+            memory_format=torch.contiguous_format
+        )
         if offloaded and not local.is_meta:
             local = local.cpu()
-        self.sharded: Any = nn.Parameter(DTensor(local, self.spec, requires_grad=False), requires_grad=parameter.requires_grad)
+        self.sharded: Any = nn.Parameter(
+            DTensor(local, self.spec, requires_grad=False), requires_grad=parameter.requires_grad
+        )
         for name, value in vars(parameter).items():  # what a program has set on it
             if not hasattr(self.sharded, name):
                 setattr(self.sharded, name, value)
@@ -111,7 +129,10 @@ class Param:
         names = (*(layout.mesh.mesh_dim_names or ()), *(mesh.mesh_dim_names or ()))
         whole = layout.mesh._get_root_mesh()
         if len(names) != layout.mesh.ndim + mesh.ndim or whole is not mesh._get_root_mesh():
-            raise ValueError("FSDP of parameters that are DTensors needs meshes that are named dimensions of one mesh")
+            raise ValueError(
+                "FSDP of parameters that are DTensors needs meshes that are named dimensions of "
+                "one mesh"
+            )
         return DTensorSpec(whole._sliced(names), (*copies, *cut, *placements), meta)
 
     def register(self, parameter: object) -> None:
@@ -120,7 +141,8 @@ class Param:
             _set(module, name, parameter)
 
     def refresh(self) -> None:
-        """Takes over what has been put in the parameter's place: a moved tensor, or a loaded one."""
+        """Takes over what has been put in the parameter's place: a moved tensor, or a loaded
+        one."""
         module, name = self.places[0]
         found = module._parameters[name]
         if found is not self.sharded and found is not self.whole and isinstance(found, DTensor):
@@ -135,17 +157,26 @@ class Param:
     @property
     def padded(self) -> int:
         """The elements of the largest part."""
-        return math.prod(self.size) // max(self.size[self.dim], 1) * self.rows if self.size[self.dim] else 0
+        return (
+            math.prod(self.size) // max(self.size[self.dim], 1) * self.rows
+            if self.size[self.dim]
+            else 0
+        )
 
     def assembled(self, parts: list[np.ndarray]) -> np.ndarray:
         """The whole of the parts of all processes, which come flat and padded."""
-        found = [part[: math.prod(shape)].reshape(shape) for part, shape in zip(parts, self._shapes(), strict=True)]
+        found = [
+            part[: math.prod(shape)].reshape(shape)
+            for part, shape in zip(parts, self._shapes(), strict=True)
+        ]
         return np.concatenate(found, axis=self.dim) if len(found) > 1 else np.array(found[0])
 
     def divided(self, whole: np.ndarray) -> list[np.ndarray]:
         """The parts of all processes, flat."""
         ends = np.cumsum([shape[self.dim] for shape in self._shapes()])[:-1]
-        return [np.ascontiguousarray(part).reshape(-1) for part in np.split(whole, ends, axis=self.dim)]
+        return [
+            np.ascontiguousarray(part).reshape(-1) for part in np.split(whole, ends, axis=self.dim)
+        ]
 
     def own_shape(self) -> tuple[int, ...]:
         """The shape of this process's part."""
@@ -181,7 +212,9 @@ class ParamGroup:
         self.name, self.layout, self.mp_policy = name, layout, mp_policy
         self.of_model: Callable[[], list[ParamGroup]] = lambda: [self]
         offloaded = isinstance(offload_policy, CPUOffloadPolicy)
-        self.params = [Param(p, places, layout, _shard(placement, p), offloaded) for p, places in parameters]
+        self.params = [
+            Param(p, places, layout, _shard(placement, p), offloaded) for p, places in parameters
+        ]
         self.is_whole = False
         self.reshard_after_forward = True
         self.reshard_after_backward = self.reduces = self.reduces_copies = True
@@ -191,13 +224,14 @@ class ParamGroup:
         self.forces_sums = False
         #: Called with what has been reduced over all processes.
         self.hook: Callable[[torch.Tensor], Any] | None = None
-        #: Whether gradients that are not reduced lie on the whole parameters, for the program to see.
+        #: Whether gradients that are not reduced lie on the whole parameters, for the program to
+        #: see.
         self._on_leaves = False
         self._grads: dict[int, torch.Tensor] = {}
         #: Reduced over the shards and not yet over the copies.
         self._partial: dict[int, np.ndarray] = {}
 
-    # ---- parameters ----------------------------------------------------------------------------------------------------------------------
+    # ---- parameters ------------------------------------------------------------------------------
 
     def unshard(self) -> None:
         """Gathers the parameters, unless they are whole."""
@@ -208,9 +242,10 @@ class ParamGroup:
         waiting = [name for p in self.params if p.local.is_meta for _, name in p.places]
         if waiting:
             raise RuntimeError(
-                "FSDP parameters should be materialized from meta device before training, but the following were still on meta device: "
-                f"{waiting}\nFor example, call module.to_empty(device) to materialize to device and call module.reset_parameters() on each "
-                "module to initialize values."
+                "FSDP parameters should be materialized from meta device before training, but the "
+                f"following were still on meta device: {waiting}\n"
+                "For example, call module.to_empty(device) to materialize to device and call "
+                "module.reset_parameters() on each module to initialize values."
             )
         by_dtype: dict[Any, list[int]] = {}
         for i, p in enumerate(self.params):
@@ -221,7 +256,8 @@ class ParamGroup:
         self.is_whole = True
 
     def unshard_again(self) -> None:
-        """Before a backward pass, parts of which may compute forward anew: the parameters of then, gathered only if nobody holds them."""
+        """Before a backward pass, parts of which may compute forward anew: the parameters of then,
+        gathered only if nobody holds them."""
         if self.is_whole:
             return
         held = [p.last() for p in self.params]
@@ -239,7 +275,10 @@ class ParamGroup:
 
     def _gather(self, dtype: torch.dtype, numbers: list[int]) -> None:
         params = [self.params[i] for i in numbers]
-        locals_ = [taken(p.local if p.local.dtype is dtype else p.local.to(dtype)).reshape(-1) for p in params]
+        locals_ = [
+            taken(p.local if p.local.dtype is dtype else p.local.to(dtype)).reshape(-1)
+            for p in params
+        ]
         if self.layout.size == 1:
             rows = [np.concatenate(locals_) if len(locals_) > 1 else locals_[0]]
         else:
@@ -257,7 +296,9 @@ class ParamGroup:
                 whole = whole.to(self.layout.mesh.device_type)
             if p.tensor_mesh is not None:
                 mesh, placements = p.tensor_mesh
-                whole = DTensor(whole, DTensorSpec(mesh, placements, p.spec.tensor_meta), requires_grad=False)
+                whole = DTensor(
+                    whole, DTensorSpec(mesh, placements, p.spec.tensor_meta), requires_grad=False
+                )
             leaf = nn.Parameter(whole, requires_grad=p.sharded.requires_grad)
             if leaf.requires_grad:
                 leaf.register_post_accumulate_grad_hook(self._note(i))
@@ -268,7 +309,14 @@ class ParamGroup:
         found: list[np.ndarray] = []
         what = f"all_gather of {self.name} {flat.dtype.name}"
         data = flat.view(np.uint8)
-        start("all_gather_into_tensor", self.layout.shard_group, lambda lane: lane.gather(what, data), found.extend, None, False)
+        start(
+            "all_gather_into_tensor",
+            self.layout.shard_group,
+            lambda lane: lane.gather(what, data),
+            found.extend,
+            None,
+            False,
+        )
         return [np.ascontiguousarray(row).view(flat.dtype) for row in found]
 
     def reshard(self) -> None:
@@ -281,7 +329,7 @@ class ParamGroup:
                 p.register(p.sharded)
                 p.whole = None
 
-    # ---- gradients -----------------------------------------------------------------------------------------------------------------------
+    # ---- gradients -------------------------------------------------------------------------------
 
     def _note(self, index: int) -> Callable[[Any], None]:
         def note(leaf: torch.Tensor) -> None:
@@ -300,7 +348,8 @@ class ParamGroup:
         return note
 
     def finish_pass(self) -> None:
-        """Reduces what a backward pass has left, if it is to be reduced, and lets go of whole parameters."""
+        """Reduces what a backward pass has left, if it is to be reduced, and lets go of whole
+        parameters."""
         if self.reshard_after_backward:
             self.reshard()
         if not self.reduces:
@@ -323,7 +372,12 @@ class ParamGroup:
 
     def _leave_on_leaves(self) -> None:
         for i, p in enumerate(self.params):
-            if p.whole is not None and i in self._grads and self._grads[i].dtype is p.whole.dtype and p.tensor_mesh is None:
+            if (
+                p.whole is not None
+                and i in self._grads
+                and self._grads[i].dtype is p.whole.dtype
+                and p.tensor_mesh is None
+            ):
                 p.whole.grad = self._grads.pop(i)
                 self._on_leaves = True
 
@@ -338,7 +392,10 @@ class ParamGroup:
 
     def _reduce(self, dtype: torch.dtype, grads: dict[int, torch.Tensor]) -> None:
         before, between, after = self._factors(dtype)
-        arrays = {i: _divided(taken(grad if grad.dtype is dtype else grad.to(dtype)), before) for i, grad in grads.items()}
+        arrays = {
+            i: _divided(taken(grad if grad.dtype is dtype else grad.to(dtype)), before)
+            for i, grad in grads.items()
+        }
         own = self._reduce_scattered(arrays)
         if self.layout.copies_group is not None:
             for i, kept in self._partial.items():
@@ -359,21 +416,26 @@ class ParamGroup:
             self._give(p, total.to(p.local.device).to(p.sharded.dtype))
 
     def _factors(self, dtype: torch.dtype) -> tuple[float, float, float]:
-        """What gradients are divided by before they are added up, before the hook sees sums, and after that."""
+        """What gradients are divided by before they are added up, before the hook sees sums, and
+        after that."""
         divisor = float(self.layout.total if self.factor is None else self.factor)
         if dtype in (torch.float32, torch.bfloat16):
             return (1.0, 1.0, divisor) if self.forces_sums else (1.0, divisor, 1.0)
         before = 1.0
-        while divisor % before == 0 and divisor / before > before:  # about the root, so that neither sums nor summands leave the range
+        # about the root, so that neither sums nor summands leave the range
+        while divisor % before == 0 and divisor / before > before:
             before *= 2
         return before, 1.0, divisor / before
 
     def _hooked(self, own: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """What the hook makes of gradients: they are one tensor, in which each parameter has as much room as its largest part needs."""
+        """What the hook makes of gradients: they are one tensor, in which each parameter has as
+        much room as its largest part needs."""
         assert self.hook is not None
         ends = [*itertools.accumulate(self.params[i].padded for i in own)]
         flat = np.zeros(ends[-1], next(iter(own.values())).dtype)
-        places = {i: slice(begin, begin + own[i].size) for i, begin in zip(own, [0, *ends], strict=False)}
+        places = {
+            i: slice(begin, begin + own[i].size) for i, begin in zip(own, [0, *ends], strict=False)
+        }
         for i, place in places.items():
             flat[place] = own[i]
         tensor = made(flat)
@@ -386,13 +448,21 @@ class ParamGroup:
         if self.layout.size == 1:
             return {i: array.reshape(-1) for i, array in arrays.items()}
         pieces = [self.params[i].divided(array) for i, array in arrays.items()]
-        flat = [np.concatenate([piece[rank] for piece in pieces]) for rank in range(self.layout.size)]
+        flat = [
+            np.concatenate([piece[rank] for piece in pieces]) for rank in range(self.layout.size)
+        ]
         dtype = flat[0].dtype
-        what = f"reduce_scatter of {self.name} {dtype.name} {len(arrays)} of {sum(a.size for a in arrays.values())}"
+        what = (
+            f"reduce_scatter of {self.name} {dtype.name} {len(arrays)} of "
+            f"{sum(a.size for a in arrays.values())}"
+        )
         parts = [part.view(np.uint8) for part in flat]
 
         def task(lane: Any) -> np.ndarray:
-            rows = [np.array(row).view(dtype) for row in lane.exchange(what, parts, len({part.size for part in parts}) == 1)]
+            rows = [
+                np.array(row).view(dtype)
+                for row in lane.exchange(what, parts, len({part.size for part in parts}) == 1)
+            ]
             if dtype.itemsize < 4:  # sums of half precision are rounded once
                 return folded([row.astype(np.float32) for row in rows], "sum").astype(dtype)
             return folded(rows, "sum")
@@ -407,7 +477,14 @@ class ParamGroup:
         flat = np.concatenate(list(own.values()))
         what = f"all_reduce of {self.name} {flat.dtype.name} {flat.size}"
         found: list[np.ndarray] = []
-        start("all_reduce", self.layout.copies_group, lambda lane: lane.combine(what, flat, "sum"), found.append, None, False)
+        start(
+            "all_reduce",
+            self.layout.copies_group,
+            lambda lane: lane.combine(what, flat, "sum"),
+            found.append,
+            None,
+            False,
+        )
         ends = np.cumsum([array.size for array in own.values()])[:-1]
         return dict(zip(own, np.split(found[0], ends), strict=True))
 
@@ -440,7 +517,10 @@ def _shard(placement: Callable[[nn.Parameter], object] | None, parameter: nn.Par
     if found is None:
         return Shard(0)
     if type(found) is not Shard:
-        raise not_offered("torch.distributed.fsdp.fully_shard(shard_placement_fn=)", f"of results it takes Shard, not {found!r}")
+        raise not_offered(
+            "torch.distributed.fsdp.fully_shard(shard_placement_fn=)",
+            f"of results it takes Shard, not {found!r}",
+        )
     return Shard(found.dim % parameter.dim())
 
 
@@ -453,7 +533,8 @@ class _Pass(threading.local):
 
     def reached(self, group: ParamGroup) -> None:
         """Has a group finish, with those of the same model, when the pass is over."""
-        # Passes within a pass, as reentrant checkpoints have them, are parts of it: what they need must stay whole.
+        # Passes within a pass, as reentrant checkpoints have them, are parts of it: what they need
+        # must stay whole.
         if self._walk is not outermost_walk():  # another pass, perhaps after one that failed
             self._walk = outermost_walk()
             queue_callback(self._end, outermost=True)

@@ -1,4 +1,5 @@
-"""``fully_shard``: each process keeps a part of a module's parameters, and has them whole while the module runs."""
+"""``fully_shard``: each process keeps a part of a module's parameters, and has them whole while the
+module runs."""
 
 from __future__ import annotations
 
@@ -16,15 +17,28 @@ from ..utils import _get_root_modules
 from ._param_group import Layout, ParamGroup
 from .api import MixedPrecisionPolicy, OffloadPolicy
 
-__all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
+__all__ = [
+    "FSDPModule",
+    "UnshardHandle",
+    "fully_shard",
+    "register_fsdp_forward_method",
+    "share_comm_ctx",
+]
 
 
 class FSDPState:
     """What a module knows of its parameters' group, and of the model that it is a part of."""
 
-    def __init__(self, modules: list[nn.Module], group: ParamGroup, mp_policy: MixedPrecisionPolicy, automatic: bool) -> None:
+    def __init__(
+        self,
+        modules: list[nn.Module],
+        group: ParamGroup,
+        mp_policy: MixedPrecisionPolicy,
+        automatic: bool,
+    ) -> None:
         self.modules, self.group, self.mp_policy = modules, group, mp_policy
-        #: Whether the parameters stay whole after forward if the module turns out to be the outermost.
+        #: Whether the parameters stay whole after forward if the module turns out to be the
+        #: outermost.
         self.automatic = automatic
         self.root: FSDPState | None = None
         self._of_model: list[FSDPState] = []
@@ -62,7 +76,8 @@ class FSDPState:
         return args, kwargs
 
     def after(self, module: nn.Module, output: object) -> Any:
-        """Lets go of whole parameters once all modules of the group have run, and casts what they give."""
+        """Lets go of whole parameters once all modules of the group have run, and casts what they
+        give."""
         if torch.is_grad_enabled():
             for tensor in tree_leaves(output):
                 if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
@@ -81,7 +96,13 @@ class FSDPState:
 
 def _cast_to(dtype: torch.dtype) -> Callable[[Any], Any]:
     def cast(value: object) -> Any:
-        return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype is not dtype else value
+        return (
+            value.to(dtype)
+            if isinstance(value, torch.Tensor)
+            and value.is_floating_point()
+            and value.dtype is not dtype
+            else value
+        )
 
     return cast
 
@@ -123,12 +144,14 @@ class FSDPModule:
         self.reshard()
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gathers the parameters of the module's own group. With ``async_op`` it gives a handle, and is done all the same."""
+        """Gathers the parameters of the module's own group. With ``async_op`` it gives a handle,
+        and is done all the same."""
         self._fsdp_state.group.unshard()
         return UnshardHandle() if async_op else None
 
     def reset_iter_state(self) -> None:
-        """Lets go of what an iteration that failed has left: whole parameters, and gradients that were not reduced."""
+        """Lets go of what an iteration that failed has left: whole parameters, and gradients that
+        were not reduced."""
         for state in self._states():
             state._ran.clear()
             state.group.forget()
@@ -136,25 +159,33 @@ class FSDPModule:
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Of no effect: a pass is done when it ends."""
 
-    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether passes reduce gradients. Those that are not reduced are added to those of later passes."""
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether passes reduce gradients. Those that are not reduced are added to those of later
+        passes."""
         for state in self._states(recurse):
             state.group.reduces = state.group.reduces_copies = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether gradients are reduced over the processes that hold copies, on meshes of two dimensions."""
+        """Whether gradients are reduced over the processes that hold copies, on meshes of two
+        dimensions."""
         for state in self._states(recurse):
             state.group.reduces_copies = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether shards take the place of whole parameters after forward."""
         if not isinstance(reshard_after_forward, bool):
-            raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
+            raise ValueError(
+                f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}"
+            )
         for state in self._states(recurse):
             state.automatic = False
             state.group.reshard_after_forward = reshard_after_forward
 
-    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
         """Whether shards take the place of whole parameters after a backward pass."""
         for state in self._states(recurse):
             state.group.reshard_after_backward = reshard_after_backward
@@ -176,18 +207,26 @@ class FSDPModule:
         self.set_gradient_divide_factor(factor)
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Whether the hook of ``set_all_reduce_hook`` gets sums, which are divided after it, in place of averages."""
+        """Whether the hook of ``set_all_reduce_hook`` gets sums, which are divided after it, in
+        place of averages."""
         self._fsdp_state.group.forces_sums = enable
 
-    def set_reduce_scatter_unused_params(self, reduce_scatter_unused_params: bool, *, recurse: bool = True) -> None:
-        """Whether parameters that a pass did not use count as zeros where others of their group have gradients."""
+    def set_reduce_scatter_unused_params(
+        self, reduce_scatter_unused_params: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether parameters that a pass did not use count as zeros where others of their group
+        have gradients."""
         for state in self._states(recurse):
             state.group.fills_unused = reduce_scatter_unused_params
 
-    def set_reduce_scatter_max_input_buffers(self, max_input_buffers: int, *, recurse: bool = True) -> None:
+    def set_reduce_scatter_max_input_buffers(
+        self, max_input_buffers: int, *, recurse: bool = True
+    ) -> None:
         """Of no effect: one group is reduced at a time."""
 
-    def set_separate_reduce_scatter_group(self, enable: bool = True, *, recurse: bool = True) -> None:
+    def set_separate_reduce_scatter_group(
+        self, enable: bool = True, *, recurse: bool = True
+    ) -> None:
         """Of no effect: gathering and reducing do not overlap."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
@@ -201,14 +240,21 @@ class FSDPModule:
 
     def set_custom_all_gather(self, comm: Any) -> None:
         """Not offered."""
-        raise not_offered("torch.distributed.fsdp.FSDPModule.set_custom_all_gather", "parameters are gathered by XLA's collectives")
+        raise not_offered(
+            "torch.distributed.fsdp.FSDPModule.set_custom_all_gather",
+            "parameters are gathered by XLA's collectives",
+        )
 
     def set_custom_reduce_scatter(self, comm: Any) -> None:
         """Not offered."""
-        raise not_offered("torch.distributed.fsdp.FSDPModule.set_custom_reduce_scatter", "gradients are reduced by XLA's collectives")
+        raise not_offered(
+            "torch.distributed.fsdp.FSDPModule.set_custom_reduce_scatter",
+            "gradients are reduced by XLA's collectives",
+        )
 
     def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
-        """Has ``hook(tensor)`` called with the reduced gradients of the module's own group, which it may change in place.
+        """Has ``hook(tensor)`` called with the reduced gradients of the module's own group, which
+        it may change in place.
 
         Raises:
             ValueError: for a ``stream`` on a mesh of two dimensions.
@@ -219,7 +265,10 @@ class FSDPModule:
 
     def set_symm_mem_for_comm(self, backend: str = "NCCL") -> None:
         """Not offered."""
-        raise not_offered("torch.distributed.fsdp.FSDPModule.set_symm_mem_for_comm", "there is no symmetric memory")
+        raise not_offered(
+            "torch.distributed.fsdp.FSDPModule.set_symm_mem_for_comm",
+            "there is no symmetric memory",
+        )
 
     def _set_unshard_async_op(self, async_op: bool) -> None:
         """Of no effect: gathering is done when it returns."""
@@ -243,7 +292,8 @@ def _no_deepcopy(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
 
 
 class Kind(NamedTuple):
-    """What a function makes of modules: the prefix of their classes' names, what these derive from, and those that have been made."""
+    """What a function makes of modules: the prefix of their classes' names, what these derive from,
+    and those that have been made."""
 
     prefix: str
     base: type[FSDPModule]
@@ -252,7 +302,9 @@ class Kind(NamedTuple):
     def class_of(self, own: type) -> type:
         """The class that objects of another get."""
         if own not in self.made:
-            self.made[own] = type(f"{self.prefix}{own.__name__}", (self.base, own), {"__deepcopy__": _no_deepcopy})
+            self.made[own] = type(
+                f"{self.prefix}{own.__name__}", (self.base, own), {"__deepcopy__": _no_deepcopy}
+            )
         return self.made[own]
 
 
@@ -264,13 +316,20 @@ def get_cls_to_fsdp_cls() -> dict[type, type]:
     return _SHARDED.made
 
 
-def _managed(modules: list[nn.Module], ignored: set[nn.Parameter]) -> list[tuple[nn.Parameter, list[tuple[nn.Module, str]]]]:
-    """The parameters of the modules that no other group has, each with its places and in the order of the modules."""
+def _managed(
+    modules: list[nn.Module], ignored: set[nn.Parameter]
+) -> list[tuple[nn.Parameter, list[tuple[nn.Module, str]]]]:
+    """The parameters of the modules that no other group has, each with its places and in the order
+    of the modules."""
     seen: set[int] = set()
     found: dict[int, tuple[nn.Parameter, list[tuple[nn.Module, str]]]] = {}
 
     def visit(module: nn.Module) -> None:
-        if id(module) in seen or isinstance(module, FSDPModule) or getattr(module, "_is_replicate_managed_module", False):
+        if (
+            id(module) in seen
+            or isinstance(module, FSDPModule)
+            or getattr(module, "_is_replicate_managed_module", False)
+        ):
             return
         seen.add(id(module))
         for name, parameter in module._parameters.items():
@@ -295,11 +354,14 @@ def checked_modules(module: Any, function: str = "fully_shard") -> list[nn.Modul
     for given in modules:
         if isinstance(given, FSDPModule):
             raise AssertionError(
-                f"Each distinct composable distributed API can only be applied to a module once. {function} has already been applied to "
-                f"the following module:\n{given}"
+                "Each distinct composable distributed API can only be applied to a module once. "
+                f"{function} has already been applied to the following module:\n"
+                f"{given}"
             )
         if isinstance(given, (nn.ModuleList, nn.ModuleDict)):
-            raise ValueError(f"{function} does not support containers that do not implement forward: {given}")
+            raise ValueError(
+                f"{function} does not support containers that do not implement forward: {given}"
+            )
     return _get_root_modules(modules)
 
 
@@ -308,7 +370,9 @@ def whole_mesh(names: tuple[str, ...] | None = None) -> DeviceMesh:
     if not is_initialized():
         init_process_group("gloo")
     device = torch.accelerator.current_accelerator()
-    return init_device_mesh("cpu" if device is None else device.type, (get_world_size(),), mesh_dim_names=names)
+    return init_device_mesh(
+        "cpu" if device is None else device.type, (get_world_size(),), mesh_dim_names=names
+    )
 
 
 def _checked_mesh(mesh: DeviceMesh | None) -> DeviceMesh:
@@ -331,19 +395,24 @@ def fully_shard(
     ignored_params: set[nn.Parameter] | None = None,
     dp_mesh_dims: object = None,
 ) -> Any:
-    """Spreads the parameters of a module over processes, which have them whole while the module runs.
+    """Spreads the parameters of a module over processes, which have them whole while the module
+    runs.
 
-    The parameters become ``DTensor`` s of which each process holds a part along the first dimension, and so do their gradients and the
-    state of optimisers made of them. They are gathered before ``forward``; gradients are averaged over the processes after a backward
-    pass, each process getting its part. Parameters of submodules to which this was applied before are left to those: apply it from the
-    inside out, to the blocks of a model and then to the model.
+    The parameters become ``DTensor`` s of which each process holds a part along the first
+    dimension, and so do their gradients and the state of optimisers made of them. They are gathered
+    before ``forward``; gradients are averaged over the processes after a backward pass, each
+    process getting its part. Parameters of submodules to which this was applied before are left to
+    those: apply it from the inside out, to the blocks of a model and then to the model.
 
     Args:
         module: the module, changed in place; or several that are gathered together.
-        mesh: the processes; all if it is left out. With two dimensions the first are copies, the second shards.
-        reshard_after_forward: whether shards take the place of whole parameters after ``forward``; by default in all but the outermost
-            module. 1 means False and other numbers True. The values that the backward pass needs are kept by its graph either way.
-        shard_placement_fn: gives ``Shard(dim)`` for a parameter that is to be cut along another dimension.
+        mesh: the processes; all if it is left out. With two dimensions the first are copies, the
+            second shards.
+        reshard_after_forward: whether shards take the place of whole parameters after ``forward``;
+            by default in all but the outermost module. 1 means False and other numbers True. The
+            values that the backward pass needs are kept by its graph either way.
+        shard_placement_fn: gives ``Shard(dim)`` for a parameter that is to be cut along another
+            dimension.
         mp_policy: dtypes to compute and to reduce in.
         offload_policy: ``CPUOffloadPolicy()`` keeps shards in the host's memory.
         ignored_params: parameters to leave alone.
@@ -352,26 +421,35 @@ def fully_shard(
         The module, of a class derived from ``FSDPModule`` and its own.
 
     Raises:
-        ValueError: for containers without ``forward``, parameters without dimensions and meshes of other dimensions.
+        ValueError: for containers without ``forward``, parameters without dimensions and meshes of
+            other dimensions.
         AssertionError: for a module that has been sharded.
         NotImplementedError: for ``dp_mesh_dims``.
     """
     if dp_mesh_dims is not None:
-        raise not_offered("torch.distributed.fsdp.fully_shard(dp_mesh_dims=)", "give the dimensions of the mesh to shard over as mesh")
+        raise not_offered(
+            "torch.distributed.fsdp.fully_shard(dp_mesh_dims=)",
+            "give the dimensions of the mesh to shard over as mesh",
+        )
     modules = checked_modules(module)
     mesh = _checked_mesh(mesh)
     automatic = reshard_after_forward is None
     if not automatic and not isinstance(reshard_after_forward, bool):
         if not isinstance(reshard_after_forward, int):
             words = "a bool or an int representing the group size to reshard to"
-            raise ValueError(f"reshard_after_forward should be {words}, not {reshard_after_forward}")
+            raise ValueError(
+                f"reshard_after_forward should be {words}, not {reshard_after_forward}"
+            )
         size = mesh.size(mesh.ndim - 1)
         if reshard_after_forward < 1 or size % reshard_after_forward:
-            raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}")
+            raise ValueError(
+                f"If passing reshard_after_forward as an int, it should be a factor of {size}, not "
+                f"{reshard_after_forward}"
+            )
         reshard_after_forward = reshard_after_forward != 1
     apply_sharding(
-        modules, Layout(mesh), automatic, automatic or bool(reshard_after_forward), shard_placement_fn, mp_policy, offload_policy,
-        ignored_params or set(),
+        modules, Layout(mesh), automatic, automatic or bool(reshard_after_forward),
+        shard_placement_fn, mp_policy, offload_policy, ignored_params or set(),
     )  # fmt: skip
     return module
 
@@ -387,12 +465,19 @@ def apply_sharding(
     ignored: set[nn.Parameter],
     kind: Kind = _SHARDED,
 ) -> None:
-    """Has a group of parameters lie as ``layout`` says while the modules do not run, and the modules be of the classes of ``kind``."""
+    """Has a group of parameters lie as ``layout`` says while the modules do not run, and the
+    modules be of the classes of ``kind``."""
     parameters = _managed(modules, ignored)
     for parameter, places in parameters:
         if parameter.dim() == 0:
-            name = next((name for top in modules for name, p in top.named_parameters() if p is parameter), places[0][1])
-            raise ValueError(f"fully_shard doesn't support scalar parameters. Change {name} to a 1D tensor with numel equal to 1.")
+            name = next(
+                (name for top in modules for name, p in top.named_parameters() if p is parameter),
+                places[0][1],
+            )
+            raise ValueError(
+                f"fully_shard doesn't support scalar parameters. Change {name} to a 1D tensor with "
+                "numel equal to 1."
+            )
     device = layout.mesh.device_type
     for top in modules:
         for inner in top.modules():
@@ -419,7 +504,8 @@ def _refresh(group: ParamGroup) -> None:
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
-    """Has another method than ``forward`` find the parameters whole. Of no effect for modules that are not sharded.
+    """Has another method than ``forward`` find the parameters whole. Of no effect for modules that
+    are not sharded.
 
     Raises:
         ValueError: if there is no such method.

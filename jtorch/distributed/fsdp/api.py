@@ -1,4 +1,5 @@
-"""How modules are to be sharded, as PyTorch's programs write it down. Sharding by it is not offered."""
+"""How modules are to be sharded, as PyTorch's programs write it down. Sharding by it is not
+offered."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from typing import Any
 from jtorch import dtype, nn
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "LocalOptimStateDictConfig",
-    "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
-    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType",
+    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
+    "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig",
+    "OptimStateKeyType", "ShardedOptimStateDictConfig", "ShardedStateDictConfig",
+    "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType",
 ]  # fmt: skip
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from jtorch import nn
 
 __all__ = [
-    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy", "size_based_auto_wrap_policy",
-    "transformer_auto_wrap_policy", "wrap",
+    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",
+    "lambda_auto_wrap_policy", "size_based_auto_wrap_policy", "transformer_auto_wrap_policy",
+    "wrap",
 ]  # fmt: skip
 
 
@@ -46,14 +47,19 @@ class CustomPolicy(_Policy):
         self._lambda_fn = lambda_fn
 
 
-def lambda_auto_wrap_policy(module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]) -> bool:
+def lambda_auto_wrap_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]
+) -> bool:
     """Modules for which a function says so."""
     del nonwrapped_numel
     return True if recurse else lambda_fn(module)
 
 
 def transformer_auto_wrap_policy(
-    module: nn.Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type[nn.Module]]
+    module: nn.Module,
+    recurse: bool,
+    nonwrapped_numel: int,
+    transformer_layer_cls: set[type[nn.Module]],
 ) -> bool:
     """Modules of some classes, the layers of a transformer."""
     del nonwrapped_numel
@@ -64,15 +70,24 @@ _module_wrap_policy = transformer_auto_wrap_policy
 
 
 def _wrap_module_cls_individually(
-    module: nn.Module, module_classes: Iterable[type], recurse: bool, *args: object, **kwargs: object
+    module: nn.Module,
+    module_classes: Iterable[type],
+    recurse: bool,
+    *args: object,
+    **kwargs: object,
 ) -> bool:
     """Modules of some classes."""
     return recurse or isinstance(module, tuple(module_classes))
 
 
-def _or_policy(module: nn.Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
+def _or_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]
+) -> bool:
     """Modules that one of several policies names."""
-    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+    return any(
+        policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel)
+        for policy in policies
+    )
 
 
 def size_based_auto_wrap_policy(
@@ -84,9 +99,19 @@ def size_based_auto_wrap_policy(
     exclude_wrap_modules: set[type[nn.Module]] | None = None,
 ) -> bool:
     """Modules with at least ``min_num_params`` parameters that are not wrapped yet."""
-    leaves = size_based_auto_wrap_policy.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules  # type: ignore[attr-defined]
-    excluded = size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules  # type: ignore[attr-defined]
-    return nonwrapped_numel >= min_num_params and not isinstance(module, tuple(leaves if recurse else excluded))
+    leaves = (
+        size_based_auto_wrap_policy.FORCE_LEAF_MODULES  # type: ignore[attr-defined]
+        if force_leaf_modules is None
+        else force_leaf_modules
+    )
+    excluded = (
+        size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES  # type: ignore[attr-defined]
+        if exclude_wrap_modules is None
+        else exclude_wrap_modules
+    )
+    return nonwrapped_numel >= min_num_params and not isinstance(
+        module, tuple(leaves if recurse else excluded)
+    )
 
 
 size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {nn.ModuleList, nn.ModuleDict}  # type: ignore[attr-defined]
@@ -100,7 +125,10 @@ _enabled: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
     """A block in which ``wrap`` puts ``wrapper_cls`` around modules."""
     if _enabled:
-        raise NotImplementedError("You are already within an autowrap context and we currently do not supported nested autowrap.")
+        raise NotImplementedError(
+            "You are already within an autowrap context and we currently do not supported nested "
+            "autowrap."
+        )
     _enabled.append((wrapper_cls, wrapper_kwargs))
     try:
         yield
@@ -109,7 +137,8 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
-    """The module in the wrapper of the enclosing ``enable_wrap``; the module itself outside of one."""
+    """The module in the wrapper of the enclosing ``enable_wrap``; the module itself outside of
+    one."""
     if not _enabled:
         return module
     wrapper, given = _enabled[-1]
@@ -130,7 +159,8 @@ def _recursive_wrap(
     only_wrap_children: bool = False,
     **kwargs: Any,
 ) -> tuple[nn.Module, int]:
-    """Wraps the submodules that a policy names, and the module itself if it is named and not ``only_wrap_children``.
+    """Wraps the submodules that a policy names, and the module itself if it is named and not
+    ``only_wrap_children``.
 
     Gives the module, or its wrapper, and how many elements the parameters in wrappers have.
 
@@ -138,7 +168,11 @@ def _recursive_wrap(
         AssertionError: if a submodule has such a wrapper already.
     """
     for _, child in module.named_modules():
-        if child not in ignored_modules and isinstance(wrapper_cls, type) and isinstance(child, wrapper_cls):
+        if (
+            child not in ignored_modules
+            and isinstance(wrapper_cls, type)
+            and isinstance(child, wrapper_cls)
+        ):
             raise AssertionError(f"Child {child} is already wrapped by {wrapper_cls}")
     whole = sum(p.numel() for p in module.parameters() if p not in ignored_params)
     if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=whole):
@@ -146,9 +180,13 @@ def _recursive_wrap(
     inside = 0
     for name, child in module.named_children():
         if child not in ignored_modules:
-            made, count = _recursive_wrap(child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs)
+            made, count = _recursive_wrap(
+                child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs
+            )
             setattr(module, name, made)
             inside += count
-    if not only_wrap_children and auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=whole - inside):
+    if not only_wrap_children and auto_wrap_policy(
+        module=module, recurse=False, nonwrapped_numel=whole - inside
+    ):
         return _wrap(module, wrapper_cls, **kwargs), whole
     return module, inside

@@ -28,7 +28,9 @@ _PARTING = 300.0
 class _Worker:
     """One process, and where its output goes."""
 
-    def __init__(self, agent: Agent, local_rank: int, rank: int, environment: dict[str, str], folder: str) -> None:
+    def __init__(
+        self, agent: Agent, local_rank: int, rank: int, environment: dict[str, str], folder: str
+    ) -> None:
         self.local_rank, self.rank = local_rank, rank
         os.makedirs(folder, exist_ok=True)
         self.error_file = os.path.join(folder, "error.json")
@@ -36,17 +38,35 @@ class _Worker:
         self._tails: list[threading.Thread] = []
         self._ended = threading.Event()
         outputs = []
-        for std, name, shown in ((Std.OUT, "stdout.log", sys.stdout), (Std.ERR, "stderr.log", sys.stderr)):
+        for std, name, shown in (
+            (Std.OUT, "stdout.log", sys.stdout),
+            (Std.ERR, "stderr.log", sys.stderr),
+        ):
             hidden = agent.filter is not None and local_rank not in agent.filter
-            if agent.chosen(agent.redirects, local_rank) & std or agent.chosen(agent.tee, local_rank) & std:
+            if (
+                agent.chosen(agent.redirects, local_rank) & std
+                or agent.chosen(agent.tee, local_rank) & std
+            ):
                 path = os.path.join(folder, name)
                 outputs.append(open(path, "wb"))  # noqa: SIM115  (closed once the process has it)
                 if agent.chosen(agent.tee, local_rank) & std and not hidden:
-                    self._tails.append(threading.Thread(target=self._tail, args=(path, agent.prefix(local_rank, rank), shown), daemon=True))
+                    self._tails.append(
+                        threading.Thread(
+                            target=self._tail,
+                            args=(path, agent.prefix(local_rank, rank), shown),
+                            daemon=True,
+                        )
+                    )
             else:
                 outputs.append(open(os.devnull, "wb") if hidden else None)  # noqa: SIM115
         try:
-            self.process = subprocess.Popen(agent.command, env=environment, stdout=outputs[0], stderr=outputs[1], start_new_session=True)
+            self.process = subprocess.Popen(
+                agent.command,
+                env=environment,
+                stdout=outputs[0],
+                stderr=outputs[1],
+                start_new_session=True,
+            )
         finally:
             for file in outputs:
                 if file is not None:
@@ -83,10 +103,16 @@ class Agent:
 
     def __init__(self, config: Any, command: list[str]) -> None:
         self.config, self.command = config, command
-        self.redirects, self.tee, self.filter = config.redirects, config.tee, config.local_ranks_filter
+        self.redirects, self.tee, self.filter = (
+            config.redirects,
+            config.tee,
+            config.local_ranks_filter,
+        )
         self.nodes, self.local = config.max_nodes, config.nproc_per_node
         self._workers: list[_Worker] = []
-        self._folder = tempfile.mkdtemp(prefix=f"{config.run_id[:40]}_", dir=self._made(config.log_dir))
+        self._folder = tempfile.mkdtemp(
+            prefix=f"{config.run_id[:40]}_", dir=self._made(config.log_dir)
+        )
 
     @staticmethod
     def _made(folder: str | None) -> str | None:
@@ -115,14 +141,19 @@ class Agent:
         timeout = datetime.timedelta(seconds=float(config.rdzv_configs["timeout"]))
         host, _, port = config.rdzv_endpoint.rpartition(":")
         if not host:
-            host, port = config.rdzv_endpoint or "localhost", "29500" if config.rdzv_backend == "static" else "29400"
+            host, port = (
+                config.rdzv_endpoint or "localhost",
+                "29500" if config.rdzv_backend == "static" else "29400",
+            )
         host = host.strip("[]")
         if config.rdzv_backend == "static":
             rank = int(config.rdzv_configs.get("rank", 0))
             store = TCPStore(host, int(port), None, rank == 0, timeout, wait_for_workers=False)
             return store, rank
         held = config.rdzv_configs.get("is_host")
-        own = _is_here(host) if held is None else str(held).lower() in ("1", "true", "t", "yes", "y")
+        own = (
+            _is_here(host) if held is None else str(held).lower() in ("1", "true", "t", "yes", "y")
+        )
         if own:
             try:
                 store = TCPStore(host, int(port), None, True, timeout, wait_for_workers=False)
@@ -151,7 +182,11 @@ class Agent:
         def told(number: int, _: object) -> None:
             raise SignalException(f"Process {os.getpid()} got signal: {number}", number)
 
-        numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
+        numbers = [
+            getattr(signal, name)
+            for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+            if hasattr(signal, name)
+        ]
         if threading.current_thread() is threading.main_thread():
             before = {number: signal.signal(number, told) for number in numbers}
         try:
@@ -177,10 +212,17 @@ class Agent:
             if attempt >= self.config.max_restarts:
                 self._part(shared, tcp, "failed")
                 if failures:  # and what became of those that had to end
-                    failures |= {rank: failure for rank, failure in self._failures().items() if rank not in failures}
+                    failures |= {
+                        rank: failure
+                        for rank, failure in self._failures().items()
+                        if rank not in failures
+                    }
                 raise ChildFailedError(self._name(), failures or {node * self.local: _elsewhere()})
             attempt += 1
-            sys.stderr.write(f"restarting the processes of node {node}: attempt {attempt} of {self.config.max_restarts}\n")
+            sys.stderr.write(
+                f"restarting the processes of node {node}: attempt {attempt} of "
+                f"{self.config.max_restarts}\n"
+            )
             sys.stderr.flush()
         self._part(shared, tcp, "done")
         return dict.fromkeys(worker.rank for worker in self._workers)
@@ -197,20 +239,24 @@ class Agent:
         for local_rank in range(self.local):
             rank = node * self.local + local_rank
             environment = dict(
-                os.environ, LOCAL_RANK=str(local_rank), RANK=str(rank), GROUP_RANK=str(node), ROLE_RANK=str(rank),
-                ROLE_NAME=self.config.role, LOCAL_WORLD_SIZE=str(self.local), WORLD_SIZE=str(world), GROUP_WORLD_SIZE=str(self.nodes),
-                ROLE_WORLD_SIZE=str(world), MASTER_ADDR=tcp.host, MASTER_PORT=str(tcp.port), TORCHELASTIC_RESTART_COUNT=str(attempt),
-                TORCHELASTIC_MAX_RESTARTS=str(self.config.max_restarts), TORCHELASTIC_RUN_ID=self.config.run_id,
-                TORCHELASTIC_USE_AGENT_STORE="True",
+                os.environ, LOCAL_RANK=str(local_rank), RANK=str(rank), GROUP_RANK=str(node),
+                ROLE_RANK=str(rank), ROLE_NAME=self.config.role, LOCAL_WORLD_SIZE=str(self.local),
+                WORLD_SIZE=str(world), GROUP_WORLD_SIZE=str(self.nodes), ROLE_WORLD_SIZE=str(world),
+                MASTER_ADDR=tcp.host, MASTER_PORT=str(tcp.port),
+                TORCHELASTIC_RESTART_COUNT=str(attempt),
+                TORCHELASTIC_MAX_RESTARTS=str(self.config.max_restarts),
+                TORCHELASTIC_RUN_ID=self.config.run_id, TORCHELASTIC_USE_AGENT_STORE="True",
             )  # fmt: skip
             if self.local > 1:
                 environment.setdefault("OMP_NUM_THREADS", "1")
-            environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # programs that read it expect PyTorch's launcher
+            # programs that read it expect PyTorch's launcher
+            environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
             folder = os.path.join(self._folder, f"attempt_{attempt}", str(local_rank))
             self._workers.append(_Worker(self, local_rank, rank, environment, folder))
 
     def _watch(self, shared: Store, attempt: int) -> dict[int, ProcessFailure] | None:
-        """None once all have ended well; else those that failed (none of this node's if another node's did)."""
+        """None once all have ended well; else those that failed (none of this node's if another
+        node's did)."""
         running, alone = list(self._workers), self.nodes == 1
         last = time.monotonic()
         while running:
@@ -230,7 +276,9 @@ class Agent:
                     if shared.check([f"failed/{attempt}"]):
                         return {}
                 except DistError as e:
-                    raise RuntimeError(f"the agent that holds the store cannot be reached any more: {e}") from None
+                    raise RuntimeError(
+                        f"the agent that holds the store cannot be reached any more: {e}"
+                    ) from None
             time.sleep(min(self.config.monitor_interval, 0.1))
         return None
 
@@ -240,13 +288,19 @@ class Agent:
         for worker in self._workers:
             code = worker.process.poll()
             if code:
-                found[worker.rank] = ProcessFailure(worker.local_rank, worker.process.pid, code, worker.error_file)
+                found[worker.rank] = ProcessFailure(
+                    worker.local_rank, worker.process.pid, code, worker.error_file
+                )
         return found
 
     def _end(self, number: int) -> None:
         for worker in self._workers:
             worker.signal(number)
-        told = self.config.shutdown_timeout or os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") or _GRACE
+        told = (
+            self.config.shutdown_timeout
+            or os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")
+            or _GRACE
+        )
         end = time.monotonic() + float(told)
         for worker in self._workers:
             try:
@@ -262,7 +316,9 @@ class Agent:
             with contextlib.suppress(DistError):
                 shared.add("parted", 1)
                 end = time.monotonic() + (_PARTING if how == "done" else _GRACE)
-                while tcp._server and shared.add("parted", 0) < self.nodes and time.monotonic() < end:
+                while (
+                    tcp._server and shared.add("parted", 0) < self.nodes and time.monotonic() < end
+                ):
                     time.sleep(0.1)
 
 

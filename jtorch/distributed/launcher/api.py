@@ -13,9 +13,11 @@ from .agent import Agent
 
 @dataclass
 class LaunchConfig:
-    """How many processes, where they meet, and what happens when one fails; the names are PyTorch's.
+    """How many processes, where they meet, and what happens when one fails; the names are
+    PyTorch's.
 
-    Elastic worlds, whose size changes while programs run, are not offered: ``min_nodes`` and ``max_nodes`` must be equal.
+    Elastic worlds, whose size changes while programs run, are not offered: ``min_nodes`` and
+    ``max_nodes`` must be equal.
     """
 
     min_nodes: int
@@ -42,12 +44,13 @@ class LaunchConfig:
     def __post_init__(self) -> None:
         if self.min_nodes != self.max_nodes:
             raise NotImplementedError(
-                f"torch.distributed.run with {self.min_nodes} to {self.max_nodes} nodes is not offered by jtorch: "
-                "worlds do not change their size; name one number of nodes"
+                f"torch.distributed.run with {self.min_nodes} to {self.max_nodes} nodes is not "
+                "offered by jtorch: worlds do not change their size; name one number of nodes"
             )
         if self.rdzv_backend not in ("static", "c10d"):
             raise NotImplementedError(
-                f"torch.distributed.run with the rendezvous backend {self.rdzv_backend!r} is not offered by jtorch: use c10d or static"
+                f"torch.distributed.run with the rendezvous backend {self.rdzv_backend!r} is not "
+                "offered by jtorch: use c10d or static"
             )
         if self.rdzv_timeout != -1:
             self.rdzv_configs["timeout"] = self.rdzv_timeout
@@ -55,15 +58,19 @@ class LaunchConfig:
         self.run_id = self.run_id or str(uuid.uuid4().int)
 
 
-def launch_agent(config: LaunchConfig, entrypoint: str | Callable[..., object] | None, args: list[Any]) -> dict[int, Any]:
-    """Starts this node's processes and waits for them; what each returned (None for commands), by rank.
+def launch_agent(
+    config: LaunchConfig, entrypoint: str | Callable[..., object] | None, args: list[Any]
+) -> dict[int, Any]:
+    """Starts this node's processes and waits for them; what each returned (None for commands), by
+    rank.
 
     Raises:
         ChildFailedError: if one fails and no restart is left.
     """
     if not isinstance(entrypoint, str):
         raise NotImplementedError(
-            "elastic_launch of a Python function is not offered by jtorch: give a command, or use torch.multiprocessing.start_processes"
+            "elastic_launch of a Python function is not offered by jtorch: give a command, or use "
+            "torch.multiprocessing.start_processes"
         )
     return Agent(config, [entrypoint, *map(str, args)]).run()
 
@@ -71,8 +78,13 @@ def launch_agent(config: LaunchConfig, entrypoint: str | Callable[..., object] |
 class elastic_launch:
     """``elastic_launch(config, command)(*arguments)`` is ``launch_agent``."""
 
-    def __init__(self, config: LaunchConfig, entrypoint: str | Callable[..., object] | None) -> None:
-        self._config, self._entrypoint = config, sys.executable if entrypoint is None else entrypoint
+    def __init__(
+        self, config: LaunchConfig, entrypoint: str | Callable[..., object] | None
+    ) -> None:
+        self._config, self._entrypoint = (
+            config,
+            sys.executable if entrypoint is None else entrypoint,
+        )
 
     def __call__(self, *args: Any) -> dict[int, Any]:
         """Starts the processes and waits for them."""

@@ -1,4 +1,5 @@
-"""Collectives that autograd records: the derivative of each is another, so that there are derivatives of derivatives."""
+"""Collectives that autograd records: the derivative of each is another, so that there are
+derivatives of derivatives."""
 
 from __future__ import annotations
 
@@ -26,13 +27,18 @@ def scatter(tensors: Sequence[torch.Tensor], src: int = 0, group: object = None)
     return _Scatter.apply(src, world(group), *_each(tensors, group))
 
 
-def reduce(tensor: torch.Tensor, dst: int, op: object = ReduceOp.SUM, group: object = None) -> torch.Tensor:
+def reduce(
+    tensor: torch.Tensor, dst: int, op: object = ReduceOp.SUM, group: object = None
+) -> torch.Tensor:
     """The processes' tensors, combined in rank ``dst``; the others get their own."""
     return _Reduce.apply(tensor, dst, op, world(group))
 
 
 def reduce_scatter(
-    output: torch.Tensor, input_list: Sequence[torch.Tensor], op: object = ReduceOp.SUM, group: object = None
+    output: torch.Tensor,
+    input_list: Sequence[torch.Tensor],
+    op: object = ReduceOp.SUM,
+    group: object = None,
 ) -> torch.Tensor:
     """This process's one of the processes' lists, combined."""
     return _ReduceScatter.apply(op, world(group), output, *_each(input_list, group))
@@ -44,20 +50,32 @@ def all_gather(tensor: torch.Tensor, group: object = None) -> tuple[torch.Tensor
 
 
 def all_to_all(
-    output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Sequence[torch.Tensor], group: object = None
+    output_tensor_list: Sequence[torch.Tensor],
+    input_tensor_list: Sequence[torch.Tensor],
+    group: object = None,
 ) -> tuple[torch.Tensor, ...]:
     """What each process has for this one."""
-    return _AllToAll.apply(world(group), tuple(t.shape for t in output_tensor_list), *_each(input_tensor_list, group))
+    return _AllToAll.apply(
+        world(group), tuple(t.shape for t in output_tensor_list), *_each(input_tensor_list, group)
+    )
 
 
 def all_to_all_single(
-    output: torch.Tensor, input: torch.Tensor, output_split_sizes: object = None, input_split_sizes: object = None, group: object = None
+    output: torch.Tensor,
+    input: torch.Tensor,
+    output_split_sizes: object = None,
+    input_split_sizes: object = None,
+    group: object = None,
 ) -> torch.Tensor:
     """What each process has for this one, in one tensor."""
-    return _AllToAllSingle.apply(input, tuple(output.shape), output_split_sizes, input_split_sizes, world(group))
+    return _AllToAllSingle.apply(
+        input, tuple(output.shape), output_split_sizes, input_split_sizes, world(group)
+    )
 
 
-def all_reduce(tensor: torch.Tensor, op: object = ReduceOp.SUM, group: object = None) -> torch.Tensor:
+def all_reduce(
+    tensor: torch.Tensor, op: object = ReduceOp.SUM, group: object = None
+) -> torch.Tensor:
     """The processes' tensors, combined; the gradient is combined in the same way."""
     return _AllReduce.apply(tensor, op, world(group))
 
@@ -65,7 +83,10 @@ def all_reduce(tensor: torch.Tensor, op: object = ReduceOp.SUM, group: object = 
 def _each(tensors: Sequence[torch.Tensor], group: object) -> Sequence[torch.Tensor]:
     size = world(group).size()
     if len(tensors) != size:
-        raise ValueError(f"expected as many tensors as the group has processes, that is {size}, but got {len(tensors)}")
+        raise ValueError(
+            f"expected as many tensors as the group has processes, that is {size}, but got "
+            f"{len(tensors)}"
+        )
     return tensors
 
 
@@ -84,7 +105,11 @@ class _Broadcast(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         total = _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group)
-        return total if torch.distributed.get_rank() == ctx.src else torch.zeros_like(total), None, None
+        return (
+            total if torch.distributed.get_rank() == ctx.src else torch.zeros_like(total),
+            None,
+            None,
+        )
 
 
 class _Gather(torch.autograd.Function):
@@ -92,7 +117,9 @@ class _Gather(torch.autograd.Function):
     def forward(ctx: Any, tensor: torch.Tensor, dst: int, group: Any) -> Any:
         ctx.dst, ctx.group = dst, group
         rows = [torch.zeros_like(tensor) for _ in range(group.size())]
-        c.gather(_own(tensor), rows if torch.distributed.get_rank() == dst else None, dst, group=group)
+        c.gather(
+            _own(tensor), rows if torch.distributed.get_rank() == dst else None, dst, group=group
+        )
         return tuple(rows)
 
     @staticmethod
@@ -105,7 +132,12 @@ class _Scatter(torch.autograd.Function):
     def forward(ctx: Any, src: int, group: Any, *tensors: torch.Tensor) -> torch.Tensor:
         ctx.src, ctx.group = src, group
         result = torch.zeros_like(tensors[0])
-        c.scatter(result, [_own(t) for t in tensors] if torch.distributed.get_rank() == src else None, src, group=group)
+        c.scatter(
+            result,
+            [_own(t) for t in tensors] if torch.distributed.get_rank() == src else None,
+            src,
+            group=group,
+        )
         return result
 
     @staticmethod
@@ -128,7 +160,9 @@ class _Reduce(torch.autograd.Function):
 
 class _ReduceScatter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, op: Any, group: Any, output: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: Any, op: Any, group: Any, output: torch.Tensor, *tensors: torch.Tensor
+    ) -> torch.Tensor:
         ctx.group = group
         result = torch.zeros_like(output)
         c.reduce_scatter(result, [_own(t) for t in tensors], op, group=group)
@@ -156,7 +190,9 @@ class _AllToAll(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, group: Any, shapes: Any, *tensors: torch.Tensor) -> Any:
         ctx.group, ctx.shapes = group, tuple(t.shape for t in tensors)
-        rows = [torch.zeros(shape, dtype=tensors[0].dtype, device=tensors[0].device) for shape in shapes]
+        rows = [
+            torch.zeros(shape, dtype=tensors[0].dtype, device=tensors[0].device) for shape in shapes
+        ]
         c.all_to_all(rows, [_own(t) for t in tensors], group=group)
         return tuple(rows)
 
@@ -167,7 +203,9 @@ class _AllToAll(torch.autograd.Function):
 
 class _AllToAllSingle(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, shape: Any, outputs: Any, inputs: Any, group: Any) -> torch.Tensor:
+    def forward(
+        ctx: Any, tensor: torch.Tensor, shape: Any, outputs: Any, inputs: Any, group: Any
+    ) -> torch.Tensor:
         ctx.group, ctx.shape, ctx.outputs, ctx.inputs = group, tuple(tensor.shape), outputs, inputs
         result = torch.zeros(shape, dtype=tensor.dtype, device=tensor.device)
         c.all_to_all_single(result, _own(tensor), outputs, inputs, group=group)
@@ -175,7 +213,13 @@ class _AllToAllSingle(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _AllToAllSingle.apply(grad, ctx.shape, ctx.inputs, ctx.outputs, ctx.group), None, None, None, None
+        return (
+            _AllToAllSingle.apply(grad, ctx.shape, ctx.inputs, ctx.outputs, ctx.group),
+            None,
+            None,
+            None,
+            None,
+        )
 
 
 class _AllReduce(torch.autograd.Function):

@@ -1,4 +1,5 @@
-"""Optimisers that step in the backward pass, each for one parameter and as soon as its gradient is there."""
+"""Optimisers that step in the backward pass, each for one parameter and as soon as its gradient is
+there."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def _apply_optimizer_in_backward(
     optimizer_kwargs: dict[str, object],
     register_hook: bool = True,
 ) -> None:
-    """Gives each parameter an optimiser of its own, which steps when ``backward()`` has added to its gradient; this is then None.
+    """Gives each parameter an optimiser of its own, which steps when ``backward()`` has added to
+    its gradient; this is then None.
 
     Args:
         optimizer_class: the optimiser.
@@ -40,16 +42,24 @@ def _apply_optimizer_in_backward(
         optimizer = optimizer_class([param], **optimizer_kwargs)
         held: Any = param
         if not hasattr(held, "_in_backward_optimizers"):
-            held._in_backward_optimizers, held._optimizer_classes, held._optimizer_kwargs = [], [], []
+            held._in_backward_optimizers, held._optimizer_classes, held._optimizer_kwargs = (
+                [],
+                [],
+                [],
+            )
         held._in_backward_optimizers.append(optimizer)
         held._optimizer_classes.append(optimizer_class)
         held._optimizer_kwargs.append(optimizer_kwargs)
-        if register_hook and param not in param_to_optim_hook_handle_map:  # one hook steps all of them
-            param_to_optim_hook_handle_map[param] = [param.register_post_accumulate_grad_hook(_stepping)]
+        # one hook steps all of them
+        if register_hook and param not in param_to_optim_hook_handle_map:
+            param_to_optim_hook_handle_map[param] = [
+                param.register_post_accumulate_grad_hook(_stepping)
+            ]
 
 
 def _taken_over(params: Iterable[torch.Tensor]) -> Callable[[], None]:
-    """Takes the hooks of parameters away for a wrapper that combines gradients, and gives what it calls after that."""
+    """Takes the hooks of parameters away for a wrapper that combines gradients, and gives what it
+    calls after that."""
     found = []
     for param in params:
         for handle in param_to_optim_hook_handle_map.pop(param, []):
@@ -67,4 +77,8 @@ def _taken_over(params: Iterable[torch.Tensor]) -> Callable[[], None]:
 
 def _get_in_backward_optimizers(module: torch.nn.Module) -> list[torch.optim.Optimizer]:
     """The optimisers of a module's parameters, for checkpoints."""
-    return [optimizer for param in module.parameters() for optimizer in getattr(param, "_in_backward_optimizers", ())]
+    return [
+        optimizer
+        for param in module.parameters()
+        for optimizer in getattr(param, "_in_backward_optimizers", ())
+    ]

@@ -11,7 +11,8 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(torch.optim.Optimizer):
-    """Another optimizer, and an averager of ``algorithms.model_averaging`` that is asked after each step.
+    """Another optimizer, and an averager of ``algorithms.model_averaging`` that is asked after each
+    step.
 
     Args:
         optim: what updates the parameters.
@@ -40,7 +41,11 @@ class PostLocalSGDOptimizer(torch.optim.Optimizer):
         if "step" in state_dict:
             self.averager.step = state_dict["step"]
         else:
-            warnings.warn("Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.", stacklevel=2)
+            warnings.warn(
+                "Loaded state dict does not contain a step counter for an averager. Setting step "
+                "counter to 0.",
+                stacklevel=2,
+            )
             self.averager.step = 0
 
     def step(self, closure: Any = None) -> Any:

@@ -1,4 +1,5 @@
-"""Optimisers that are given gradients instead of reading ``grad``: each holds one of ``torch.optim`` for every parameter it has seen."""
+"""Optimisers that are given gradients instead of reading ``grad``: each holds one of
+``torch.optim`` for every parameter it has seen."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ class _Functional:
     """An optimiser of one class whose steps get the gradients.
 
     Args:
-        params: what ``step`` updates; empty only with ``_allow_empty_param_list``, for ``step_param`` alone.
+        params: what ``step`` updates; empty only with ``_allow_empty_param_list``, for
+            ``step_param`` alone.
 
     Raises:
         ValueError: for no parameters, and what the optimiser itself refuses.
@@ -21,11 +23,18 @@ class _Functional:
 
     _of: type[optim.Optimizer]
 
-    def __init__(self, params: Sequence[Tensor], *args: Any, _allow_empty_param_list: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        *args: Any,
+        _allow_empty_param_list: bool = False,
+        **kwargs: Any,
+    ) -> None:
         if not args and self._of is optim.SGD:
             kwargs.setdefault("lr", 1e-2)  # ten times that of ``torch.optim.SGD``, as in PyTorch
         self._given = args, kwargs
-        self.defaults = self._of([torch.zeros(1)], *args, **kwargs).defaults  # and its checks of them
+        # and its checks of them
+        self.defaults = self._of([torch.zeros(1)], *args, **kwargs).defaults
         if len(params) == 0 and not _allow_empty_param_list:
             raise ValueError("optimizer got an empty parameter list")
         self.param_group: dict[str, Any] = {"params": list(params)}
@@ -67,13 +76,26 @@ class _Functional:
 
 
 def _functional(of: type[optim.Optimizer]) -> type[_Functional]:
-    return type(f"_Functional{of.__name__}", (_Functional,), {"_of": of, "__module__": __name__, "__doc__": _Functional.__doc__})
+    return type(
+        f"_Functional{of.__name__}",
+        (_Functional,),
+        {"_of": of, "__module__": __name__, "__doc__": _Functional.__doc__},
+    )
 
 
 #: The functional optimiser of each class.
 functional_optim_map: dict[Any, Any] = {
     of: _functional(of)
-    for of in (optim.Adagrad, optim.Adam, optim.AdamW, optim.SGD, optim.Adadelta, optim.RMSprop, optim.Rprop, optim.Adamax)
+    for of in (
+        optim.Adagrad,
+        optim.Adam,
+        optim.AdamW,
+        optim.SGD,
+        optim.Adadelta,
+        optim.RMSprop,
+        optim.Rprop,
+        optim.Adamax,
+    )
 }
 
 # Under the names that PyTorch has for them.

@@ -1,4 +1,5 @@
-"""``ZeroRedundancyOptimizer``: each process keeps the optimizer's state of some parameters, updates these and sends them to the others."""
+"""``ZeroRedundancyOptimizer``: each process keeps the optimizer's state of some parameters, updates
+these and sends them to the others."""
 
 from __future__ import annotations
 
@@ -24,14 +25,21 @@ def _checked(params: Any) -> list[Any]:
         ValueError: if there are none.
     """
     if isinstance(params, torch.Tensor):
-        raise TypeError(f"`params` argument should be an iterable of Tensors, but got {torch.typename(params)}")
+        raise TypeError(
+            f"`params` argument should be an iterable of Tensors, but got {torch.typename(params)}"
+        )
     try:
         found = list(params)
     except TypeError:
-        raise TypeError(f"`params` argument should be an iterable of Tensors or dicts, but got {torch.typename(params)}") from None
+        raise TypeError(
+            "`params` argument should be an iterable of Tensors or dicts, but got "
+            f"{torch.typename(params)}"
+        ) from None
     if not found:
         raise ValueError("ZeroRedundancyOptimizer got an empty parameter list")
-    if not all(isinstance(p, torch.Tensor) for p in found) and not all(isinstance(p, dict) for p in found):
+    if not all(isinstance(p, torch.Tensor) for p in found) and not all(
+        isinstance(p, dict) for p in found
+    ):
         raise TypeError("`params` argument should be an iterable of Tensors or dicts")
     return found
 
@@ -39,8 +47,8 @@ def _checked(params: Any) -> list[Any]:
 class ZeroRedundancyOptimizer(torch.optim.Optimizer):
     """An optimizer of the class ``optimizer_class`` for this process's share of the parameters.
 
-    Parameters are dealt out by size, the largest first, to the process with the least. Every process needs all gradients, as after
-    ``DistributedDataParallel``'s backward pass.
+    Parameters are dealt out by size, the largest first, to the process with the least. Every
+    process needs all gradients, as after ``DistributedDataParallel``'s backward pass.
 
     Args:
         params: parameters or groups of them, the same in all processes.
@@ -59,7 +67,10 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         **defaults: Any,
     ) -> None:
         if overlap_with_ddp:
-            raise NotImplementedError("ZeroRedundancyOptimizer(overlap_with_ddp=True) is not offered by jtorch: leave it False")
+            raise NotImplementedError(
+                "ZeroRedundancyOptimizer(overlap_with_ddp=True) is not offered by jtorch: leave it "
+                "False"
+            )
         del parameters_as_bucket_view  # parameters are sent in flat tensors anyway
         self.process_group = torch.distributed.distributed_c10d.world(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
@@ -97,7 +108,9 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         loads, self._owner = [0] * self.world_size, {}
         for group in self.param_groups:
             self._assign(group, loads)
-        self.optim = self._optimizer_class([self._share(group) for group in self.param_groups], **self._optim_defaults)
+        self.optim = self._optimizer_class(
+            [self._share(group) for group in self.param_groups], **self._optim_defaults
+        )
         for group, public in zip(self.optim.param_groups, self.param_groups, strict=True):
             for key, value in group.items():
                 public.setdefault(key, value)
@@ -107,7 +120,8 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         return {**group, "params": [p for p in group["params"] if self._owner[id(p)] == self.rank]}
 
     def _settings(self, back: bool = False) -> None:
-        """Gives the share's groups the settings of the public ones, or the other way round (schedulers change the public ones)."""
+        """Gives the share's groups the settings of the public ones, or the other way round
+        (schedulers change the public ones)."""
         for group, public in zip(self.optim.param_groups, self.param_groups, strict=True):
             source, target = (group, public) if back else (public, group)
             for key, value in source.items():
@@ -119,7 +133,9 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         if self._join_config is not None:
             Join.notify_join_context(self)
         self._settings()
-        loss = self.optim.step(closure, **kwargs) if closure is not None else self.optim.step(**kwargs)
+        loss = (
+            self.optim.step(closure, **kwargs) if closure is not None else self.optim.step(**kwargs)
+        )
         self._settings(back=True)
         self._send()
         return loss
@@ -134,7 +150,9 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
                     by_dtype.setdefault(p.dtype, []).append(p)
             for same in by_dtype.values():
                 flat = made(np.concatenate([taken(p).reshape(-1) for p in same]))
-                work: Any = torch.distributed.broadcast(flat, group_src=owner, group=self.process_group, async_op=True)
+                work: Any = torch.distributed.broadcast(
+                    flat, group_src=owner, group=self.process_group, async_op=True
+                )
                 works.append((work, flat, same, owner))
         for work, flat, same, owner in works:
             work.wait()
@@ -147,12 +165,21 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
     # States.
 
     def _numbers(self) -> dict[int, int]:
-        return {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        return {
+            id(p): i
+            for i, p in enumerate(p for group in self.param_groups for p in group["params"])
+        }
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gathers the states of all processes in rank ``to`` of the group, whose ``state_dict`` then has all; all processes call this."""
+        """Gathers the states of all processes in rank ``to`` of the group, whose ``state_dict``
+        then has all; all processes call this."""
         numbers = self._numbers()
-        own = {numbers[id(p)]: self.optim.state[p] for g in self.optim.param_groups for p in g["params"] if id(p) in numbers}
+        own = {
+            numbers[id(p)]: self.optim.state[p]
+            for g in self.optim.param_groups
+            for p in g["params"]
+            if id(p) in numbers
+        }
         rows: list[Any] | None = [None] * self.world_size if self.rank == to else None
         torch.distributed.gather_object(own, rows, group_dst=to, group=self.process_group)
         self._whole = None if rows is None else {k: v for row in rows for k, v in row.items()}
@@ -165,12 +192,16 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         """
         if self._whole is None:
             raise RuntimeError(
-                "Optimizer state has not been consolidated on this rank. "
-                f"Please call `consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant to save the global state."
+                "Optimizer state has not been consolidated on this rank. Please call "
+                f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant to "
+                "save the global state."
             )
         numbers = self._numbers()
         groups = [
-            {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+            {
+                **{k: v for k, v in group.items() if k != "params"},
+                "params": [numbers[id(p)] for p in group["params"]],
+            }
             for group in self.param_groups
         ]
         return {"state": dict(sorted(self._whole.items())), "param_groups": groups}
@@ -198,7 +229,8 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
     # Uneven numbers of batches.
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a process does in place of a step when it has no batch: a step, as the others need its share."""
+        """What a process does in place of a step when it has no batch: a step, as the others need
+        its share."""
         del kwargs
         optimizer = self
 

@@ -1,4 +1,5 @@
-"""Models whose parts, the stages, run in processes of their own, with a batch going through them in microbatches."""
+"""Models whose parts, the stages, run in processes of their own, with a batch going through them in
+microbatches."""
 
 from __future__ import annotations
 

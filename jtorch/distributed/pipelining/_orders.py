@@ -1,6 +1,7 @@
 """What each process of a pipeline does one after another, by schedules.
 
-An order is a list of actions, and None where the process waits for others if all actions take equally long.
+An order is a list of actions, and None where the process waits for others if all actions take
+equally long.
 """
 
 from __future__ import annotations
@@ -46,9 +47,13 @@ F, B = _ComputationType.FORWARD, _ComputationType.FULL_BACKWARD
 I, W = _ComputationType.BACKWARD_INPUT, _ComputationType.BACKWARD_WEIGHT  # noqa: E741
 FORWARD, FULL_BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT = F, B, I, W
 UNSHARD, RESHARD = _ComputationType.UNSHARD, _ComputationType.RESHARD
-SEND_F, RECV_F, SEND_B, RECV_B = (_ComputationType(name) for name in ("SEND_F", "RECV_F", "SEND_B", "RECV_B"))
+SEND_F, RECV_F, SEND_B, RECV_B = (
+    _ComputationType(name) for name in ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
+)
 REDUCE_GRAD, OVERLAP_F_B = _ComputationType.REDUCE_GRAD, _ComputationType.OVERLAP_F_B
-_WRITTEN = re.compile(r"(\d+)(F|I|B|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
+_WRITTEN = re.compile(
+    r"(\d+)(F|I|B|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)"
+)
 
 
 class _Action(NamedTuple):
@@ -82,13 +87,18 @@ class _Action(NamedTuple):
         text = action_string.strip()
         if text.startswith("(") and ")" in text:
             inner, _, kind = text[1:].partition(")")
-            parts = [found for part in inner.split(";") if (found := _Action.from_str(part)) is not None]
+            parts = [
+                found for part in inner.split(";") if (found := _Action.from_str(part)) is not None
+            ]
             return _Action(-1, _ComputationType.from_str(kind), None, tuple(parts) or None)
         if not text:
             return None
         found = _WRITTEN.match(text)
         if found is None:
-            raise RuntimeError(f"Invalid action string: {text}, should be formatted as [stage][action type][(microbatch)] e.g. 2F0")
+            raise RuntimeError(
+                f"Invalid action string: {text}, should be formatted as [stage][action "
+                "type][(microbatch)] e.g. 2F0"
+            )
         stage, kind, chunk = found.groups()
         return _Action(int(stage), _ComputationType.from_str(kind), int(chunk) if chunk else None)
 
@@ -118,7 +128,8 @@ def fill_and_drain(stage: int, microbatches: int) -> Order:
 
 
 def one_and_one(stage: int, stages: int, microbatches: int) -> Order:
-    """So many forward passes that the last stage has its first microbatch, then one and one by turns, and what is left."""
+    """So many forward passes that the last stage has its first microbatch, then one and one by
+    turns, and what is left."""
     ahead = min(microbatches, stages - 1 - stage)
     forward = [_Action(stage, F, i) for i in range(microbatches)]
     backward = [_Action(stage, B, i) for i in range(microbatches)]
@@ -147,20 +158,24 @@ def rounds_of(ranks: int, microbatches: int, name: str) -> int:
     rounds = max(1, microbatches // ranks)
     if microbatches % rounds != 0:
         raise ValueError(
-            f"{name} requires the number of microbatches to be a multiple of the number of rounds ({rounds}), but got {microbatches}."
+            f"{name} requires the number of microbatches to be a multiple of the number of rounds "
+            f"({rounds}), but got {microbatches}."
         )
     return microbatches // rounds
 
 
 def _turns(stages: list[int], microbatches: int, at_once: int) -> Iterator[tuple[int, int]]:
-    """Stages and microbatches: ``at_once`` microbatches through each of some stages, then the next ones."""
+    """Stages and microbatches: ``at_once`` microbatches through each of some stages, then the next
+    ones."""
     for first in range(0, microbatches, at_once):
         for stage in stages:
             for chunk in range(first, first + at_once):
                 yield stage, chunk
 
 
-def interleaved(rank: int, ranks: int, local: int, microbatches: int, at_once: int, parted: bool) -> Order:
+def interleaved(
+    rank: int, ranks: int, local: int, microbatches: int, at_once: int, parted: bool
+) -> Order:
     """One and one by turns over several stages of a process.
 
     Args:
@@ -169,12 +184,14 @@ def interleaved(rank: int, ranks: int, local: int, microbatches: int, at_once: i
         local: stages of each.
         microbatches: how many.
         at_once: of them, how many go through a stage before the next begins.
-        parted: whether gradients of parameters are computed later than those of inputs: from the process's ``rank`` th backward pass on
-            each is followed by the oldest that is due.
+        parted: whether gradients of parameters are computed later than those of inputs: from the
+            process's ``rank`` th backward pass on each is followed by the oldest that is due.
     """
     stages = list(range(rank, ranks * local, ranks))
     forward = [_Action(s, F, i) for s, i in _turns(stages, microbatches, at_once)]
-    backward = [_Action(s, I if parted else B, i) for s, i in _turns(stages[::-1], microbatches, at_once)]
+    backward = [
+        _Action(s, I if parted else B, i) for s, i in _turns(stages[::-1], microbatches, at_once)
+    ]
     due = iter([_Action(s, W, i) for s, i in _turns(stages[::-1], microbatches, at_once)])
     ahead = min((local - 1) * at_once + (1 if parted else 2) * (ranks - 1 - rank), len(forward))
     wait = ranks - rank - 1 if parted else local * ranks + 2 * (ranks - 1 - rank) - (ahead + rank)
@@ -191,7 +208,8 @@ def interleaved(rank: int, ranks: int, local: int, microbatches: int, at_once: i
 
 
 def with_waits(orders: dict[int, Order], last_stage: int) -> dict[int, Order]:
-    """The same with None wherever an action would come in the same step as the one that it needs, or before."""
+    """The same with None wherever an action would come in the same step as the one that it needs,
+    or before."""
     at, done = dict.fromkeys(orders, 0), set()
     found: dict[int, Order] = {rank: [] for rank in orders}
     while any(at[rank] < len(order) for rank, order in orders.items()):
@@ -239,7 +257,9 @@ class _Counted:
 
     def pair(self, forward: int, backward: int) -> None:
         """Adds a forward pass of one stage together with a backward pass of the other."""
-        self.found.append(_Action(-1, OVERLAP_F_B, None, (self._next(forward, F), self._next(backward, B))))
+        self.found.append(
+            _Action(-1, OVERLAP_F_B, None, (self._next(forward, F), self._next(backward, B)))
+        )
 
     def weights(self, count: int = 1) -> None:
         """Adds the second halves of the oldest backward passes that lack them."""
@@ -247,7 +267,8 @@ class _Counted:
 
 
 def forth_and_back(rank: int, ranks: int, microbatches: int) -> Order:
-    """Two stages of a process, one on the way forth and one on the way back, with parted backward passes."""
+    """Two stages of a process, one on the way forth and one on the way back, with parted backward
+    passes."""
     total = max(2 * ranks - 1, microbatches)
     order = _Counted(rank, 2 * ranks - 1 - rank)
     for _ in range(2 * (ranks - rank) - 1):
@@ -271,12 +292,18 @@ def forth_and_back(rank: int, ranks: int, microbatches: int) -> Order:
         while order.counts[which, W] < order.counts[which, I]:
             order.do(which, W)
     # Fewer microbatches than fill the pipeline leave gaps.
-    kept = [a if a is not None and a.microbatch_index is not None and a.microbatch_index < microbatches else None for a in order.found]
+    kept = [
+        a
+        if a is not None and a.microbatch_index is not None and a.microbatch_index < microbatches
+        else None
+        for a in order.found
+    ]
     return [*[None] * rank, *kept]
 
 
 def in_pairs(rank: int, ranks: int, microbatches: int) -> Order:
-    """As ``forth_and_back``, with a forward and a backward pass at a time where there are both, and few parted passes."""
+    """As ``forth_and_back``, with a forward and a backward pass at a time where there are both, and
+    few parted passes."""
     order, before = _Counted(rank, 2 * ranks - 1 - rank), ranks - rank - 1
     order.do(0, *[F] * (2 * before))
     for _ in range(rank + 1):

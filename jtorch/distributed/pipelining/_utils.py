@@ -7,7 +7,9 @@ class PipeliningMetadataError(RuntimeError):
     """What a stage takes or gives cannot be passed between stages, or is not what was said."""
 
 
-def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, int]:
+def generate_stage_to_rank_mapping(
+    pp_size: int, num_stages: int, style: str = "loop"
+) -> dict[int, int]:
     """The rank of each stage: round and round (``"loop"``), or forth and back (``"v"``).
 
     Raises:
@@ -20,7 +22,9 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
     if style not in ("loop", "v"):
         raise ValueError(f"Style {style} is not supported.")
     if style == "v" and num_stages % pp_size != 0:
-        raise ValueError(f"num_stages {num_stages} must be evenly divisible by pp_size {pp_size} for V schedules")
+        raise ValueError(
+            f"num_stages {num_stages} must be evenly divisible by pp_size {pp_size} for V schedules"
+        )
     found = {}
     for stage in range(num_stages):
         turn, place = divmod(stage, pp_size)
@@ -28,7 +32,9 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
     return found
 
 
-def generate_rank_to_stage_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, list[int]]:
+def generate_rank_to_stage_mapping(
+    pp_size: int, num_stages: int, style: str = "loop"
+) -> dict[int, list[int]]:
     """The stages of each rank, in ascending order.
 
     >>> from jtorch.distributed.pipelining._utils import generate_rank_to_stage_mapping

@@ -1,4 +1,5 @@
-"""Batches in parts: how arguments are cut for the passes of a pipeline, and results put together again."""
+"""Batches in parts: how arguments are cut for the passes of a pipeline, and results put together
+again."""
 
 from __future__ import annotations
 
@@ -73,24 +74,36 @@ def _is_whole(spec: object) -> bool:
     return spec is _Replicate or isinstance(spec, _Replicate)
 
 
-def _split_tensor(tensor: torch.Tensor, spec: TensorChunkSpec, num_chunks: int) -> Sequence[torch.Tensor]:
-    """The parts of a tensor, as ``tensor_split`` makes them. Of a DTensor the local parts are cut, and lie as it does.
+def _split_tensor(
+    tensor: torch.Tensor, spec: TensorChunkSpec, num_chunks: int
+) -> Sequence[torch.Tensor]:
+    """The parts of a tensor, as ``tensor_split`` makes them. Of a DTensor the local parts are cut,
+    and lie as it does.
 
     Raises:
         AssertionError: if there are fewer elements along the dimension than parts.
     """
     if tensor.size(spec.split_dim) < num_chunks:
-        raise AssertionError(f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks")
+        raise AssertionError(
+            f"Tensor size {tensor.size(spec.split_dim)} is smaller than num_chunks"
+        )
     parts: Sequence[torch.Tensor]
     if isinstance(tensor, DTensor):
         parts = []
         base, more = divmod(tensor.size(spec.split_dim), num_chunks)
-        for i, local in enumerate(torch.tensor_split(tensor.to_local(), num_chunks, spec.split_dim)):
+        for i, local in enumerate(
+            torch.tensor_split(tensor.to_local(), num_chunks, spec.split_dim)
+        ):
             shape = list(tensor.shape)
             shape[spec.split_dim] = base + (i < more)
             parts.append(
                 DTensor.from_local(
-                    local, tensor.device_mesh, tensor.placements, shape=torch.Size(shape), stride=tensor.stride(), run_check=False
+                    local,
+                    tensor.device_mesh,
+                    tensor.placements,
+                    shape=torch.Size(shape),
+                    stride=tensor.stride(),
+                    run_check=False,
                 )
             )
     else:
@@ -121,7 +134,11 @@ def _split_block_mask(mask: BlockMask, num_chunks: int) -> list[BlockMask]:
 
     made, first = [], 0
     for numbers, indices, whole_numbers, whole_indices in zip(
-        cut(mask.kv_num_blocks), cut(mask.kv_indices), cut(mask.full_kv_num_blocks), cut(mask.full_kv_indices), strict=True
+        cut(mask.kv_num_blocks),
+        cut(mask.kv_indices),
+        cut(mask.full_kv_num_blocks),
+        cut(mask.full_kv_indices),
+        strict=True,
     ):
         made.append(
             BlockMask.from_kv_blocks(
@@ -154,12 +171,17 @@ def _possible_chunks(value: object, spec: object, wanted: int) -> int:
     return wanted if count == 1 else count
 
 
-def _chunks_of(arguments: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dict[Any, Any]]:
-    """The parts of a dictionary of arguments: as many as were asked for, or as the smallest allows."""
+def _chunks_of(
+    arguments: dict[Any, Any], specs: dict[Any, Any], chunks: int
+) -> list[dict[Any, Any]]:
+    """The parts of a dictionary of arguments: as many as were asked for, or as the smallest
+    allows."""
     if not arguments:
         return [{} for _ in range(chunks)]
     if len(arguments) != len(specs):
-        raise AssertionError(f"args_dict.keys() = {list(arguments)} args_chunk_spec.keys() = {list(specs)}")
+        raise AssertionError(
+            f"args_dict.keys() = {list(arguments)} args_chunk_spec.keys() = {list(specs)}"
+        )
     values, tree = tree_flatten(arguments, is_leaf=_is_mask)
     flat = tree_flatten(specs, is_leaf=_is_mask)[0]
     pairs = list(zip(values, flat, strict=True))
@@ -176,7 +198,11 @@ def _chunks_of(arguments: dict[Any, Any], specs: dict[Any, Any], chunks: int) ->
 
 
 def _default_spec(value: object) -> object:
-    return TensorChunkSpec(DEFAULT_CHUNK_DIM) if isinstance(value, (torch.Tensor, BlockMask)) else _Replicate()
+    return (
+        TensorChunkSpec(DEFAULT_CHUNK_DIM)
+        if isinstance(value, (torch.Tensor, BlockMask))
+        else _Replicate()
+    )
 
 
 def split_args_kwargs_into_chunks(
@@ -191,9 +217,10 @@ def split_args_kwargs_into_chunks(
     Args:
         args: positional arguments.
         kwargs: arguments by name.
-        chunks: how many parts; there are fewer if some tensor has fewer elements along its dimension.
-        args_chunk_spec: along which dimension each is cut; without it tensors are cut along their first, and what is no tensor is given
-            whole.
+        chunks: how many parts; there are fewer if some tensor has fewer elements along its
+            dimension.
+        args_chunk_spec: along which dimension each is cut; without it tensors are cut along their
+            first, and what is no tensor is given whole.
         kwargs_chunk_spec: the same by name.
 
     Returns:
@@ -205,15 +232,26 @@ def split_args_kwargs_into_chunks(
     [(tensor([0, 1]), 'x'), (tensor([2, 3]), 'x')]
     """
     kwargs = {} if kwargs is None else kwargs
-    specs: Any = tree_map(_default_spec, args, is_leaf=_is_mask) if args_chunk_spec is None else args_chunk_spec
-    named: Any = tree_map(_default_spec, kwargs, is_leaf=_is_mask) if kwargs_chunk_spec is None else kwargs_chunk_spec
+    specs: Any = (
+        tree_map(_default_spec, args, is_leaf=_is_mask)
+        if args_chunk_spec is None
+        else args_chunk_spec
+    )
+    named: Any = (
+        tree_map(_default_spec, kwargs, is_leaf=_is_mask)
+        if kwargs_chunk_spec is None
+        else kwargs_chunk_spec
+    )
     positional, numbered = dict(enumerate(args)), dict(enumerate(specs))
     first = _chunks_of(positional, numbered, chunks)
     second = _chunks_of(kwargs, named, len(first))
     if len(second) < len(first):
         first = _chunks_of(positional, numbered, len(second))
     if len(first) != len(second):
-        raise RuntimeError(f"args and kwargs are split into different number of chunks: {len(first)}, {len(second)}")
+        raise RuntimeError(
+            f"args and kwargs are split into different number of chunks: {len(first)}, "
+            f"{len(second)}"
+        )
     return [tuple(part[i] for i in range(len(part))) for part in first], second
 
 
@@ -223,15 +261,27 @@ def _joined(values: list[Any], dim: int) -> torch.Tensor:
     if not any(of_mesh):
         return torch.cat(values, dim=dim)
     if not all(of_mesh):
-        raise AssertionError("merge_chunks: expected all values to be DTensors or none to be DTensors, got a mix")
+        raise AssertionError(
+            "merge_chunks: expected all values to be DTensors or none to be DTensors, got a mix"
+        )
     first = values[0]
     for i, v in enumerate(values):
         if v.placements != first.placements:
-            raise AssertionError(f"merge_chunks: placement mismatch at chunk {i}: expected {first.placements}, got {v.placements}")
+            raise AssertionError(
+                f"merge_chunks: placement mismatch at chunk {i}: expected {first.placements}, got "
+                f"{v.placements}"
+            )
     shape = list(first.shape)
     shape[dim] = sum(v.shape[dim] for v in values)
     local = torch.cat([v.to_local() for v in values], dim=dim)
-    return DTensor.from_local(local, first.device_mesh, first.placements, shape=torch.Size(shape), stride=first.stride(), run_check=False)
+    return DTensor.from_local(
+        local,
+        first.device_mesh,
+        first.placements,
+        shape=torch.Size(shape),
+        stride=first.stride(),
+        run_check=False,
+    )
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
@@ -239,8 +289,8 @@ def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
 
     Args:
         chunks: the results, alike in structure.
-        chunk_spec: of their structure: along which dimension tensors are joined, or a reducer; what has neither must be equal in all.
-            None joins everything along the first dimension.
+        chunk_spec: of their structure: along which dimension tensors are joined, or a reducer; what
+            has neither must be equal in all. None joins everything along the first dimension.
 
     Raises:
         ValueError: if a result has another structure.

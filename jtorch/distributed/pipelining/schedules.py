@@ -1,7 +1,8 @@
 """Schedules: in which order the processes of a pipeline work on the microbatches of a batch.
 
-Numbers do not depend on the schedule, but for the order in which gradients of microbatches are added up. Each process goes through its own
-list of actions, and waits for what an action needs from others.
+Numbers do not depend on the schedule, but for the order in which gradients of microbatches are
+added up. Each process goes through its own list of actions, and waits for what an action needs from
+others.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class _PipelineSchedule:
         scale_grads: bool = True,
     ) -> None:
         self._n_microbatches, self._loss_fn, self.scale_grads = n_microbatches, loss_fn, scale_grads
-        self._args_chunk_spec, self._kwargs_chunk_spec, self._output_merge_spec = args_chunk_spec, kwargs_chunk_spec, output_merge_spec
+        self._args_chunk_spec, self._kwargs_chunk_spec, self._output_merge_spec = (
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+        )
         self._has_backward = loss_fn is not None
         self._backward_requires_autograd = True
         self._internal_losses: dict[int, torch.Tensor] = {}
@@ -76,10 +81,12 @@ class _PipelineSchedule:
         Args:
             args: the model's positional arguments, in the process of the first stage.
             target: what the loss compares with, in the process of the last stage.
-            losses: a list, whose elements become the microbatches' losses in the process of the last stage.
+            losses: a list, whose elements become the microbatches' losses in the process of the
+                last stage.
             return_outputs: whether the result is wanted.
             loss_kwargs: further arguments of the loss.
-            kwargs: arguments by name, in parts like the others; each process's go to its own stages.
+            kwargs: arguments by name, in parts like the others; each process's go to its own
+                stages.
 
         Returns:
             the model's result in the process of the last stage, None in the others.
@@ -90,27 +97,36 @@ class _PipelineSchedule:
         """
         if self._has_backward and self._backward_requires_autograd and not torch.is_grad_enabled():
             raise RuntimeError(
-                "step() requires gradients to be enabled for backward computation; it should not be used under torch.no_grad() context. "
-                "Please call eval() instead."
+                "step() requires gradients to be enabled for backward computation; it should not "
+                "be used under torch.no_grad() context. Please call eval() instead."
             )
         for stage in self._local.values():
             stage.has_backward = self._has_backward
             stage.clear_runtime_states()
         if args or kwargs:
-            parts, named = split_args_kwargs_into_chunks(args, kwargs, self._n_microbatches, self._args_chunk_spec, self._kwargs_chunk_spec)
+            parts, named = split_args_kwargs_into_chunks(
+                args, kwargs, self._n_microbatches, self._args_chunk_spec, self._kwargs_chunk_spec
+            )
         else:
             parts, named = [()] * self._n_microbatches, [{}] * self._n_microbatches
-        targets = None if target is None else list(_split_tensor(target, _TARGETS, self._n_microbatches))
-        self._step_microbatches(parts, named, targets, losses, return_outputs, loss_kwargs=loss_kwargs)
+        targets = (
+            None if target is None else list(_split_tensor(target, _TARGETS, self._n_microbatches))
+        )
+        self._step_microbatches(
+            parts, named, targets, losses, return_outputs, loss_kwargs=loss_kwargs
+        )
         for stage in self._local.values():
             if stage.is_last and return_outputs:
                 return merge_chunks(stage.output_chunks, self._output_merge_spec)
         return None
 
-    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> object:
+    def eval(
+        self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
+    ) -> object:
         """A batch through the pipeline, forward only; as ``step``.
 
-        Differs from torch: gradients of earlier steps stay as they are; PyTorch divides them once more.
+        Differs from torch: gradients of earlier steps stay as they are; PyTorch divides them once
+        more.
         """
         before, self._has_backward = self._has_backward, False
         try:
@@ -118,8 +134,14 @@ class _PipelineSchedule:
         finally:
             self._has_backward = before
 
-    def _check_inputs(self, arg_mbs: Any, kwarg_mbs: Any, target_mbs: object, losses: object) -> tuple[list[object], list[object]]:
-        for name, given in (("arg_mbs", arg_mbs), ("kwarg_mbs", kwarg_mbs), ("target_mbs", target_mbs)):
+    def _check_inputs(
+        self, arg_mbs: Any, kwarg_mbs: Any, target_mbs: object, losses: object
+    ) -> tuple[list[object], list[object]]:
+        for name, given in (
+            ("arg_mbs", arg_mbs),
+            ("kwarg_mbs", kwarg_mbs),
+            ("target_mbs", target_mbs),
+        ):
             if given is None:
                 continue
             if not isinstance(given, list):
@@ -156,24 +178,41 @@ class _PipelineSchedule:
                 self._perform(part, parts, named, target_mbs, return_outputs, loss_kwargs, passes)
         if losses is not None and any(stage.is_last for stage in self._local.values()):
             if len(self._internal_losses) != self._n_microbatches:
-                raise RuntimeError(f"Expecting {self._n_microbatches} losses but got {len(self._internal_losses)}")
+                raise RuntimeError(
+                    f"Expecting {self._n_microbatches} losses but got {len(self._internal_losses)}"
+                )
             losses[:] = [self._internal_losses[i] for i in range(self._n_microbatches)]
         self._internal_losses.clear()
 
-    def _perform(self, action: _Action, parts: Any, named: Any, targets: Any, keep: bool, loss_kwargs: Any, passes: Counter[int]) -> None:
+    def _perform(
+        self,
+        action: _Action,
+        parts: Any,
+        named: Any,
+        targets: Any,
+        keep: bool,
+        loss_kwargs: Any,
+        passes: Counter[int],
+    ) -> None:
         stage, kind = self._local[action.stage_index], action.computation_type
         chunk: Any = action.microbatch_index
         if kind is F:
-            output = stage.forward_one_chunk(chunk, parts[chunk], named[chunk], save_forward_output=keep)
+            output = stage.forward_one_chunk(
+                chunk, parts[chunk], named[chunk], save_forward_output=keep
+            )
             if stage.is_last and self._loss_fn is not None:
-                self._internal_losses[chunk] = self._loss_fn(output, targets[chunk], **(loss_kwargs or {}))
+                self._internal_losses[chunk] = self._loss_fn(
+                    output, targets[chunk], **(loss_kwargs or {})
+                )
         elif not self._has_backward:
             return
         elif kind is REDUCE_GRAD:
             stage.perform_reduce_grad(self._n_microbatches if self.scale_grads else 1)
         elif kind is W:
             passes[stage.stage_index] += 1
-            stage.backward_weight_one_chunk(chunk, last_backward=passes[stage.stage_index] == self._n_microbatches)
+            stage.backward_weight_one_chunk(
+                chunk, last_backward=passes[stage.stage_index] == self._n_microbatches
+            )
         else:
             passes[stage.stage_index] += kind is B
             loss = self._internal_losses[chunk] if stage.is_last else None
@@ -187,11 +226,13 @@ class PipelineScheduleSingle(_PipelineSchedule):
     Args:
         stage: this process's stage.
         n_microbatches: in how many parts batches go through.
-        loss_fn: called with the last stage's result and the target; without it there is no backward pass.
+        loss_fn: called with the last stage's result and the target; without it there is no backward
+            pass.
         args_chunk_spec: along which dimension positional arguments are cut, the first without it.
         kwargs_chunk_spec: the same of arguments by name.
         output_merge_spec: how results are put together; along the first dimension without it.
-        scale_grads: whether gradients are divided by the number of microbatches, as is right for losses that are means.
+        scale_grads: whether gradients are divided by the number of microbatches, as is right for
+            losses that are means.
     """
 
     def __init__(
@@ -204,10 +245,20 @@ class PipelineScheduleSingle(_PipelineSchedule):
         output_merge_spec: object = None,
         scale_grads: bool = True,
     ) -> None:
-        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        super().__init__(
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
         self._stage, self._num_stages = stage, stage.num_stages
         self._local = {stage.stage_index: stage}
-        self.pipeline_order = {s: _orders.with_reductions(self._order(s), n_microbatches) for s in range(self._num_stages)}
+        self.pipeline_order = {
+            s: _orders.with_reductions(self._order(s), n_microbatches)
+            for s in range(self._num_stages)
+        }
 
     def _order(self, stage: int) -> _orders.Order:
         raise NotImplementedError
@@ -237,32 +288,39 @@ class _ScheduleForwardOnly(PipelineScheduleSingle):
     ) -> None:
         if target_mbs is not None or losses is not None:
             raise RuntimeError("Forward-only schedule does not support loss computation")
-        super()._step_microbatches(arg_mbs, kwarg_mbs, target_mbs, losses, return_outputs, loss_kwargs)
+        super()._step_microbatches(
+            arg_mbs, kwarg_mbs, target_mbs, losses, return_outputs, loss_kwargs
+        )
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All forward passes of a batch, then all backward passes. Its arguments are those of ``PipelineScheduleSingle``."""
+    """All forward passes of a batch, then all backward passes. Its arguments are those of
+    ``PipelineScheduleSingle``."""
 
     def _order(self, stage: int) -> _orders.Order:
         return _orders.fill_and_drain(stage, self._n_microbatches)
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One forward and one backward pass by turns, so that no more microbatches are under way than there are stages.
+    """One forward and one backward pass by turns, so that no more microbatches are under way than
+    there are stages.
 
     Args:
         stage: this process's stage.
         n_microbatches: in how many parts batches go through, at least as many as there are stages.
-        loss_fn: called with the last stage's result and the target; without it there is no backward pass.
+        loss_fn: called with the last stage's result and the target; without it there is no backward
+            pass.
         args_chunk_spec: along which dimension positional arguments are cut, the first without it.
         kwargs_chunk_spec: the same of arguments by name.
         output_merge_spec: how results are put together; along the first dimension without it.
-        scale_grads: whether gradients are divided by the number of microbatches, as is right for losses that are means.
+        scale_grads: whether gradients are divided by the number of microbatches, as is right for
+            losses that are means.
 
     Raises:
         ValueError: if there are fewer microbatches than stages.
 
-    Differs from torch: ``pipeline_order`` is what is done; PyTorch's leaves out the last stage's first microbatch.
+    Differs from torch: ``pipeline_order`` is what is done; PyTorch's leaves out the last stage's
+    first microbatch.
     """
 
     def __init__(
@@ -275,10 +333,19 @@ class Schedule1F1B(PipelineScheduleSingle):
         output_merge_spec: object = None,
         scale_grads: bool = True,
     ) -> None:
-        super().__init__(stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        super().__init__(
+            stage,
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
         if n_microbatches < self._num_stages:
             raise ValueError(
-                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of stages ({self._num_stages})."
+                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the "
+                f"number of stages ({self._num_stages})."
             )
 
     def _order(self, stage: int) -> _orders.Order:
@@ -291,12 +358,14 @@ class PipelineScheduleMulti(_PipelineSchedule):
     Args:
         stages: this process's stages.
         n_microbatches: in how many parts batches go through.
-        loss_fn: called with the last stage's result and the target; without it there is no backward pass.
+        loss_fn: called with the last stage's result and the target; without it there is no backward
+            pass.
         args_chunk_spec: along which dimension positional arguments are cut, the first without it.
         kwargs_chunk_spec: the same of arguments by name.
         output_merge_spec: how results are put together; along the first dimension without it.
         use_full_backward: no longer of effect.
-        scale_grads: whether gradients are divided by the number of microbatches, as is right for losses that are means.
+        scale_grads: whether gradients are divided by the number of microbatches, as is right for
+            losses that are means.
         backward_requires_autograd: whether ``step`` is refused where gradients are switched off.
     """
 
@@ -315,19 +384,33 @@ class PipelineScheduleMulti(_PipelineSchedule):
         scale_grads: bool = True,
         backward_requires_autograd: bool = True,
     ) -> None:
-        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        super().__init__(
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
         del use_full_backward
-        self._stages, self._num_stages, self.n_local_stages = stages, stages[0].num_stages, len(stages)
+        self._stages, self._num_stages, self.n_local_stages = (
+            stages,
+            stages[0].num_stages,
+            len(stages),
+        )
         self.pp_group_size, self.rank = stages[0].group_size, stages[0].group_rank
         self._backward_requires_autograd = backward_requires_autograd
-        self.stage_index_to_group_rank = generate_stage_to_rank_mapping(self.pp_group_size, self._num_stages, self._style)
+        self.stage_index_to_group_rank = generate_stage_to_rank_mapping(
+            self.pp_group_size, self._num_stages, self._style
+        )
         self._local = {stage.stage_index: stage for stage in stages}
         for stage in stages:
             stage.stage_index_to_group_rank = self.stage_index_to_group_rank
             stage.neighbours = self._local
         self.pipeline_order = self._plan()
         self.pipeline_order_with_comms = {
-            rank: _orders.with_reductions(order, n_microbatches) for rank, order in self.pipeline_order.items()
+            rank: _orders.with_reductions(order, n_microbatches)
+            for rank, order in self.pipeline_order.items()
         }
 
     def _plan(self) -> dict[int, _orders.Order]:
@@ -338,7 +421,10 @@ class PipelineScheduleMulti(_PipelineSchedule):
         """
         own = sorted(s for s, rank in self.stage_index_to_group_rank.items() if rank == self.rank)
         if sorted(self._local) != own:
-            raise ValueError(f"Process {self.rank} of this schedule has the stages {own}, but was given {sorted(self._local)}.")
+            raise ValueError(
+                f"Process {self.rank} of this schedule has the stages {own}, but was given "
+                f"{sorted(self._local)}."
+            )
         return {rank: self._order(rank) for rank in range(self.pp_group_size)}
 
     def _order(self, rank: int) -> _orders.Order:
@@ -354,11 +440,13 @@ class _PipelineScheduleRuntime(PipelineScheduleMulti):
     Args:
         stages: this process's stages.
         n_microbatches: in how many parts batches go through.
-        loss_fn: called with the last stage's result and the target; without it there is no backward pass.
+        loss_fn: called with the last stage's result and the target; without it there is no backward
+            pass.
         args_chunk_spec: along which dimension positional arguments are cut, the first without it.
         kwargs_chunk_spec: the same of arguments by name.
         output_merge_spec: how results are put together; along the first dimension without it.
-        scale_grads: whether gradients are divided by the number of microbatches, as is right for losses that are means.
+        scale_grads: whether gradients are divided by the number of microbatches, as is right for
+            losses that are means.
         backward_requires_autograd: whether ``step`` is refused where gradients are switched off.
         defer_pp_recv: of no effect: what is received lies in the mailbox until it is wanted.
     """
@@ -392,11 +480,14 @@ class ScheduleLoopedBFS(_PipelineScheduleRuntime):
     """All microbatches through one of a process's stages before the next begins.
 
     Args:
-        stages: this process's stages: with ``n`` processes those whose number is its rank, modulo ``n``.
+        stages: this process's stages: with ``n`` processes those whose number is its rank, modulo
+            ``n``.
         n_microbatches: in how many parts batches go through.
-        loss_fn: called with the last stage's result and the target; without it there is no backward pass.
+        loss_fn: called with the last stage's result and the target; without it there is no backward
+            pass.
         output_merge_spec: how results are put together; along the first dimension without it.
-        scale_grads: whether gradients are divided by the number of microbatches, as is right for losses that are means.
+        scale_grads: whether gradients are divided by the number of microbatches, as is right for
+            losses that are means.
         backward_requires_autograd: whether ``step`` is refused where gradients are switched off.
         defer_pp_recv: of no effect: what is received lies in the mailbox until it is wanted.
     """
@@ -422,37 +513,58 @@ class ScheduleLoopedBFS(_PipelineScheduleRuntime):
         )
 
     def _order(self, rank: int) -> _orders.Order:
-        return _orders.breadth_first(rank, self.pp_group_size, self.n_local_stages, self._n_microbatches)
+        return _orders.breadth_first(
+            rank, self.pp_group_size, self.n_local_stages, self._n_microbatches
+        )
 
 
 class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
     """One forward and one backward pass by turns, over several stages of each process.
 
-    With ``n`` processes these are the stages whose number is its rank, modulo ``n``. Microbatches go in rounds of at least ``n``. The
-    arguments are those of ``PipelineScheduleMulti``, but for ``use_full_backward``, and ``defer_pp_recv``, which has no effect.
+    With ``n`` processes these are the stages whose number is its rank, modulo ``n``. Microbatches
+    go in rounds of at least ``n``. The arguments are those of ``PipelineScheduleMulti``, but for
+    ``use_full_backward``, and ``defer_pp_recv``, which has no effect.
 
     Raises:
-        ValueError: if the microbatches cannot be parted into rounds of one size, or the stages are others.
+        ValueError: if the microbatches cannot be parted into rounds of one size, or the stages are
+            others.
     """
 
     def _order(self, rank: int) -> _orders.Order:
         at_once = _orders.rounds_of(self.pp_group_size, self._n_microbatches, "Interleaved 1F1B")
-        return _orders.interleaved(rank, self.pp_group_size, self.n_local_stages, self._n_microbatches, at_once, parted=False)
+        return _orders.interleaved(
+            rank,
+            self.pp_group_size,
+            self.n_local_stages,
+            self._n_microbatches,
+            at_once,
+            parted=False,
+        )
 
 
 class ScheduleInterleavedZeroBubble(_PipelineScheduleRuntime):
-    """As ``ScheduleInterleaved1F1B``, but gradients of parameters are computed where the process would wait.
+    """As ``ScheduleInterleaved1F1B``, but gradients of parameters are computed where the process
+    would wait.
 
-    The way from results to parameters is gone once more for that, so that a step computes more than with the other schedules.
+    The way from results to parameters is gone once more for that, so that a step computes more than
+    with the other schedules.
 
     Raises:
-        ValueError: if the microbatches cannot be parted into rounds of one size, or the stages are others.
+        ValueError: if the microbatches cannot be parted into rounds of one size, or the stages are
+            others.
         NotImplementedError: in ``step``, if a stage is sharded by ``fully_shard``.
     """
 
     def _order(self, rank: int) -> _orders.Order:
         at_once = _orders.rounds_of(self.pp_group_size, self._n_microbatches, "Zero bubble")
-        return _orders.interleaved(rank, self.pp_group_size, self.n_local_stages, self._n_microbatches, at_once, parted=True)
+        return _orders.interleaved(
+            rank,
+            self.pp_group_size,
+            self.n_local_stages,
+            self._n_microbatches,
+            at_once,
+            parted=True,
+        )
 
     def _plan(self) -> dict[int, _orders.Order]:
         return _orders.with_waits(super()._plan(), self._num_stages - 1)
@@ -461,8 +573,8 @@ class ScheduleInterleavedZeroBubble(_PipelineScheduleRuntime):
 class ScheduleZBVZeroBubble(_PipelineScheduleRuntime):
     """Two stages of each process, one on the way forth and one on the way back.
 
-    With ``n`` processes these are the stages ``rank`` and ``2 * n - 1 - rank``. Backward passes are parted as in
-    ``ScheduleInterleavedZeroBubble``, and the arguments are the same.
+    With ``n`` processes these are the stages ``rank`` and ``2 * n - 1 - rank``. Backward passes are
+    parted as in ``ScheduleInterleavedZeroBubble``, and the arguments are the same.
 
     Raises:
         ValueError: if a process has another number of stages, or others.
@@ -473,7 +585,9 @@ class ScheduleZBVZeroBubble(_PipelineScheduleRuntime):
 
     def _plan(self) -> dict[int, _orders.Order]:
         if self.n_local_stages != 2:
-            raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {self.n_local_stages}.")
+            raise ValueError(
+                f"ZBV requires exactly 2 stages per rank, but got {self.n_local_stages}."
+            )
         return super()._plan()
 
     def _order(self, rank: int) -> _orders.Order:
@@ -481,10 +595,12 @@ class ScheduleZBVZeroBubble(_PipelineScheduleRuntime):
 
 
 class ScheduleDualPipeV(ScheduleZBVZeroBubble):
-    """As ``ScheduleZBVZeroBubble``, but forward and backward passes come in pairs, and most backward passes are not parted.
+    """As ``ScheduleZBVZeroBubble``, but forward and backward passes come in pairs, and most
+    backward passes are not parted.
 
     Raises:
-        ValueError: if there are fewer microbatches than stages, or as with ``ScheduleZBVZeroBubble``.
+        ValueError: if there are fewer microbatches than stages, or as with
+            ``ScheduleZBVZeroBubble``.
         NotImplementedError: in ``step``, if a stage is sharded by ``fully_shard``.
 
     Differs from torch: the two passes of a pair run one after the other.
@@ -522,7 +638,9 @@ def get_schedule_class(schedule_name: str) -> Any:
     for name, schedule in known.items():
         if name.lower() == schedule_name.lower():
             return schedule
-    raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(known)}")
+    raise ValueError(
+        f"Unknown schedule name '{schedule_name}'. The valid options are {list(known)}"
+    )
 
 
 __getattr__ = _refusals.missing(__name__)

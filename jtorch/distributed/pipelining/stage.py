@@ -1,8 +1,9 @@
 """A part of a model that runs in one process, and what it passes to those before and after it.
 
-Activations and gradients travel with their shapes and dtypes, so that nothing is asked of the modules beforehand. A message is known by its
-stage, its microbatch and the number of the step, and lies in the receiver's mailbox until it is wanted: the order in which processes send
-does not matter.
+Activations and gradients travel with their shapes and dtypes, so that nothing is asked of the
+modules beforehand. A message is known by its stage, its microbatch and the number of the step, and
+lies in the receiver's mailbox until it is wanted: the order in which processes send does not
+matter.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def _tensors(value: object, what: str, none: bool = False) -> tuple[Any, ...] | 
     """A tensor or several as a tuple.
 
     Raises:
-        PipeliningMetadataError: for anything else, and for None but where it stands for no gradient.
+        PipeliningMetadataError: for anything else, and for None but where it stands for no
+            gradient.
     """
     if value is None:
         return None
@@ -43,7 +45,8 @@ def _tensors(value: object, what: str, none: bool = False) -> tuple[Any, ...] | 
     for i, t in enumerate(found):
         if not (isinstance(t, torch.Tensor) or (none and t is None)):
             raise PipeliningMetadataError(
-                f"{what}[{i}] is {type(t).__name__}: stages pass tensors to one another, give the rest as keywords"
+                f"{what}[{i}] is {type(t).__name__}: stages pass tensors to one another, give the "
+                "rest as keywords"
             )
     return found
 
@@ -62,7 +65,8 @@ def _checked(said: tuple[Any, ...] | None, found: Iterable[Any], where: str) -> 
     for i, (a, b) in enumerate(zip(said, found, strict=True)):
         if a is not None and b is not None and (a.shape != b.shape or a.dtype != b.dtype):
             raise PipeliningMetadataError(
-                f"{where}[{i}]: expected shape {tuple(a.shape)} and dtype {a.dtype}, got {tuple(b.shape)} and {b.dtype}"
+                f"{where}[{i}]: expected shape {tuple(a.shape)} and dtype {a.dtype}, got "
+                f"{tuple(b.shape)} and {b.dtype}"
             )
 
 
@@ -84,7 +88,10 @@ class _PipelineStageBase:
         self.device, self.group, self.dw_builder = device, group, dw_builder
         self.group_rank, self.group_size = get_rank(group), get_world_size(group)
         if self.group_size > num_stages:
-            raise RuntimeError(f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}")
+            raise RuntimeError(
+                f"Pipeline group size {self.group_size} cannot be larger than number of stages "
+                f"{num_stages}"
+            )
         self.has_backward = False
         self.chunks: int | None = None
         self.log_prefix = f"[Stage {stage_index}]"
@@ -122,16 +129,26 @@ class _PipelineStageBase:
     def _send(self, kind: str, to: int, chunk: int, tensors: list[Any]) -> None:
         """Gives tensors, or None for some, to a neighbouring stage."""
         if to in self.neighbours:
-            self.neighbours[to]._arrived[kind, chunk] = [None if t is None else (t.detach(), t.requires_grad) for t in tensors]
+            self.neighbours[to]._arrived[kind, chunk] = [
+                None if t is None else (t.detach(), t.requires_grad) for t in tensors
+            ]
             return
         if any(isinstance(t, DTensor) for t in tensors):
-            raise not_offered("torch.distributed.pipelining", "stages pass no DTensors to one another; give their parts, to_local()")
+            raise not_offered(
+                "torch.distributed.pipelining",
+                "stages pass no DTensors to one another; give their parts, to_local()",
+            )
         pg = world(self.group)
-        data = pickle.dumps((self._step, [None if t is None else (taken(t), t.requires_grad) for t in tensors]))
-        post_message(pg, data, pg.ranks[self.stage_index_to_group_rank[to]], f"stage {to} {kind} {chunk}")
+        data = pickle.dumps(
+            (self._step, [None if t is None else (taken(t), t.requires_grad) for t in tensors])
+        )
+        post_message(
+            pg, data, pg.ranks[self.stage_index_to_group_rank[to]], f"stage {to} {kind} {chunk}"
+        )
 
     def _receive(self, kind: str, source: int, chunk: int) -> list[Any]:
-        """What a neighbouring stage has given: pairs of a tensor and whether it requires grad, or None.
+        """What a neighbouring stage has given: pairs of a tensor and whether it requires grad, or
+        None.
 
         Raises:
             RuntimeError: if the other process has gone on without this one.
@@ -140,24 +157,36 @@ class _PipelineStageBase:
             return self._arrived.pop((kind, chunk))
         pg = world(self.group)
         while True:
-            data = fetch_message(pg, pg.ranks[self.stage_index_to_group_rank[source]], f"stage {self.stage_index} {kind} {chunk}")
+            data = fetch_message(
+                pg,
+                pg.ranks[self.stage_index_to_group_rank[source]],
+                f"stage {self.stage_index} {kind} {chunk}",
+            )
             step, found = pickle.loads(data)
             if step == self._step:
-                return [None if pair is None else (made(pair[0]).to(self.device), pair[1]) for pair in found]
+                return [
+                    None if pair is None else (made(pair[0]).to(self.device), pair[1])
+                    for pair in found
+                ]
             if step > self._step:
                 raise RuntimeError(
-                    f"{self.log_prefix} stage {source} is in its step {step}, this one in its step {self._step}: "
-                    "all processes of a pipeline must take the same steps"
+                    f"{self.log_prefix} stage {source} is in its step {step}, this one in its step "
+                    f"{self._step}: all processes of a pipeline must take the same steps"
                 )
 
     def forward_one_chunk(
-        self, fwd_chunk_id: int, args: tuple[object, ...], kwargs: dict[str, object] | None = None, save_forward_output: bool = True
+        self,
+        fwd_chunk_id: int,
+        args: tuple[object, ...],
+        kwargs: dict[str, object] | None = None,
+        save_forward_output: bool = True,
     ) -> Any:
         """Runs the module on a microbatch, and passes on what it gives.
 
         Args:
             fwd_chunk_id: the microbatch.
-            args: positional arguments, which the first stage uses; the others take what the one before gave.
+            args: positional arguments, which the first stage uses; the others take what the one
+                before gave.
             kwargs: arguments by name.
             save_forward_output: whether the last stage keeps the result.
 
@@ -166,7 +195,10 @@ class _PipelineStageBase:
         """
         if not self.is_first:
             grad = self.has_backward and torch.is_grad_enabled()
-            args = tuple(t.requires_grad_(needs and grad) for t, needs in self._receive("forward", self.stage_index - 1, fwd_chunk_id))
+            args = tuple(
+                t.requires_grad_(needs and grad)
+                for t, needs in self._receive("forward", self.stage_index - 1, fwd_chunk_id)
+            )
         self._check(fwd_chunk_id, "input", args)
         kwargs = kwargs or {}
         try:
@@ -176,7 +208,11 @@ class _PipelineStageBase:
             else:
                 output = self.submod(*args, **kwargs)
         except Exception as e:
-            raise RuntimeError(f"{self.log_prefix} failed to run forward:\nargs: {_shown(args)}\nkwargs: {_shown(kwargs)}") from e
+            raise RuntimeError(
+                f"{self.log_prefix} failed to run forward:\n"
+                f"args: {_shown(args)}\n"
+                f"kwargs: {_shown(kwargs)}"
+            ) from e
         outputs = _normalize_model_output_as_tuple(output)
         if self.is_last:
             if save_forward_output:
@@ -186,7 +222,11 @@ class _PipelineStageBase:
             self._check(fwd_chunk_id, "output", passed)
             self._send("forward", self.stage_index + 1, fwd_chunk_id, list(passed))
         if self.has_backward:
-            self._forwarded[fwd_chunk_id] = outputs, [*tree_leaves(args), *tree_leaves(kwargs)], len(tree_leaves(args))
+            self._forwarded[fwd_chunk_id] = (
+                outputs,
+                [*tree_leaves(args), *tree_leaves(kwargs)],
+                len(tree_leaves(args)),
+            )
         return output
 
     def _check(self, chunk: int, what: str, found: object) -> None:
@@ -195,14 +235,19 @@ class _PipelineStageBase:
     # The way back.
 
     def backward_one_chunk(
-        self, bwd_chunk_id: int, loss: torch.Tensor | None = None, full_backward: bool = True, last_backward: bool = False
+        self,
+        bwd_chunk_id: int,
+        loss: torch.Tensor | None = None,
+        full_backward: bool = True,
+        last_backward: bool = False,
     ) -> None:
         """The backward pass of a microbatch, whose gradients of inputs are passed back.
 
         Args:
             bwd_chunk_id: the microbatch.
             loss: of the last stage, what the pass begins from.
-            full_backward: without it gradients of the parameters are left to ``backward_weight_one_chunk``.
+            full_backward: without it gradients of the parameters are left to
+                ``backward_weight_one_chunk``.
             last_backward: whether parameters get no more gradients in this step.
         """
         if not self.has_backward:
@@ -212,8 +257,14 @@ class _PipelineStageBase:
             roots, grads = ([loss], [None]) if loss.requires_grad else ([], [])
         else:
             given = self._receive("backward", self.stage_index + 1, bwd_chunk_id)
-            self._check(bwd_chunk_id, "output_grad", [None if pair is None else pair[0] for pair in given])
-            pairs = [(t, None if pair is None else pair[0]) for t, pair in zip(outputs, given, strict=True) if t.requires_grad]
+            self._check(
+                bwd_chunk_id, "output_grad", [None if pair is None else pair[0] for pair in given]
+            )
+            pairs = [
+                (t, None if pair is None else pair[0])
+                for t, pair in zip(outputs, given, strict=True)
+                if t.requires_grad
+            ]
             roots, grads = [t for t, _ in pairs], [g for _, g in pairs]
         if self.dw_builder is not None:
             self._walk(roots, grads, None, last_backward)
@@ -226,14 +277,22 @@ class _PipelineStageBase:
             self._walk(roots, grads, None, last_backward)
         else:
             self.check_parting()
-            self._walk_to_inputs(bwd_chunk_id, roots, grads, inputs[:positional], inputs[positional:])
+            self._walk_to_inputs(
+                bwd_chunk_id, roots, grads, inputs[:positional], inputs[positional:]
+            )
         if not self.is_first:
-            # What has no part in the result has a gradient all the same, of zeros, since the other stage waits for one.
-            found = [torch.zeros_like(t) if t.grad is None and t.requires_grad else t.grad for t in inputs[:positional]]
+            # What has no part in the result has a gradient all the same, of zeros, since the other
+            # stage waits for one.
+            found = [
+                torch.zeros_like(t) if t.grad is None and t.requires_grad else t.grad
+                for t in inputs[:positional]
+            ]
             self._check(bwd_chunk_id, "input_grad", found)
             self._send("backward", self.stage_index - 1, bwd_chunk_id, found)
             for t in inputs[:positional]:
-                t.grad = None  # the second half of a pass may come here again, and must not add to what was passed on
+                # the second half of a pass may come here again, and must not add to what was passed
+                # on
+                t.grad = None
         if self.is_last and not self.is_first:
             _let_go(outputs)
 
@@ -244,18 +303,34 @@ class _PipelineStageBase:
             NotImplementedError: if the module is sharded.
         """
         if isinstance(self.submod, FSDPModule):
-            raise not_offered("torch.distributed.pipelining", "schedules that part backward passes do not work on fully_shard's modules")
+            raise not_offered(
+                "torch.distributed.pipelining",
+                "schedules that part backward passes do not work on fully_shard's modules",
+            )
 
-    def _walk_to_inputs(self, chunk: int, roots: Sequence[object], grads: Sequence[object], received: list[Any], named: list[Any]) -> None:
-        """The first half of a pass: gradients of what came from the stage before. The second half is kept for later.
+    def _walk_to_inputs(
+        self,
+        chunk: int,
+        roots: Sequence[object],
+        grads: Sequence[object],
+        received: list[Any],
+        named: list[Any],
+    ) -> None:
+        """The first half of a pass: gradients of what came from the stage before. The second half
+        is kept for later.
 
-        It takes the way of the first once more, from the results to the parameters, as far as parameters are all there is to reach.
+        It takes the way of the first once more, from the results to the parameters, as far as
+        parameters are all there is to reach.
         """
         needed = [] if self.is_first else [t for t in received if t.requires_grad]
         if needed and roots:
             torch.autograd.backward(roots, grads, retain_graph=True, inputs=needed)
         more = any(isinstance(t, torch.Tensor) and t.requires_grad for t in named)
-        weights = None if self.is_first or more else [p for p in self.submod.parameters() if p.requires_grad]
+        weights = (
+            None
+            if self.is_first or more
+            else [p for p in self.submod.parameters() if p.requires_grad]
+        )
 
         def rest(last: bool) -> None:
             if weights is None or weights:
@@ -266,7 +341,8 @@ class _PipelineStageBase:
         self._later[chunk] = rest
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
-        """The rest of a pass that ``backward_one_chunk(full_backward=False)`` has begun: gradients of the parameters.
+        """The rest of a pass that ``backward_one_chunk(full_backward=False)`` has begun: gradients
+        of the parameters.
 
         Raises:
             AssertionError: if it has not.
@@ -275,13 +351,20 @@ class _PipelineStageBase:
             return
         if bwd_chunk_id not in self._later:
             raise AssertionError(
-                f"{self.log_prefix} Attempted to run backward_weight_one_chunk for chunk {bwd_chunk_id}"
-                " without first calling `backward_one_chunk(full_backward=False)`"
+                f"{self.log_prefix} Attempted to run backward_weight_one_chunk for chunk "
+                f"{bwd_chunk_id} without first calling `backward_one_chunk(full_backward=False)`"
             )
         self._later.pop(bwd_chunk_id)(last_backward)
 
-    def _walk(self, roots: Sequence[object], grads: Sequence[object], inputs: Sequence[object] | None, last: bool) -> None:
-        """A backward pass. Gradients are combined over copies of the module in the last one only."""
+    def _walk(
+        self,
+        roots: Sequence[object],
+        grads: Sequence[object],
+        inputs: Sequence[object] | None,
+        last: bool,
+    ) -> None:
+        """A backward pass. Gradients are combined over copies of the module in the last one
+        only."""
         module = self.submod
         if not roots:
             return
@@ -306,7 +389,8 @@ class _PipelineStageBase:
                         p.grad.div_(grad_scale_factor)
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
-        """What comes after the last backward pass of a step: gradients are divided by the number of microbatches."""
+        """What comes after the last backward pass of a step: gradients are divided by the number of
+        microbatches."""
         self.scale_grads(grad_scale_factor)
 
 
@@ -332,26 +416,31 @@ class PipelineStage(_PipelineStageBase):
     """A part of a model, as a stage of a pipeline over processes.
 
     Args:
-        submodule: the part; it takes and gives a tensor or several. It may be a ``DistributedDataParallel``, or sharded by ``fully_shard``.
+        submodule: the part; it takes and gives a tensor or several. It may be a
+            ``DistributedDataParallel``, or sharded by ``fully_shard``.
         stage_index: its number.
         num_stages: how many there are.
         device: where it runs.
-        input_args: tensors such as a microbatch's, by which shapes and dtypes are checked; so are the next ones.
+        input_args: tensors such as a microbatch's, by which shapes and dtypes are checked; so are
+            the next ones.
         output_args: such as it gives.
         output_grads: such as their gradients.
         input_grads: such as its inputs' gradients.
         group: the processes; all of them without it.
-        dw_builder: gives a function that computes the parameters' gradients, for modules that do so by themselves.
+        dw_builder: gives a function that computes the parameters' gradients, for modules that do so
+            by themselves.
         get_mesh: not used, since stages pass no DTensors to one another.
 
     Raises:
         ValueError: for a number that is too large.
         RuntimeError: if there are fewer stages than processes.
-        PipeliningMetadataError: for something else than tensors; in a step, if they are not as was said.
+        PipeliningMetadataError: for something else than tensors; in a step, if they are not as was
+            said.
 
-    Differs from torch: activations travel with their shapes. So modules are not run beforehand, on memory that holds anything, to find them
-        out; microbatches may be of different sizes; and whether gradients are needed is what activations say, not what was said here.
-        Stages pass no DTensors to one another (``NotImplementedError``).
+    Differs from torch: activations travel with their shapes. So modules are not run beforehand, on
+        memory that holds anything, to find them out; microbatches may be of different sizes; and
+        whether gradients are needed is what activations say, not what was said here. Stages pass no
+        DTensors to one another (``NotImplementedError``).
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""What packages decorate with when they are imported: functions that need remote procedure calls, and so refuse to run."""
+"""What packages decorate with when they are imported: functions that need remote procedure calls,
+and so refuse to run."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def _require_initialized(func: Callable[..., object]) -> Callable[..., Any]:
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
-        raise RuntimeError("RPC has not been initialized. Call torch.distributed.rpc.init_rpc first.")
+        raise RuntimeError(
+            "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
+        )
 
     return wrapper
 

@@ -14,18 +14,30 @@ from ._api import ones as ones
 from ._api import rand as rand
 from ._api import randn as randn
 from ._api import zeros as zeros
-from ._dtensor_spec import DTensorSpec as _DTensorSpec  # noqa: F401  (libraries import it from here)
+
+# libraries import it from here
+from ._dtensor_spec import DTensorSpec as _DTensorSpec  # noqa: F401
 from .placement_types import Partial as Partial
 from .placement_types import Placement as Placement
 from .placement_types import Replicate as Replicate
 from .placement_types import Shard as Shard
 
 __all__ = [
-    "DTensor", "distribute_tensor", "distribute_module", "Shard", "Replicate", "Partial", "Placement", "ones", "empty", "full", "rand",
-    "randn", "zeros",
+    "DTensor", "distribute_tensor", "distribute_module", "Shard", "Replicate", "Partial",
+    "Placement", "ones", "empty", "full", "rand", "randn", "zeros",
 ]  # fmt: skip
 
-for _thing in (DTensor, distribute_tensor, distribute_module, ones, empty, full, rand, randn, zeros):
+for _thing in (
+    DTensor,
+    distribute_tensor,
+    distribute_module,
+    ones,
+    empty,
+    full,
+    rand,
+    randn,
+    zeros,
+):
     _thing.__module__ = __name__
 
 __getattr__ = _refusals.missing(__name__)

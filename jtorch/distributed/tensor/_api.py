@@ -1,4 +1,5 @@
-"""``DTensor``, a tensor whose parts lie in several processes, and how plain tensors and modules become distributed."""
+"""``DTensor``, a tensor whose parts lie in several processes, and how plain tensors and modules
+become distributed."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from jtorch.autograd.grad_mode import MODE
 
 from ..device_mesh import DeviceMesh, current_mesh, known_mesh
 from ..objects import all_gather_object
-from . import _dispatch, _rules, _rules_math, _rules_nn, _rules_shape, _shortcuts  # noqa: F401  (four of them state their rules)
+
+# four of them state their rules
+from . import _dispatch, _rules, _rules_math, _rules_nn, _rules_shape, _shortcuts  # noqa: F401
 from ._dtensor_spec import DTensorSpec, TensorMeta, one_of
 from ._redistribute import Redistribute, redistribute_local_tensor
 from ._utils import (
@@ -22,9 +25,27 @@ from ._utils import (
     contiguous_strides,
     normalize_to_torch_size,
 )
-from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard, normalized
+from .placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _is_shard_like,
+    _StridedShard,
+    normalized,
+)
 
-__all__ = ["DTensor", "distribute_tensor", "distribute_module", "ones", "empty", "full", "rand", "randn", "zeros"]
+__all__ = [
+    "DTensor",
+    "distribute_tensor",
+    "distribute_module",
+    "ones",
+    "empty",
+    "full",
+    "rand",
+    "randn",
+    "zeros",
+]
 
 
 def _for_gradients(placements: Sequence[Placement]) -> tuple[Placement, ...]:
@@ -37,16 +58,21 @@ class _ToLocal(torch.autograd.Function):
     def forward(ctx: Any, input: Any, grad_placements: Any) -> torch.Tensor:
         ctx.spec, ctx.grad_placements = input._spec, grad_placements
         ctx.set_materialize_grads(False)
-        return input._local_tensor.view_as(input._local_tensor)  # an object of its own, which history is written on
+        # an object of its own, which history is written on
+        return input._local_tensor.view_as(input._local_tensor)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[DTensor, None] | tuple[None, None]:
         if grad is None:
             return None, None
         spec = ctx.spec
-        placements = _for_gradients(spec.placements) if ctx.grad_placements is None else ctx.grad_placements
+        placements = (
+            _for_gradients(spec.placements) if ctx.grad_placements is None else ctx.grad_placements
+        )
         _, stride = compute_global_tensor_info(grad, spec.mesh, spec.placements)
-        return DTensor.from_local(grad, spec.mesh, placements, run_check=False, shape=spec.shape, stride=tuple(stride)), None
+        return DTensor.from_local(
+            grad, spec.mesh, placements, run_check=False, shape=spec.shape, stride=tuple(stride)
+        ), None
 
 
 class _FromLocal(torch.autograd.Function):
@@ -70,7 +96,10 @@ class _FromLocal(torch.autograd.Function):
             sizes, steps = compute_global_tensor_info(input, mesh, placements)
             shape, stride = torch.Size(sizes), tuple(steps)
         else:
-            raise RuntimeError(f"Found shape:{shape}, stride:{stride}.", "Please pass both shape and stride at the same time.")
+            raise RuntimeError(
+                f"Found shape:{shape}, stride:{stride}.",
+                "Please pass both shape and stride at the same time.",
+            )
         if mesh.get_coordinate() is None:
             input = input.new_empty(0)
         elif run_check:
@@ -86,7 +115,9 @@ class _FromLocal(torch.autograd.Function):
         none = (None,) * 6
         if grad is None:
             return None, *none
-        placements = _for_gradients(ctx.placements) if ctx.grad_placements is None else ctx.grad_placements
+        placements = (
+            _for_gradients(ctx.placements) if ctx.grad_placements is None else ctx.grad_placements
+        )
         if grad.placements != placements:
             if torch.is_grad_enabled():
                 grad = grad.redistribute(ctx.mesh, placements)
@@ -107,7 +138,9 @@ def _check_alike(tensor: torch.Tensor, shapes: bool) -> None:
         raise ValueError("Inconsistent tensor metadata (including shape and stride) across ranks.")
 
 
-def _from_first(tensor: torch.Tensor, mesh: DeviceMesh, mesh_dim: int, source: int | None) -> torch.Tensor:
+def _from_first(
+    tensor: torch.Tensor, mesh: DeviceMesh, mesh_dim: int, source: int | None
+) -> torch.Tensor:
     """The tensor of the process that is number ``source`` along a dimension of the mesh."""
     if source is None or mesh.size(mesh_dim) == 1:
         return tensor
@@ -119,12 +152,14 @@ def _from_first(tensor: torch.Tensor, mesh: DeviceMesh, mesh_dim: int, source: i
 class DTensor(torch.Tensor):
     """A tensor that lies on a mesh of processes, each of which holds its part (``_local_tensor``).
 
-    It has shape, strides and dtype of the whole, and functions of the whole are called on it: each process computes with its part, and
-    what must be exchanged is. Make one with ``DTensor.from_local``, ``distribute_tensor`` or a factory of ``torch.distributed.tensor``.
+    It has shape, strides and dtype of the whole, and functions of the whole are called on it: each
+    process computes with its part, and what must be exchanged is. Make one with
+    ``DTensor.from_local``, ``distribute_tensor`` or a factory of ``torch.distributed.tensor``.
 
     Attributes:
         device_mesh: the mesh.
-        placements: how it lies along each dimension of the mesh: ``Shard(dim)``, ``Replicate()`` or ``Partial(reduce_op)``.
+        placements: how it lies along each dimension of the mesh: ``Shard(dim)``, ``Replicate()`` or
+            ``Partial(reduce_op)``.
     """
 
     _local_tensor: torch.Tensor
@@ -133,14 +168,23 @@ class DTensor(torch.Tensor):
     _behind: object
     _op_dispatcher = _dispatch.DISPATCHER
 
-    def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> DTensor:
-        """A tensor of the parts ``local_tensor``; ``spec.tensor_meta`` tells the whole. Without history."""
+    def __new__(
+        cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool
+    ) -> DTensor:
+        """A tensor of the parts ``local_tensor``; ``spec.tensor_meta`` tells the whole. Without
+        history."""
         meta = spec._meta()
         made = torch.Tensor._make_wrapper_subclass(
-            cls, meta.shape, strides=meta.stride, dtype=local_tensor.dtype, device=local_tensor.device, requires_grad=requires_grad
+            cls,
+            meta.shape,
+            strides=meta.stride,
+            dtype=local_tensor.dtype,
+            device=local_tensor.device,
+            requires_grad=requires_grad,
         )
         made._local_tensor, made._spec = local_tensor, one_of(spec)
-        if MODE.inference and not local_tensor._inference:  # a view of an ordinary tensor is one as well
+        # a view of an ordinary tensor is one as well
+        if MODE.inference and not local_tensor._inference:
             made._al.counter.n = 0
         return made
 
@@ -148,29 +192,42 @@ class DTensor(torch.Tensor):
         super().__init__()
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return f"DTensor(local_tensor={self._local_tensor}, device_mesh={self._spec.mesh}, placements={self._spec.placements})"
+        return (
+            f"DTensor(local_tensor={self._local_tensor}, device_mesh={self._spec.mesh}, "
+            f"placements={self._spec.placements})"
+        )
 
     def __tensor_flatten__(self) -> Any:
         """The tensors inside, and what else makes this one."""
         return ["_local_tensor"], (self._spec, self.requires_grad)
 
     @staticmethod
-    def __tensor_unflatten__(inner_tensors: Any, flatten_spec: Any, outer_size: Any, outer_stride: Any) -> DTensor:
+    def __tensor_unflatten__(
+        inner_tensors: Any, flatten_spec: Any, outer_size: Any, outer_stride: Any
+    ) -> DTensor:
         """The tensor of what ``__tensor_flatten__`` gave."""
         local = inner_tensors["_local_tensor"]
         spec, requires_grad = flatten_spec
         meta = TensorMeta(torch.Size(outer_size), tuple(outer_stride), spec._meta().dtype)
-        return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=requires_grad)
+        return DTensor(
+            local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=requires_grad
+        )
 
     def __coerce_tangent_metadata__(self) -> DTensor:
         if not any(p.is_partial() for p in self.placements):
             return self
-        return self.redistribute(device_mesh=self.device_mesh, placements=_for_gradients(self.placements))
+        return self.redistribute(
+            device_mesh=self.device_mesh, placements=_for_gradients(self.placements)
+        )
 
-    def __coerce_same_metadata_as_tangent__(self, flatten_spec: Any, expected_type: Any = None) -> Any:
+    def __coerce_same_metadata_as_tangent__(
+        self, flatten_spec: Any, expected_type: Any = None
+    ) -> Any:
         if expected_type is not None:
             return None
-        return self.redistribute(device_mesh=self.device_mesh, placements=flatten_spec[0].placements)
+        return self.redistribute(
+            device_mesh=self.device_mesh, placements=flatten_spec[0].placements
+        )
 
     def __reduce_ex__(self, proto: Any) -> Any:
         placements = tuple([(type(p).__name__, tuple(vars(p).values())) for p in self.placements])
@@ -207,7 +264,8 @@ class DTensor(torch.Tensor):
         Args:
             device_mesh: the mesh; by default the one whose block was entered.
             placements: one for each dimension of the mesh; by default all ``Replicate``.
-            run_check: compares dtypes and shapes among the processes, and takes what is replicated from the first.
+            run_check: compares dtypes and shapes among the processes, and takes what is replicated
+                from the first.
             shape: the shape of the whole, if the parts are not all of one size; with ``stride``.
             grad_placements: the placements of the gradient in the backward pass.
 
@@ -215,7 +273,10 @@ class DTensor(torch.Tensor):
             RuntimeError: for a DTensor, or one of ``shape`` and ``stride`` without the other.
         """
         if isinstance(local_tensor, DTensor):
-            raise RuntimeError(f"the local_tensor argument only accepts torch.Tensor but got {type(local_tensor)} value.")
+            raise RuntimeError(
+                f"the local_tensor argument only accepts torch.Tensor but got {type(local_tensor)} "
+                "value."
+            )
         mesh = device_mesh or current_mesh()
         if mesh.device_type != local_tensor.device.type and not local_tensor.is_meta:
             local_tensor = local_tensor.to(mesh.device_type)
@@ -225,9 +286,12 @@ class DTensor(torch.Tensor):
         return _FromLocal.apply(local_tensor, mesh, given, run_check, shape, stride, grads)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """This process's part. Differentiable: ``grad_placements`` says how the gradients of the parts make that of the whole."""
+        """This process's part. Differentiable: ``grad_placements`` says how the gradients of the
+        parts make that of the whole."""
         if torch.is_grad_enabled():
-            local = _ToLocal.apply(self, None if grad_placements is None else tuple(grad_placements))
+            local = _ToLocal.apply(
+                self, None if grad_placements is None else tuple(grad_placements)
+            )
         else:
             local = self._local_tensor
         if getattr(self, "_is_param", False) and not getattr(local, "_is_param", False):
@@ -257,16 +321,24 @@ class DTensor(torch.Tensor):
         del async_op  # collectives are done when they return
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
-        for now, p in zip(self.placements, placements, strict=device_mesh in (None, self.device_mesh)):
+        for now, p in zip(
+            self.placements, placements, strict=device_mesh in (None, self.device_mesh)
+        ):
             if p.is_partial() and now != p:
-                raise RuntimeError(f"Can not redistribute from {now} to {p}, redistributing to Partial is for internal use only!")
+                raise RuntimeError(
+                    f"Can not redistribute from {now} to {p}, redistributing to Partial is for "
+                    "internal use only!"
+                )
         goal = normalized(placements, self.ndim)
         dtype = self._local_tensor.dtype
         forward = forward_dtype or dtype
-        return Redistribute.apply(self, device_mesh or self.device_mesh, goal, forward, forward, backward_dtype or dtype)
+        return Redistribute.apply(
+            self, device_mesh or self.device_mesh, goal, forward, forward, backward_dtype or dtype
+        )
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """The whole, as a plain tensor in every process. Differentiable: ``grad_placements`` as for ``to_local``."""
+        """The whole, as a plain tensor in every process. Differentiable: ``grad_placements`` as for
+        ``to_local``."""
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return _ToLocal.apply(whole, None if grad_placements is None else tuple(grad_placements))
 
@@ -281,8 +353,11 @@ class DTensor(torch.Tensor):
         return self._spec.placements
 
     @staticmethod
-    def _parts_for_updates(params: list[object], grads: list[Any], *buffers: list[Any]) -> tuple[list[object], ...] | None:
-        """Each process's parts of parameters, gradients and buffers; None if some do not lie as their parameter, or it is in summands.
+    def _parts_for_updates(
+        params: list[object], grads: list[Any], *buffers: list[Any]
+    ) -> tuple[list[object], ...] | None:
+        """Each process's parts of parameters, gradients and buffers; None if some do not lie as
+        their parameter, or it is in summands.
 
         Gradients are brought to where their parameters lie.
         """
@@ -297,7 +372,10 @@ class DTensor(torch.Tensor):
                 or any(q.is_partial() for q in p.placements)
                 or not isinstance(grads[i], DTensor)
                 or grads[i].device_mesh != p.device_mesh
-                or any(t is not None and (not isinstance(t, DTensor) or t._spec != p._spec) for t in row)
+                or any(
+                    t is not None and (not isinstance(t, DTensor) or t._spec != p._spec)
+                    for t in row
+                )
             ):
                 return None
             for kept, t in zip(found, (p, grads[i], *row), strict=True):
@@ -307,22 +385,39 @@ class DTensor(torch.Tensor):
                 if isinstance(p, DTensor) and g.placements != p.placements:
                     target = DTensorSpec(p.device_mesh, p.placements, g._spec.tensor_meta)
                     found[1][i] = redistribute_local_tensor(g._local_tensor, g._spec, target)
-        return tuple([[t._local_tensor if isinstance(t, DTensor) else t for t in ts] for ts in found])
+        return tuple(
+            [[t._local_tensor if isinstance(t, DTensor) else t for t in ts] for ts in found]
+        )
 
     def _raise_if_contains_partial_placements(self) -> None:
         if any(p.is_partial() for p in self.placements):
-            raise ValueError("Any checkpointing related operations are not supported for DTensor with partial placements!")
+            raise ValueError(
+                "Any checkpointing related operations are not supported for DTensor with partial "
+                "placements!"
+            )
 
 
 _dispatch.DISPATCHER.cls = DTensor
 _shortcuts.install(DTensor)
-_KINDS = {"Shard": Shard, "Replicate": Replicate, "Partial": Partial, "_StridedShard": lambda d, f: _StridedShard(d, split_factor=f)}
+_KINDS = {
+    "Shard": Shard,
+    "Replicate": Replicate,
+    "Partial": Partial,
+    "_StridedShard": lambda d, f: _StridedShard(d, split_factor=f),
+}
 
 
 def _rebuilt(
-    local: torch.Tensor, grid: Any, placements: Any, shape: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool, parameter: bool
+    local: torch.Tensor,
+    grid: Any,
+    placements: Any,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+    parameter: bool,
 ) -> DTensor:
-    """Makes a DTensor again when one is unpickled, on a mesh that is there, or on one that all processes make then."""
+    """Makes a DTensor again when one is unpickled, on a mesh that is there, or on one that all
+    processes make then."""
     mesh = known_mesh(*grid)
     kinds: dict[str, Any] = _KINDS
     goal = tuple([kinds[name](*values) for name, values in placements])
@@ -344,7 +439,8 @@ def distribute_tensor(
     """Spreads a leaf over a mesh.
 
     Args:
-        tensor: the whole. All processes give one of the same shape; the elements are those of the first along each dimension of the mesh.
+        tensor: the whole. All processes give one of the same shape; the elements are those of the
+            first along each dimension of the mesh.
         placements: one for each dimension of the mesh; by default all ``Replicate``.
         src_data_rank: whose elements count; None for each process's own.
 
@@ -355,7 +451,10 @@ def distribute_tensor(
     """
     mesh = device_mesh or current_mesh()
     if not tensor.is_leaf:
-        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
+        raise RuntimeError(
+            "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf "
+            "tensor!"
+        )
     if mesh.device_type != tensor.device.type and not tensor.is_meta:
         tensor = tensor.to(mesh.device_type)
     given: list[Any] = [Replicate()] * mesh.ndim if placements is None else list(placements)
@@ -366,17 +465,23 @@ def distribute_tensor(
         )
     for i, p in enumerate(given):
         if not (_is_shard_like(p) or isinstance(p, (Replicate, Partial))):
-            raise RuntimeError(f"Trying to distribute tensor with unsupported placements {p} on device mesh dimension {i}!")
+            raise RuntimeError(
+                f"Trying to distribute tensor with unsupported placements {p} on device mesh "
+                f"dimension {i}!"
+            )
         if _is_shard_like(p) and p.dim >= tensor.ndim:
             raise AssertionError(f"Sharding dim {p.dim} greater than tensor ndim {tensor.ndim}")
     assert_no_mixed_partial_types(given)
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
-            raise ValueError(f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}.")
+            raise ValueError(
+                f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different "
+                f"device mesh {mesh}."
+            )
         if tensor.placements != tuple(given):
             raise ValueError(
-                f"Cannot distribute a DTensor with placements {tensor.placements} to a different placements {given}. do you want to call "
-                "`redistribute` instead?"
+                f"Cannot distribute a DTensor with placements {tensor.placements} to a different "
+                f"placements {given}. do you want to call `redistribute` instead?"
             )
         return tensor
     goal = normalized(given, tensor.ndim)
@@ -404,8 +509,8 @@ def distribute_module(
     """Makes the parameters and buffers of a module distributed tensors.
 
     Args:
-        partition_fn: called with the name of each submodule, the submodule and the mesh, to distribute its parameters. What it leaves
-            is replicated.
+        partition_fn: called with the name of each submodule, the submodule and the mesh, to
+            distribute its parameters. What it leaves is replicated.
         input_fn: called with the module, its inputs and the mesh before ``forward``.
         output_fn: called with the module, its outputs and the mesh after it.
 
@@ -413,14 +518,20 @@ def distribute_module(
         RuntimeError: if the module has been distributed before.
     """
     if getattr(module, "_distribute_module_applied", False):
-        raise RuntimeError("distribute_module should only be called once on a module, but it has already been called on this module!")
+        raise RuntimeError(
+            "distribute_module should only be called once on a module, but it has already been "
+            "called on this module!"
+        )
     mesh = device_mesh or current_mesh()
     for name, part in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, mesh)
         for key, p in list(part._parameters.items()):
             if p is not None and not isinstance(p, DTensor):
-                part.register_parameter(key, nn.Parameter(distribute_tensor(p.data, mesh), requires_grad=p.requires_grad))
+                part.register_parameter(
+                    key,
+                    nn.Parameter(distribute_tensor(p.data, mesh), requires_grad=p.requires_grad),
+                )
         for key, b in list(part._buffers.items()):
             if b is not None and not isinstance(b, DTensor):
                 part._buffers[key] = distribute_tensor(b, mesh)
@@ -440,7 +551,7 @@ def _takes_three(name: str, f: Any) -> None:
         raise ValueError(f"{name} should take in 3 arguments, but got {count} arguments!")
 
 
-# ---- factories -------------------------------------------------------------------------------------------------------------------
+# ---- factories -----------------------------------------------------------------------------------
 
 
 def _made(
@@ -462,7 +573,11 @@ def _made(
     goal = normalized(given, len(shape))
     local = make(compute_local_shape(shape, mesh, goal), device=mesh.device_type, **options)
     meta = TensorMeta(shape, contiguous_strides(shape), local.dtype)
-    return DTensor(local.requires_grad_(requires_grad), DTensorSpec(mesh, goal, meta), requires_grad=requires_grad)
+    return DTensor(
+        local.requires_grad_(requires_grad),
+        DTensorSpec(mesh, goal, meta),
+        requires_grad=requires_grad,
+    )
 
 
 def zeros(
@@ -512,7 +627,16 @@ def full(
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of one number."""
-    return _made(torch.full, size, device_mesh, placements, layout, requires_grad, fill_value=fill_value, dtype=dtype)
+    return _made(
+        torch.full,
+        size,
+        device_mesh,
+        placements,
+        layout,
+        requires_grad,
+        fill_value=fill_value,
+        dtype=dtype,
+    )
 
 
 def rand(
@@ -523,7 +647,8 @@ def rand(
     device_mesh: Any = None,
     placements: object = None,
 ) -> DTensor:
-    """A distributed tensor of random numbers from 0 to 1. Each process draws its part from its own generator."""
+    """A distributed tensor of random numbers from 0 to 1. Each process draws its part from its own
+    generator."""
     return _made(torch.rand, size, device_mesh, placements, layout, requires_grad, dtype=dtype)
 
 
@@ -535,5 +660,6 @@ def randn(
     device_mesh: Any = None,
     placements: object = None,
 ) -> DTensor:
-    """A distributed tensor of normally distributed random numbers. Each process draws its part from its own generator."""
+    """A distributed tensor of normally distributed random numbers. Each process draws its part from
+    its own generator."""
     return _made(torch.randn, size, device_mesh, placements, layout, requires_grad, dtype=dtype)

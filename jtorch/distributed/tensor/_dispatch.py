@@ -1,5 +1,6 @@
-"""What a call of an operator on distributed tensors does: it finds placements under which each process can compute its part alone, brings
-the operands there, computes, and says how the results lie. Which placements those are is said by the rules of ``_rules*.py``.
+"""What a call of an operator on distributed tensors does: it finds placements under which each
+process can compute its part alone, brings the operands there, computes, and says how the results
+lie. Which placements those are is said by the rules of ``_rules*.py``.
 """
 
 from __future__ import annotations
@@ -17,23 +18,28 @@ from ._redistribute import redistribute_local_tensor
 from ._search import bytes_held, search, step
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
 
-#: How an operator may be carried out on one dimension of a mesh: the placements of its results, and of its operands.
+#: How an operator may be carried out on one dimension of a mesh: the placements of its results, and
+#: of its operands.
 Way = tuple[Any, Any]
-#: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by operator, or by family.
+#: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by
+#: operator, or by family.
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
 _SPREADS: set[str] = set()
 #: The rules of programs, by operator.
 STATED: dict[object, Callable[[Call], list[Way]]] = {}
-#: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
+#: Functions of a call and its plan that change arguments which say sizes, or positions, to those of
+#: the parts.
 LOCAL: dict[str, Callable[[Call, Plan], None]] = {}
 #: Functions that stand for a whole call.
 WHOLE: dict[str, Callable[[Call], object]] = {}
-#: The same, where plain tensors may be among the operands; filled while a block is entered (``loss_parallel``).
+#: The same, where plain tensors may be among the operands; filled while a block is entered
+#: (``loss_parallel``).
 BARE: dict[str, Callable[[Call], object]] = {}
 
 
 def rule(*names: str, spreads: bool = False) -> Callable[[Any], Any]:
-    """Declares the rule of operators; ``spreads`` says that summands may be brought to parts where nothing is cut yet."""
+    """Declares the rule of operators; ``spreads`` says that summands may be brought to parts where
+    nothing is cut yet."""
     if spreads:
         _SPREADS.update(names)
     return lambda body: [RULES.__setitem__(n, body) for n in names] and body
@@ -65,7 +71,9 @@ class Call:
     def __init__(self, func: Any, values: list[Any]) -> None:
         self.func, self.values = func, values
         #: As rules name it: operators of programs never meet those of ATen's.
-        self.name: str = func._opname if func._namespace in _OURS else f"{func._namespace}::{func._opname}"
+        self.name: str = (
+            func._opname if func._namespace in _OURS else f"{func._namespace}::{func._opname}"
+        )
         self.schema = func._schema
         self.leaves: list[tuple[int, int | None]] = []
         for i in self.schema.tensors:
@@ -89,7 +97,8 @@ class Call:
         return None if place is None else self.values[place]
 
     def place(self, name: str) -> int | None:
-        """The number among the operands of the tensor that a parameter holds; None if it holds none."""
+        """The number among the operands of the tensor that a parameter holds; None if it holds
+        none."""
         at = (self.schema.places.get(name), None)
         return self.leaves.index(at) if at in self.leaves else None
 
@@ -124,7 +133,9 @@ class Call:
         tensors = {i for i, _ in self.leaves}
         for i, (a, x) in enumerate(zip(self.schema.arguments, self.values, strict=True)):
             if i in tensors:
-                found.append(None if not isinstance(x, (list, tuple)) else tuple([t is None for t in x]))
+                found.append(
+                    None if not isinstance(x, (list, tuple)) else tuple([t is None for t in x])
+                )
             elif (
                 a.type.startswith(("Scalar", "Tensor"))
                 and type(x) in (int, float)
@@ -150,7 +161,9 @@ class Plan:
 
     __slots__ = ("targets", "outs", "values", "ways", "run", "view")
 
-    def __init__(self, targets: list[DTensorSpec], outs: list[DTensorSpec | None], ways: list[Way]) -> None:
+    def __init__(
+        self, targets: list[DTensorSpec], outs: list[DTensorSpec | None], ways: list[Way]
+    ) -> None:
         self.targets, self.outs, self.ways = targets, outs, ways
         #: Arguments that change, by number.
         self.values: dict[int, Any] = {}
@@ -185,7 +198,10 @@ class Dispatcher:
         mesh = self._mesh(call)
         call.specs = [self._spec(call, call.leaf(at), mesh) for at in call.leaves]
         if any(s.mesh != mesh for s in call.specs):
-            raise RuntimeError(f"{func}: the operands lie on different meshes: {', '.join(str(s.mesh) for s in call.specs)}")
+            raise RuntimeError(
+                f"{func}: the operands lie on different meshes: "
+                f"{', '.join(str(s.mesh) for s in call.specs)}"
+            )
         stands = WHOLE.get(call.name)
         if stands is not None:
             answer = stands(call)
@@ -224,17 +240,21 @@ class Dispatcher:
             return t._spec
         if t.numel() == 1 and t.ndim == 1:
             warnings.warn(
-                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. However, "
-                "please consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment.",
+                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a "
+                "replicated DTensor for it. However, please consider changing it to a scalar "
+                "tensor or explicitly create a DTensor under distributed environment.",
                 stacklevel=2,
             )
         if t.numel() != 1 and not self._allow_implicit_replication:
             raise RuntimeError(
-                f"{call.func} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
-                "operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations for "
-                "more details."
+                f"{call.func} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor "
+                "to DTensor before calling distributed operators! Please see "
+                "https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-"
+                "dtensor-operations for more details."
             )
-        return DTensorSpec(mesh, (Replicate(),) * mesh.ndim, TensorMeta(t.size(), tuple(t.stride()), t.dtype))
+        return DTensorSpec(
+            mesh, (Replicate(),) * mesh.ndim, TensorMeta(t.size(), tuple(t.stride()), t.dtype)
+        )
 
     def _rule(self, call: Call) -> Any:
         name = call.name
@@ -245,7 +265,7 @@ class Dispatcher:
             found = RULES["*elementwise"]
         return found
 
-    # ---- carrying out --------------------------------------------------------------------------------------------------------
+    # ---- carrying out ----------------------------------------------------------------------------
 
     def local_of(self, t: object) -> Any:
         """A process's part of an operand."""
@@ -270,7 +290,11 @@ class Dispatcher:
         locals_ = []
         for at, spec, target in zip(call.leaves, call.specs, plan.targets, strict=True):
             t = self.local_of(call.leaf(at))
-            locals_.append(t if spec.placements == target.placements else redistribute_local_tensor(t, spec, target))
+            locals_.append(
+                t
+                if spec.placements == target.placements
+                else redistribute_local_tensor(t, spec, target)
+            )
         values = call.with_leaves(locals_)
         for i, x in plan.values.items():
             values[i] = x
@@ -285,13 +309,19 @@ class Dispatcher:
         return out
 
     def _viewed(self, call: Call, out: object, gathered: bool) -> None:
-        """Notes what a view was taken of where it does not share its memory: of a tensor that was gathered for it."""
+        """Notes what a view was taken of where it does not share its memory: of a tensor that was
+        gathered for it."""
         source = call.values[0]
         if not gathered and getattr(source, "_behind", None) is None:
             return
         for j, t in enumerate(_flat(out)):
             if isinstance(t, self.cls):
-                t._behind = (source, (call.func, call.values[1:], j if isinstance(out, list) else None) if gathered else None)
+                t._behind = (
+                    source,
+                    (call.func, call.values[1:], j if isinstance(out, list) else None)
+                    if gathered
+                    else None,
+                )
 
     def _written(self, call: Call) -> None:
         """Writes what was written to such a view to where it belongs."""
@@ -315,7 +345,9 @@ class Dispatcher:
         part.copy_(redistribute_local_tensor(view._local_tensor, view._spec, shown))
         source._local_tensor.copy_(redistribute_local_tensor(whole, everywhere, spec))
 
-    def finish(self, call: Call, outs: Sequence[object], specs: Sequence[DTensorSpec | None]) -> Any:
+    def finish(
+        self, call: Call, outs: Sequence[object], specs: Sequence[DTensorSpec | None]
+    ) -> Any:
         """The results of a call from the parts that this process has."""
         schema = call.schema
         if not schema.returns:
@@ -323,16 +355,27 @@ class Dispatcher:
         if schema.hands_back:
             written = [call.values[i] for i in (schema.outs or schema.writes)]
             if len(schema.returns) <= len(written):
-                return written[0] if len(schema.returns) == 1 else tuple(written[: len(schema.returns)])
+                return (
+                    written[0]
+                    if len(schema.returns) == 1
+                    else tuple(written[: len(schema.returns)])
+                )
         made = [self.wrap(o, s) for o, s in zip(outs, specs, strict=True)]
-        return made if schema.returns[0].type.endswith("[]") else made[0] if len(schema.returns) == 1 else tuple(made)
+        return (
+            made
+            if schema.returns[0].type.endswith("[]")
+            else made[0]
+            if len(schema.returns) == 1
+            else tuple(made)
+        )
 
     def _gathered(self, call: Call) -> Any:
         """A call of an operator without a rule: on whole tensors."""
         if call.func.__str__() not in _warned:
             _warned.add(str(call.func))
             warnings.warn(
-                f"DTensor: {call.func} has no sharding rule here: its operands are gathered, and each process computes the whole",
+                f"DTensor: {call.func} has no sharding rule here: its operands are gathered, and "
+                "each process computes the whole",
                 stacklevel=2,
             )
         return self.replicated(call)
@@ -346,9 +389,17 @@ class Dispatcher:
             target = DTensorSpec(mesh, everywhere, spec.tensor_meta)
             t = redistribute_local_tensor(self.local_of(call.leaf(at)), spec, target)
             writes = call.schema.arguments[at[0]].is_write
-            locals_.append(t.clone() if writes and t is self.local_of(call.leaf(at)) and not spec.is_replicated() else t)
+            locals_.append(
+                t.clone()
+                if writes and t is self.local_of(call.leaf(at)) and not spec.is_replicated()
+                else t
+            )
         if mesh.get_coordinate() is None:
-            return self.finish(call, [torch.empty(0) for _ in call.schema.returns], [None] * len(call.schema.returns))
+            return self.finish(
+                call,
+                [torch.empty(0) for _ in call.schema.returns],
+                [None] * len(call.schema.returns),
+            )
         args, kwargs = call.func.trimmed(call.with_leaves(locals_))
         outs = _flat(call.func(*args, **kwargs))
         for at, spec, t in zip(call.leaves, call.specs, locals_, strict=True):
@@ -358,7 +409,10 @@ class Dispatcher:
                 mine.copy_(redistribute_local_tensor(t, whole, spec))
         if call.schema.writes:
             self._written(call)
-        metas = [DTensorSpec(mesh, everywhere, meta_of(o)) if isinstance(o, torch.Tensor) else None for o in outs]
+        metas = [
+            DTensorSpec(mesh, everywhere, meta_of(o)) if isinstance(o, torch.Tensor) else None
+            for o in outs
+        ]
         return self.finish(call, outs, metas)
 
 
@@ -374,7 +428,7 @@ def meta_of(t: Any) -> TensorMeta:
     return TensorMeta(t.size(), tuple(t.stride()), t.dtype)
 
 
-# ---- plans -----------------------------------------------------------------------------------------------------------------------
+# ---- plans ---------------------------------------------------------------------------------------
 
 
 class _UnknownSizes(NotImplementedError):
@@ -387,7 +441,10 @@ def results(call: Call) -> list[TensorMeta | None]:
     Raises:
         NotImplementedError: if that takes their numbers.
     """
-    made = [torch.empty_strided(tuple(s.shape), tuple(s.stride), dtype=s._meta().dtype, device="meta") for s in call.specs]
+    made = [
+        torch.empty_strided(tuple(s.shape), tuple(s.stride), dtype=s._meta().dtype, device="meta")
+        for s in call.specs
+    ]
     values = call.with_leaves(made)
     for a, i in zip(call.schema.arguments, range(len(values)), strict=True):
         if a.type.startswith("Device"):
@@ -410,12 +467,16 @@ def make_plan(call: Call, find: Any) -> Plan:
     found = find(call)
     outs, ins = len(call.outs), len(call.specs)
     ways: list[Way] = [
-        (o if isinstance(o, (list, tuple)) else [o] * outs, i) for o, i in (*(found or ()), ([Replicate()] * outs, [Replicate()] * ins))
+        (o if isinstance(o, (list, tuple)) else [o] * outs, i)
+        for o, i in (*(found or ()), ([Replicate()] * outs, [Replicate()] * ins))
     ]
-    if not any(s.is_sharded() for s in call.specs) and call.name not in _SPREADS:  # nothing is cut that is not cut already
+    # nothing is cut that is not cut already
+    if not any(s.is_sharded() for s in call.specs) and call.name not in _SPREADS:
         ways = [w for w in ways if not any(_is_shard_like(p) for p in w[1])]
     chosen: list[Way] = []
-    plain = not call.schema.writes and not any(isinstance(p, _StridedShard) for s in call.specs for p in s.placements)
+    plain = not call.schema.writes and not any(
+        isinstance(p, _StridedShard) for s in call.specs for p in s.placements
+    )
     if call.mesh.ndim > 1 and plain and call.specs:
         chosen = search(call.specs, ways[-1:] + ways[:-1]) or []
     for d in range(len(chosen), call.mesh.ndim):
@@ -424,8 +485,15 @@ def make_plan(call: Call, find: Any) -> Plan:
     targets = []
     for j, spec in enumerate(call.specs):
         placements = tuple([w[1][j] for w in chosen])
-        targets.append(spec if placements == spec.placements else DTensorSpec(mesh, placements, spec.tensor_meta))
-    specs = [None if meta is None else DTensorSpec(mesh, tuple([w[0][j] for w in chosen]), meta) for j, meta in enumerate(call.outs)]
+        targets.append(
+            spec
+            if placements == spec.placements
+            else DTensorSpec(mesh, placements, spec.tensor_meta)
+        )
+    specs = [
+        None if meta is None else DTensorSpec(mesh, tuple([w[0][j] for w in chosen]), meta)
+        for j, meta in enumerate(call.outs)
+    ]
     plan = Plan(targets, specs, chosen)
     plan.view = call.schema.is_view
     change = LOCAL.get(call.name)
@@ -435,7 +503,8 @@ def make_plan(call: Call, find: Any) -> Plan:
 
 
 def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool = True) -> Way:
-    """The way that costs least on one dimension of the mesh; of those that cost the same, the one that moves fewest operands.
+    """The way that costs least on one dimension of the mesh; of those that cost the same, the one
+    that moves fewest operands.
 
     Nothing is cut anew into more parts than it has elements, unless there is no other way.
     """
@@ -451,7 +520,11 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool
             continue
         if call.schema.outs and any(
             o != call.specs[k].placements[d]
-            for o, k in zip(outs, [j for j, (i, _) in enumerate(call.leaves) if i in call.schema.outs], strict=False)
+            for o, k in zip(
+                outs,
+                [j for j, (i, _) in enumerate(call.leaves) if i in call.schema.outs],
+                strict=False,
+            )
         ):
             continue
         moves = [_cost(a, b, s, d) for a, b, s in zip(now, ins, call.specs, strict=True)]
@@ -463,16 +536,20 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool
             return _choose(call, ways, d, before, False)
         if blocked or call.schema.outs:
             raise RuntimeError(
-                f"{call.func}: in-place operations that require placement changes are not supported. The input has placement "
-                f"{call.specs[0].placements}, but no valid strategy preserves this placement. Please use the out-of-place version of this "
+                f"{call.func}: in-place operations that require placement changes are not "
+                f"supported. The input has placement {call.specs[0].placements}, but no valid "
+                "strategy preserves this placement. Please use the out-of-place version of this "
                 "operation instead."
             )
-        raise RuntimeError(f"{call.func}: no way to carry it out on {', '.join(str(s) for s in call.specs)}")
+        raise RuntimeError(
+            f"{call.func}: no way to carry it out on {', '.join(str(s) for s in call.specs)}"
+        )
     return best[1]
 
 
 def _strided(way: Way, now: Sequence[Placement]) -> tuple[list[Any], list[Placement]]:
-    """A way for strided parts, where an operand lies in them along the dimension that the way cuts."""
+    """A way for strided parts, where an operand lies in them along the dimension that the way
+    cuts."""
     outs, ins = list(way[0]), list(way[1])
     for a, b in zip(now, ins, strict=True):
         if isinstance(a, _StridedShard) and isinstance(b, Shard) and a.dim == b.dim:
@@ -491,7 +568,11 @@ def _possible(call: Call, d: int, now: Sequence[Placement], ins: Sequence[Placem
     for spec, a, b in zip(call.specs, now, ins, strict=True):
         if _is_shard_like(b) and a != b:
             dim: int = b.dim
-            others = math.prod(call.mesh.shape[i] for i, p in enumerate(spec.placements) if i != d and _is_shard_like(p) and p.dim == dim)
+            others = math.prod(
+                call.mesh.shape[i]
+                for i, p in enumerate(spec.placements)
+                if i != d and _is_shard_like(p) and p.dim == dim
+            )
             if spec.shape[dim] < n * others:
                 return False
     return True
@@ -502,7 +583,11 @@ def _mixed(before: list[Way], outs: Sequence[object], ins: Sequence[Placement]) 
     for k, mine in enumerate((outs, ins)):
         for j, p in enumerate(mine):
             if isinstance(p, Partial):
-                kinds = {(type(w[k][j]), w[k][j].reduce_op) for w in before if isinstance(w[k][j], Partial)} | {(type(p), p.reduce_op)}
+                kinds = {
+                    (type(w[k][j]), w[k][j].reduce_op)
+                    for w in before
+                    if isinstance(w[k][j], Partial)
+                } | {(type(p), p.reduce_op)}
                 if len(kinds) > 1 and {o for _, o in kinds} != {"sum", "avg"}:
                     return True
     return False

@@ -1,4 +1,5 @@
-"""What is known of a distributed tensor besides its data: the mesh, how it lies on it, its whole shape, strides and dtype."""
+"""What is known of a distributed tensor besides its data: the mesh, how it lies on it, its whole
+shape, strides and dtype."""
 
 from __future__ import annotations
 
@@ -42,20 +43,35 @@ class DTensorSpec:
         self.placements = tuple(self.placements)
         if self.shard_order is None:
             self.shard_order = tuple(
-                [ShardOrderEntry(d, tuple(dims)) for d, dims in sorted(cuts(self.mesh.shape, self.placements).items())]
+                [
+                    ShardOrderEntry(d, tuple(dims))
+                    for d, dims in sorted(cuts(self.mesh.shape, self.placements).items())
+                ]
             )
 
     def _key(self) -> object:
         meta = self.tensor_meta
-        return self.mesh, self.placements, None if meta is None else (tuple(meta.shape), tuple(meta.stride), meta.dtype)
+        return (
+            self.mesh,
+            self.placements,
+            None if meta is None else (tuple(meta.shape), tuple(meta.stride), meta.dtype),
+        )
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DTensorSpec) and hash(self) == hash(other) and self._key() == other._key())
+        return self is other or (
+            isinstance(other, DTensorSpec)
+            and hash(self) == hash(other)
+            and self._key() == other._key()
+        )
 
     def __hash__(self) -> int:
         known = self.__dict__.get("_hashed")
         if known is None or known[0] is not self.placements or known[1] is not self.tensor_meta:
-            known = self.__dict__["_hashed"] = (self.placements, self.tensor_meta, hash(self._key()))
+            known = self.__dict__["_hashed"] = (
+                self.placements,
+                self.tensor_meta,
+                hash(self._key()),
+            )
         return known[2]
 
     def __str__(self) -> str:
@@ -86,7 +102,9 @@ class DTensorSpec:
     @property
     def num_shards(self) -> int:
         """How many different parts there are."""
-        return math.prod(n for n, p in zip(self.mesh.shape, self.placements, strict=True) if _is_shard_like(p))
+        return math.prod(
+            n for n, p in zip(self.mesh.shape, self.placements, strict=True) if _is_shard_like(p)
+        )
 
     @property
     def num_shards_map(self) -> list[int]:
@@ -117,7 +135,13 @@ class DTensorSpec:
         return [i for i, p in enumerate(self.placements) if p.is_partial()]
 
     @classmethod
-    def from_dim_map(cls, mesh: DeviceMesh, dim_map: list[int], sums: list[int], tensor_meta: TensorMeta | None = None) -> DTensorSpec:
+    def from_dim_map(
+        cls,
+        mesh: DeviceMesh,
+        dim_map: list[int],
+        sums: list[int],
+        tensor_meta: TensorMeta | None = None,
+    ) -> DTensorSpec:
         """The spec that ``dim_map`` and ``sums`` tell.
 
         Raises:
@@ -129,7 +153,10 @@ class DTensorSpec:
         for d, m in enumerate(dim_map):
             if m >= 0:
                 if not placements[m].is_replicate():
-                    raise RuntimeError(f"DeviceMesh dimension can't be mapped to two dimension of the same tensor: {d} and {placements[m]}")
+                    raise RuntimeError(
+                        "DeviceMesh dimension can't be mapped to two dimension of the same tensor: "
+                        f"{d} and {placements[m]}"
+                    )
                 placements[m] = Shard(d)
         return cls(mesh, tuple(placements), tensor_meta=tensor_meta)
 
@@ -156,7 +183,8 @@ _ONES: dict[DTensorSpec, DTensorSpec] = {}
 
 
 def one_of(spec: DTensorSpec) -> DTensorSpec:
-    """The one spec that stands for all that equal it, so that most can be told by their identity."""
+    """The one spec that stands for all that equal it, so that most can be told by their
+    identity."""
     if len(_ONES) > 10_000:
         _ONES.clear()
     return _ONES.setdefault(spec, spec)
@@ -165,8 +193,9 @@ def one_of(spec: DTensorSpec) -> DTensorSpec:
 def cuts(mesh_shape: Sequence[int], placements: Sequence[Placement]) -> dict[int, list[int]]:
     """Which dimensions of the mesh cut each dimension of the tensor, in the order in which they do.
 
-    That is from left to right, but a ``_StridedShard`` comes after those to its right whose sizes make its split factor. One for which
-    there are none of these sizes cuts in its own place, in strides.
+    That is from left to right, but a ``_StridedShard`` comes after those to its right whose sizes
+    make its split factor. One for which there are none of these sizes cuts in its own place, in
+    strides.
     """
     found: dict[int, list[int]] = {}
     for i in reversed(range(len(placements))):
@@ -180,7 +209,8 @@ def cuts(mesh_shape: Sequence[int], placements: Sequence[Placement]) -> dict[int
 
 
 def after(mesh_shape: Sequence[int], order: Sequence[int], p: Any) -> int | None:
-    """After how many of the cuts ``order`` a placement cuts; None for a ``_StridedShard`` whose split factor is none of theirs."""
+    """After how many of the cuts ``order`` a placement cuts; None for a ``_StridedShard`` whose
+    split factor is none of theirs."""
     if isinstance(p, Shard):
         return 0
     product = 1
@@ -191,11 +221,16 @@ def after(mesh_shape: Sequence[int], order: Sequence[int], p: Any) -> int | None
     return None
 
 
-def plainly(mesh_shape: Sequence[int], placements: Sequence[Placement], i: int) -> Placement | Shard:
-    """How mesh dimension ``i`` cuts what those before it in ``cuts`` have left: as ``Shard``, or really in strides."""
+def plainly(
+    mesh_shape: Sequence[int], placements: Sequence[Placement], i: int
+) -> Placement | Shard:
+    """How mesh dimension ``i`` cuts what those before it in ``cuts`` have left: as ``Shard``, or
+    really in strides."""
     p = placements[i]
     if isinstance(p, _StridedShard):
-        right = cuts(mesh_shape, [Replicate() if j <= i else q for j, q in enumerate(placements)]).get(p.dim, [])
+        right = cuts(
+            mesh_shape, [Replicate() if j <= i else q for j, q in enumerate(placements)]
+        ).get(p.dim, [])
         if after(mesh_shape, right, p) is not None:
             return Shard(p.dim)
     return p

@@ -1,4 +1,5 @@
-"""Random numbers of distributed tensors: each process draws its part from its own generator, as PyTorch does on the CPU."""
+"""Random numbers of distributed tensors: each process draws its part from its own generator, as
+PyTorch does on the CPU."""
 
 from __future__ import annotations
 
@@ -27,11 +28,16 @@ def manual_seed(seed: int, device_mesh: DeviceMesh) -> None:
         UserWarning: on a mesh of CPUs, where nothing is done; call ``torch.manual_seed``.
     """
     if device_mesh.device_type == "cpu":
-        warnings.warn(f"DTensor manual_seed() may not have complete support on {device_mesh.device_type} device mesh", stacklevel=2)
+        warnings.warn(
+            f"DTensor manual_seed() may not have complete support on {device_mesh.device_type} "
+            "device mesh",
+            stacklevel=2,
+        )
         return
     if device_mesh.get_coordinate() is None:
         raise RuntimeError(
-            "manual_seed requires the current rank to be a part of the device mesh otherwise DTensor RNG state on the rank will not be "
-            "initialized and the behavior of DTensor random ops is undefined."
+            "manual_seed requires the current rank to be a part of the device mesh otherwise "
+            "DTensor RNG state on the rank will not be initialized and the behavior of DTensor "
+            "random ops is undefined."
         )
     torch.manual_seed(seed)

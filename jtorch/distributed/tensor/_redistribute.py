@@ -1,4 +1,5 @@
-"""From some placements to others: which collectives run, in which order, and what autograd remembers of it."""
+"""From some placements to others: which collectives run, in which order, and what autograd
+remembers of it."""
 
 from __future__ import annotations
 
@@ -16,9 +17,12 @@ from .placement_types import Placement, Replicate, _is_shard_like, _padded
 
 
 class _Walk:
-    """One redistribution of a local tensor. ``order`` says which mesh dimensions cut each dimension of the tensor, in turn."""
+    """One redistribution of a local tensor. ``order`` says which mesh dimensions cut each dimension
+    of the tensor, in turn."""
 
-    def __init__(self, local: torch.Tensor, mesh: DeviceMesh, shape: Any, current: Any, target: Any) -> None:
+    def __init__(
+        self, local: torch.Tensor, mesh: DeviceMesh, shape: Any, current: Any, target: Any
+    ) -> None:
         self.local, self.mesh, self.shape = local, mesh, shape
         self.now: list[Placement] = list(current)
         self.goal: tuple[Placement, ...] = tuple(target)
@@ -26,11 +30,16 @@ class _Walk:
         self.place = mesh.get_coordinate() or ()
         self.order = cuts(self.sizes, current)
         self.wanted = cuts(self.sizes, target)
-        self.plain: dict[int, Any] = {i: plainly(self.sizes, current, i) for i, p in enumerate(current) if _is_shard_like(p)}
-        self.cut: dict[int, Any] = {i: plainly(self.sizes, target, i) for i, p in enumerate(target) if _is_shard_like(p)}
+        self.plain: dict[int, Any] = {
+            i: plainly(self.sizes, current, i) for i, p in enumerate(current) if _is_shard_like(p)
+        }
+        self.cut: dict[int, Any] = {
+            i: plainly(self.sizes, target, i) for i, p in enumerate(target) if _is_shard_like(p)
+        }
 
     def run(self) -> torch.Tensor:
-        """Takes partial sums together, then cuts apart in the order opposite to that in which they were made, and makes the new ones."""
+        """Takes partial sums together, then cuts apart in the order opposite to that in which they
+        were made, and makes the new ones."""
         for i, p in enumerate(self.now):
             if p.is_partial() and self.goal[i] != p:
                 self._reduce(i)
@@ -54,12 +63,20 @@ class _Walk:
         return kept
 
     def _surplus(self) -> list[int]:
-        """The cuts to undo, the last first; those that other dimensions' cuts can take the place of come last."""
+        """The cuts to undo, the last first; those that other dimensions' cuts can take the place of
+        come last."""
         found = []
         for d, dims in self.order.items():
             found += reversed(dims[self._kept(d) :])
         rank = {i: k for k, i in enumerate(found)}
-        return sorted(found, key=lambda i: (_is_shard_like(self.goal[i]), rank[i]) if self._free(found, i) else (False, rank[i]))
+        return sorted(
+            found,
+            key=lambda i: (
+                (_is_shard_like(self.goal[i]), rank[i])
+                if self._free(found, i)
+                else (False, rank[i])
+            ),
+        )
 
     def _free(self, found: list[int], i: int) -> bool:
         """Whether no cut of the same dimension must be undone after this one."""
@@ -67,12 +84,15 @@ class _Walk:
         return not any(self.plain[j].dim == d for j in found[found.index(i) + 1 :])
 
     def _ready(self, i: int) -> Any:
-        """The cut of mesh dimension ``i`` that is wanted, if it is the next that its dimension needs."""
+        """The cut of mesh dimension ``i`` that is wanted, if it is the next that its dimension
+        needs."""
         p = self.cut.get(i)
         if p is None:
             return None
         have, want = self.order.get(p.dim, []), self.wanted[p.dim]
-        return p if self._kept(p.dim) == len(have) and want[len(have) : len(have) + 1] == [i] else None
+        return (
+            p if self._kept(p.dim) == len(have) and want[len(have) : len(have) + 1] == [i] else None
+        )
 
     def _size(self, d: int, before: int | None = None) -> int:
         """How long this process's part of a dimension is, before the cut of a mesh dimension."""
@@ -120,11 +140,15 @@ class _Walk:
         mine = _padded(self.local.contiguous(), p.dim, max(lengths) - lengths[self.place[i]])
         rows = [torch.empty_like(mine) for _ in held]
         collectives.all_gather(rows, mine, group=self.mesh.get_group(i))
-        whole = torch.cat([r.narrow(p.dim, 0, k) for r, k in zip(rows, lengths, strict=True)], p.dim)
+        whole = torch.cat(
+            [r.narrow(p.dim, 0, k) for r, k in zip(rows, lengths, strict=True)], p.dim
+        )
         if p.is_shard():
             return whole
         flat = [k for h in held for k in h]
-        back = torch.tensor(sorted(range(n), key=flat.__getitem__), dtype=torch.int64, device=whole.device)
+        back = torch.tensor(
+            sorted(range(n), key=flat.__getitem__), dtype=torch.int64, device=whole.device
+        )
         return whole.index_select(p.dim, back)
 
     @functional("all_to_all_single")
@@ -137,7 +161,9 @@ class _Walk:
         counts = [torch.Size(s).numel() for s in shapes]
         sent = torch.cat([t.reshape(-1) for t in pieces])
         got = funcol.all_to_all_single(sent, counts, [t.numel() for t in pieces], (self.mesh, i))
-        return torch.cat([t.reshape(s) for t, s in zip(got.split(counts), shapes, strict=True)], p.dim)
+        return torch.cat(
+            [t.reshape(s) for t, s in zip(got.split(counts), shapes, strict=True)], p.dim
+        )
 
     def _partition(self, i: int) -> None:
         p: Any = self.goal[i]
@@ -150,12 +176,19 @@ class _Walk:
     def _split(self, i: int) -> None:
         p = self.cut[i]
         if self.sizes[i] > 1:
-            self.local = p._pieces(self.local, self.sizes[i])[self.place[i]].clone(memory_format=torch.contiguous_format)
+            self.local = p._pieces(self.local, self.sizes[i])[self.place[i]].clone(
+                memory_format=torch.contiguous_format
+            )
         self._note(i, p)
 
 
 def redistribute_local_tensor(
-    local_tensor: torch.Tensor, current_spec: DTensorSpec, target_spec: DTensorSpec, *, async_op: bool = False, is_explicit: bool = False
+    local_tensor: torch.Tensor,
+    current_spec: DTensorSpec,
+    target_spec: DTensorSpec,
+    *,
+    async_op: bool = False,
+    is_explicit: bool = False,
 ) -> torch.Tensor:
     """What this process holds under other placements. All processes of the mesh call it.
 
@@ -175,17 +208,25 @@ def redistribute_local_tensor(
         if b.is_partial() and _is_shard_like(a):
             raise RuntimeError(f"redistribute from {a} to {b} not supported yet")
         if b.is_partial() and a.is_partial() and a != b:
-            raise AssertionError(f"Redistribution from one partial type ({a}) to another ({b}) is unsupported.")
+            raise AssertionError(
+                f"Redistribution from one partial type ({a}) to another ({b}) is unsupported."
+            )
     with torch.no_grad():
         return _Walk(local_tensor, current_spec.mesh, current_spec.shape, current, target).run()
 
 
 def _cast(spec: DTensorSpec, dtype: torch.dtype) -> DTensorSpec:
     meta = spec._meta()
-    return spec if meta.dtype == dtype else DTensorSpec(spec.mesh, spec.placements, TensorMeta(meta.shape, meta.stride, dtype))
+    return (
+        spec
+        if meta.dtype == dtype
+        else DTensorSpec(spec.mesh, spec.placements, TensorMeta(meta.shape, meta.stride, dtype))
+    )
 
 
-def _redistributed(t: Any, placements: tuple[Placement, ...], op_dtype: Any, out_dtype: Any) -> object:
+def _redistributed(
+    t: Any, placements: tuple[Placement, ...], op_dtype: Any, out_dtype: Any
+) -> object:
     local = t._local_tensor if t._local_tensor.dtype == op_dtype else t._local_tensor.to(op_dtype)
     current = _cast(t._spec, op_dtype)
     target = DTensorSpec(current.mesh, placements, current.tensor_meta)
@@ -196,7 +237,8 @@ def _redistributed(t: Any, placements: tuple[Placement, ...], op_dtype: Any, out
 
 
 class Redistribute(torch.autograd.Function):
-    """``redistribute``; its gradient is redistributed back, but to ``Replicate`` where it was ``Partial``."""
+    """``redistribute``; its gradient is redistributed back, but to ``Replicate`` where it was
+    ``Partial``."""
 
     @staticmethod
     def forward(
@@ -210,11 +252,30 @@ class Redistribute(torch.autograd.Function):
     ) -> Any:
         if device_mesh != input.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
-        ctx.placements, ctx.input_dtype, ctx.back_dtype, ctx.out_dtype = input.placements, input.dtype, back_dtype, out_dtype
+        ctx.placements, ctx.input_dtype, ctx.back_dtype, ctx.out_dtype = (
+            input.placements,
+            input.dtype,
+            back_dtype,
+            out_dtype,
+        )
         ctx.mesh = device_mesh
         return _redistributed(input, placements, op_dtype, out_dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        back = tuple([Replicate() if p.is_partial() and q != p else p for q, p in zip(grad.placements, ctx.placements, strict=True)])
-        return Redistribute.apply(grad, ctx.mesh, back, ctx.back_dtype, ctx.input_dtype, ctx.out_dtype), None, None, None, None, None
+        back = tuple(
+            [
+                Replicate() if p.is_partial() and q != p else p
+                for q, p in zip(grad.placements, ctx.placements, strict=True)
+            ]
+        )
+        return (
+            Redistribute.apply(
+                grad, ctx.mesh, back, ctx.back_dtype, ctx.input_dtype, ctx.out_dtype
+            ),
+            None,
+            None,
+            None,
+            None,
+            None,
+        )

@@ -14,12 +14,14 @@ R = Replicate()
 SUM, AVG, MAX, MIN = Partial("sum"), Partial("avg"), Partial("max"), Partial("min")
 EVERY = (SUM, AVG, MAX, MIN)
 
-#: How elementwise operators treat summands: ``(result, operands)`` for as many operands as are tensors. What is not listed takes none.
+#: How elementwise operators treat summands: ``(result, operands)`` for as many operands as are
+#: tensors. What is not listed takes none.
 _LINEAR: list[Way] = [([p], [p]) for p in (SUM, AVG)]
 _RISING: list[Way] = [([MAX], [MAX]), ([MIN], [MIN])]
 _FALLING: list[Way] = [([MIN], [MAX]), ([MAX], [MIN])]
 _ADDED: list[Way] = [
-    ([SUM], [SUM, SUM]), ([AVG], [AVG, AVG]), ([AVG], [AVG, R]), ([MAX], [MAX, R]), ([MIN], [MIN, R]), ([AVG], [R, AVG]),
+    ([SUM], [SUM, SUM]), ([AVG], [AVG, AVG]), ([AVG], [AVG, R]), ([MAX], [MAX, R]),
+    ([MIN], [MIN, R]), ([AVG], [R, AVG]),
 ]  # fmt: skip
 _SCALED: list[Way] = [*_LINEAR, ([SUM], [SUM, R]), ([AVG], [AVG, R])]
 _BOTH_RISING: list[Way] = [([p], q) for p in (MAX, MIN) for q in ([p, R], [R, p])]
@@ -42,18 +44,19 @@ _PARTS: dict[str, list[Way]] = {
     "special_erfcx": _FALLING,
     # functions that nowhere fall, on all numbers and whatever their other arguments are
     **dict.fromkeys(
-        """asinh atan ceil deg2rad erf exp exp2 expm1 floor hardsigmoid hardtanh rad2deg relu relu6 round sgn sigmoid sign sinh tanh trunc
-        hardshrink""".split(),
+        """asinh atan ceil deg2rad erf exp exp2 expm1 floor hardsigmoid hardtanh rad2deg relu relu6
+        round sgn sigmoid sign sinh tanh trunc hardshrink""".split(),
         _RISING,
     ),
 }
 
 
 @rule(
-    "*elementwise", "copy", "where", "masked_fill", "native_dropout", "native_dropout_backward", "bernoulli", "normal", "uniform", "random",
-    "exponential", "cauchy", "geometric", "log_normal", "_prelu_kernel", "_prelu_kernel_backward", "log_sigmoid_forward", "poisson",
-    "log_sigmoid_backward", "__lshift__", "__rshift__", "__ilshift__", "__irshift__", "fill", "zero", "rand_like", "randn_like",
-    "randint_like",
+    "*elementwise", "copy", "where", "masked_fill", "native_dropout", "native_dropout_backward",
+    "bernoulli", "normal", "uniform", "random", "exponential", "cauchy", "geometric", "log_normal",
+    "_prelu_kernel", "_prelu_kernel_backward", "log_sigmoid_forward", "poisson",
+    "log_sigmoid_backward", "__lshift__", "__rshift__", "__ilshift__", "__irshift__", "fill",
+    "zero", "rand_like", "randn_like", "randint_like",
 )  # fmt: skip
 def elementwise(call: Call) -> list[Way]:
     """Any dimension of the results may be cut, and with it that of each operand which has it."""
@@ -65,10 +68,19 @@ def elementwise(call: Call) -> list[Way]:
         for shape in call.shapes:
             mine = d - (rank - len(shape))
             ins.append(Shard(mine) if mine >= 0 and shape[mine] == out.shape[d] else R)
-        ways.append(([Shard(d) if m is None or tuple(m.shape) == tuple(out.shape) else R for m in call.outs], ins))
+        ways.append(
+            (
+                [
+                    Shard(d) if m is None or tuple(m.shape) == tuple(out.shape) else R
+                    for m in call.outs
+                ],
+                ins,
+            )
+        )
     tensors = len([1 for i, _ in call.leaves if i not in call.schema.outs])
     parts = _PARTS.get(call.name.rstrip("_") if not call.name.startswith("__") else call.name, ())
-    if call.arg("rounding_mode") is not None:  # rounded quotients of summands are not the summands of the rounded quotient
+    # rounded quotients of summands are not the summands of the rounded quotient
+    if call.arg("rounding_mode") is not None:
         parts = ()
     for outs, ins in parts:
         if len(ins) == tensors:
@@ -76,7 +88,16 @@ def elementwise(call: Call) -> list[Way]:
     return ways
 
 
-@rule("detach", "alias", "lift_fresh", "contiguous", "_conj", "_neg_view", "resolve_conj", "pin_memory")
+@rule(
+    "detach",
+    "alias",
+    "lift_fresh",
+    "contiguous",
+    "_conj",
+    "_neg_view",
+    "resolve_conj",
+    "pin_memory",
+)
 def same(call: Call) -> list[Way]:
     """The result lies as the operand does."""
     return [(s.placements[i], [s.placements[i]]) for s in call.specs for i in range(call.mesh.ndim)]
@@ -87,10 +108,14 @@ def converted(call: Call) -> list[Way]:
     """As the operand; what is rounded to integers, or asked for truth, is summed first."""
     before, to = call.specs[0]._meta().dtype, call.arg("dtype")
     plain = to is None or to == before
-    exact = not plain and (not to.is_floating_point and not to.is_complex and before.is_floating_point)
+    exact = not plain and (
+        not to.is_floating_point and not to.is_complex and before.is_floating_point
+    )
     found: list[Way] = []
     for p in call.specs[0].placements:
-        stays = plain or (to != torch.bool and (not exact or getattr(p, "reduce_op", "") in ("max", "min")))
+        stays = plain or (
+            to != torch.bool and (not exact or getattr(p, "reduce_op", "") in ("max", "min"))
+        )
         if not p.is_partial() or stays:
             found.append(([p], [p]))
     return found
@@ -105,7 +130,10 @@ def copied(call: Call) -> list[Way]:
 @rule("empty_like", "zeros_like", "ones_like", "full_like")
 def alike(call: Call) -> list[Way]:
     """As the operand; what is partial is taken for whole, since each process fills its own."""
-    return [([p if call.name == "empty_like" or not p.is_partial() else R], [p]) for p in call.specs[0].placements]
+    return [
+        ([p if call.name == "empty_like" or not p.is_partial() else R], [p])
+        for p in call.specs[0].placements
+    ]
 
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided")
@@ -114,7 +142,9 @@ def new(call: Call) -> list[Way]:
     size = call.arg("size")
     found: list[Way] = []
     for p in call.specs[0].placements:
-        if tuple(size) == tuple(call.shapes[0]) and (not p.is_partial() or call.name.startswith("new_empty")):
+        if tuple(size) == tuple(call.shapes[0]) and (
+            not p.is_partial() or call.name.startswith("new_empty")
+        ):
             found.append(([p], [p]))
         found.append(([R], [p]))
     return found
@@ -122,7 +152,8 @@ def new(call: Call) -> list[Way]:
 
 @local("new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided")
 def new_local(call: Call, plan: Plan) -> None:
-    """The part's shape, and for strided memory row-major strides of it in the order of the whole's."""
+    """The part's shape, and for strided memory row-major strides of it in the order of the
+    whole's."""
     spec = plan.outs[0]
     assert spec is not None
     size = list(compute_local_shape(spec.shape, spec.mesh, spec.placements))

@@ -7,15 +7,26 @@ from typing import Any
 
 from ._dispatch import Call, Plan, Way, local, rule
 from ._utils import compute_local_shape
-from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _NormPartial, _StridedShard
+from .placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _is_shard_like,
+    _NormPartial,
+    _StridedShard,
+)
 
 R = Replicate()
 SUM, AVG = Partial("sum"), Partial("avg")
 Labels = Sequence[Any]
 
 
-def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[object, Placement] | None = None) -> list[Way]:
-    """Ways along dimensions that tensors have in common, told by labels as in ``einsum``; None is a dimension that is never cut.
+def ways_of(
+    outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[object, Placement] | None = None
+) -> list[Way]:
+    """Ways along dimensions that tensors have in common, told by labels as in ``einsum``; None is a
+    dimension that is never cut.
 
     A label that no result has makes them ``sums[label]``, if it is there.
     """
@@ -23,7 +34,9 @@ def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[object, Pl
     found: list[Way] = []
     for x in labels:
         made = [_at(dims, x, (sums or {}).get(x)) for dims in outs]
-        if all(p is not None for p in made) and (x in (sums or {}) or any(x in dims for dims in outs)):
+        if all(p is not None for p in made) and (
+            x in (sums or {}) or any(x in dims for dims in outs)
+        ):
             found.append((made, [_at(dims, x, R) for dims in ins]))
     return found
 
@@ -38,8 +51,14 @@ def numbered(n: int, without: Iterable[int] = ()) -> list[int | None]:
     return [None if d in gone else d for d in range(n)]
 
 
-def follow(call: Call, image: Callable[..., object], partial: Callable[..., object] | None = None, first: int = 0) -> list[Way]:
-    """Ways along the dimension that the operand is cut along already, ``image(dim)`` in the results, or summands as ``partial`` says."""
+def follow(
+    call: Call,
+    image: Callable[..., object],
+    partial: Callable[..., object] | None = None,
+    first: int = 0,
+) -> list[Way]:
+    """Ways along the dimension that the operand is cut along already, ``image(dim)`` in the
+    results, or summands as ``partial`` says."""
     found: list[Way] = []
     for p in call.specs[first].placements:
         if _is_shard_like(p):
@@ -60,10 +79,12 @@ def dims_of(call: Call, name: str = "dim") -> list[int]:
     given = call.arg(name)
     if given is None or (isinstance(given, list) and not given):
         return list(range(rank))
-    return sorted({d % rank if rank else 0 for d in (given if isinstance(given, list) else [given])})
+    return sorted(
+        {d % rank if rank else 0 for d in (given if isinstance(given, list) else [given])}
+    )
 
 
-# ---- reductions ------------------------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 #: What combines the results of parts. Others are computed where the reduced dimensions are whole.
 _COMBINED = {
@@ -73,7 +94,9 @@ _COMBINED = {
 }  # fmt: skip
 
 
-def _reduced(call: Call, dims: list[int], keep: bool, combined: Placement | None, passes: Any = None) -> list[Way]:
+def _reduced(
+    call: Call, dims: list[int], keep: bool, combined: Placement | None, passes: Any = None
+) -> list[Way]:
     """Ways of a reduction over ``dims``; ``passes(partial)`` says which summands may stay."""
 
     def image(d: int) -> object:
@@ -85,10 +108,13 @@ def _reduced(call: Call, dims: list[int], keep: bool, combined: Placement | None
 
 
 def _fair(call: Call, d: int, combined: Placement | None) -> bool:
-    """Whether the results of parts make the whole's: means only of equal parts, and the greatest of no empty ones."""
+    """Whether the results of parts make the whole's: means only of equal parts, and the greatest of
+    no empty ones."""
     spec = call.specs[0]
     n, parts = spec.shape[d], spec.num_shards_map[d]
-    if combined is None or any(isinstance(p, _StridedShard) and p.dim == d for p in spec.placements):
+    if combined is None or any(
+        isinstance(p, _StridedShard) and p.dim == d for p in spec.placements
+    ):
         return combined is not None and combined.reduce_op != "avg"
     op = combined.reduce_op
     if op == "avg":
@@ -102,8 +128,15 @@ def reduction(call: Call) -> list[Way]:
     if call.name in ("max", "min") and call.func._overloadname == "dim":
         return ordered(call)
     op = Partial(_COMBINED[call.name])
-    linear = call.name != "count_nonzero"  # how many of the sums are not zero is not told by the summands
-    return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op, lambda p: p if p == op and linear else None)
+    # how many of the sums are not zero is not told by the summands
+    linear = call.name != "count_nonzero"
+    return _reduced(
+        call,
+        dims_of(call),
+        bool(call.arg("keepdim")),
+        op,
+        lambda p: p if p == op and linear else None,
+    )
 
 
 @rule("linalg_vector_norm", "norm")
@@ -140,18 +173,26 @@ def whole_reduction(call: Call) -> list[Way]:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), None)
 
 
-@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll")
+@rule(
+    "cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll"
+)
 def along(call: Call) -> list[Way]:
     """Any dimension but those that it goes along."""
     dims = dims_of(call, "dims" if "dims" in call.schema.places else "dim")
-    return follow(call, lambda d: None if d in dims else d, (lambda p: p) if call.name in ("flip", "roll") else None)
+    return follow(
+        call,
+        lambda d: None if d in dims else d,
+        (lambda p: p) if call.name in ("flip", "roll") else None,
+    )
 
 
 @rule("_fft_r2c", "_fft_c2c", "_fft_c2r")
 def spectra(call: Call) -> list[Way]:
     """Any dimension that is not transformed; transforms are linear."""
     dims = dims_of(call)
-    return follow(call, lambda d: None if d in dims else d, lambda p: p if p in (SUM, AVG) else None)
+    return follow(
+        call, lambda d: None if d in dims else d, lambda p: p if p in (SUM, AVG) else None
+    )
 
 
 @rule("glu")
@@ -196,18 +237,20 @@ def ordered(call: Call) -> list[Way]:
     return ways_of([out] * len(call.outs), [labels])
 
 
-# ---- products --------------------------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 
 _PRODUCTS = {
-    "mm": ("mn", "mk", "kn"), "bmm": ("bmn", "bmk", "bkn"), "mv": ("m", "mk", "k"), "dot": ("", "k", "k"), "vdot": ("", "k", "k"),
-    "addmm": ("mn", "mk", "kn"), "baddbmm": ("bmn", "bmk", "bkn"), "addmv": ("m", "mk", "k"), "outer": ("mn", "m", "n"),
+    "mm": ("mn", "mk", "kn"), "bmm": ("bmn", "bmk", "bkn"), "mv": ("m", "mk", "k"),
+    "dot": ("", "k", "k"), "vdot": ("", "k", "k"), "addmm": ("mn", "mk", "kn"),
+    "baddbmm": ("bmn", "bmk", "bkn"), "addmv": ("m", "mk", "k"), "outer": ("mn", "m", "n"),
     "ger": ("mn", "m", "n"), "addr": ("mn", "m", "n"), "addbmm": ("mn", "bmk", "bkn"),
 }  # fmt: skip
 
 
 @rule(*_PRODUCTS)
 def product(call: Call) -> list[Way]:
-    """Along any dimension; a dimension that is summed over gives summands. Linear in each factor."""
+    """Along any dimension; a dimension that is summed over gives summands. Linear in each
+    factor."""
     out, a, b = _PRODUCTS[call.name]
     inner = set(a) & set(b) - set(out)
     found = []
@@ -229,7 +272,7 @@ def product(call: Call) -> list[Way]:
     return more
 
 
-# ---- normalisation ---------------------------------------------------------------------------------------------------------------
+# ---- normalisation -------------------------------------------------------------------------------
 
 
 def _optional(call: Call, names: Sequence[str], labels: dict[str, Labels]) -> list[Labels]:
@@ -266,7 +309,11 @@ def group_norm(call: Call) -> list[Way]:
 @rule("native_group_norm_backward")
 def group_norm_backward(call: Call) -> list[Way]:
     """Parts of the examples give summands of the parameters' gradients."""
-    ins = _optional(call, ("grad_out", "input", "mean", "rstd", "weight"), dict.fromkeys(("grad_out", "input", "mean", "rstd"), ("n",)))
+    ins = _optional(
+        call,
+        ("grad_out", "input", "mean", "rstd", "weight"),
+        dict.fromkeys(("grad_out", "input", "mean", "rstd"), ("n",)),
+    )
     return ways_of([("n",), (), ()], ins, {"n": SUM})
 
 
@@ -274,7 +321,9 @@ def group_norm_backward(call: Call) -> list[Way]:
 def group_norm_local(call: Call, plan: Plan) -> None:
     """The number of examples of the part."""
     spec = plan.targets[call.place("input") or 0]
-    plan.values[call.schema.places["N"]] = compute_local_shape(spec.shape, spec.mesh, spec.placements)[0]
+    plan.values[call.schema.places["N"]] = compute_local_shape(
+        spec.shape, spec.mesh, spec.placements
+    )[0]
 
 
 @rule("native_batch_norm", "_native_batch_norm_legit", "native_batch_norm_backward")
@@ -294,7 +343,7 @@ def _sized(call: Call, way: Way) -> Iterable[bool]:
         yield meta is None or not isinstance(p, Shard) or p.dim < len(meta.shape)
 
 
-# ---- convolution and pooling -----------------------------------------------------------------------------------------------------
+# ---- convolution and pooling ---------------------------------------------------------------------
 
 
 @rule("convolution")
@@ -309,34 +358,52 @@ def convolution(call: Call) -> list[Way]:
 
 @rule("convolution_backward")
 def convolution_backward(call: Call) -> list[Way]:
-    """Examples, which give summands of the gradients of weight and bias; or channels of the result."""
+    """Examples, which give summands of the gradients of weight and bias; or channels of the
+    result."""
     mask = call.arg("output_mask")
     n: list[Any] = [Shard(0), SUM, SUM]
-    ways: list[Way] = [([p if m else None for p, m in zip(n, mask, strict=True)], [Shard(0), Shard(0), R])]
+    ways: list[Way] = [
+        ([p if m else None for p, m in zip(n, mask, strict=True)], [Shard(0), Shard(0), R])
+    ]
     if call.arg("groups") == 1 and not call.arg("transposed"):
         o: list[Any] = [SUM, Shard(0), Shard(0)]
-        ways.append(([p if m else None for p, m in zip(o, mask, strict=True)], [Shard(1), R, Shard(0)]))
+        ways.append(
+            ([p if m else None for p, m in zip(o, mask, strict=True)], [Shard(1), R, Shard(0)])
+        )
     return ways
 
 
 @rule(
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
-    "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool2d_backward",
-    "_adaptive_avg_pool2d_backward", "max_pool2d_with_indices_backward", "adaptive_max_pool2d_backward", "upsample_nearest1d",
-    "upsample_nearest2d", "upsample_bilinear2d", "upsample_nearest3d", "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d",
-    "pixel_shuffle", "pixel_unshuffle", "upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
-    "upsample_bicubic2d_backward", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "_adaptive_avg_pool2d",
+    "_adaptive_avg_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool2d_backward",
+    "_adaptive_avg_pool2d_backward", "max_pool2d_with_indices_backward",
+    "adaptive_max_pool2d_backward", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_bilinear2d", "upsample_nearest3d", "upsample_bicubic2d", "upsample_linear1d",
+    "upsample_trilinear3d", "pixel_shuffle", "pixel_unshuffle", "upsample_nearest1d_backward",
+    "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward",
+    "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
 )  # fmt: skip
 def spatial(call: Call) -> list[Way]:
     """Examples and channels; means are linear."""
-    x = ("n", "c") if len(call.shapes[0]) == 4 - ("1d" in call.name) + ("3d" in call.name) and "shuffle" not in call.name else ("n",)
+    x = (
+        ("n", "c")
+        if len(call.shapes[0]) == 4 - ("1d" in call.name) + ("3d" in call.name)
+        and "shuffle" not in call.name
+        else ("n",)
+    )
     found = ways_of([x] * len(call.outs), [x] * len(call.specs))
     if "avg" in call.name and len(call.specs) == 1:
         found += [([p], [p]) for p in (SUM, AVG)]
     return found
 
 
-@local("upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward")
+@local(
+    "upsample_nearest1d_backward",
+    "upsample_nearest2d_backward",
+    "upsample_bilinear2d_backward",
+    "upsample_bicubic2d_backward",
+)
 def spatial_backward_local(call: Call, plan: Plan) -> None:
     """The sizes of the part that was enlarged."""
     grad = plan.targets[0]
@@ -345,8 +412,9 @@ def spatial_backward_local(call: Call, plan: Plan) -> None:
 
 
 _SQUARE = (
-    "cholesky", "cholesky_inverse", "linalg_matrix_exp", "linalg_cholesky_ex", "linalg_inv_ex", "linalg_eig", "_linalg_det", "linalg_lu",
-    "_linalg_slogdet", "linalg_lu_factor_ex", "_linalg_eigh", "_linalg_svd", "linalg_qr",
+    "cholesky", "cholesky_inverse", "linalg_matrix_exp", "linalg_cholesky_ex", "linalg_inv_ex",
+    "linalg_eig", "_linalg_det", "linalg_lu", "_linalg_slogdet", "linalg_lu_factor_ex",
+    "_linalg_eigh", "_linalg_svd", "linalg_qr",
 )  # fmt: skip
 
 

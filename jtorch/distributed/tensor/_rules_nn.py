@@ -18,7 +18,7 @@ from .placement_types import Partial, Replicate, Shard, _is_shard_like, _MaskPar
 SUM, AVG = Partial("sum"), Partial("avg")
 
 
-# ---- embeddings ------------------------------------------------------------------------------------------------------------------
+# ---- embeddings ----------------------------------------------------------------------------------
 
 
 @rule("embedding")
@@ -26,7 +26,11 @@ def embedding(call: Call) -> list[Way]:
     """Columns of the table, its rows, which give summands, or the indices."""
     rank = len(call.shapes[1])
     rows = _MaskPartial(offset_shape=call.shapes[0], offset_dim=0)
-    return [([Shard(rank)], [Shard(1), R]), ([rows], [Shard(0), rows]), *[([Shard(d)], [R, Shard(d)]) for d in range(rank)]]
+    return [
+        ([Shard(rank)], [Shard(1), R]),
+        ([rows], [Shard(0), rows]),
+        *[([Shard(d)], [R, Shard(d)]) for d in range(rank)],
+    ]
 
 
 @local("embedding")
@@ -35,7 +39,9 @@ def embedding_local(_call: Call, plan: Plan) -> None:
     target = plan.targets[0]
     if not any(_is_shard_like(p) and p.dim == 0 for p in target.placements):
         return
-    shape, offset = compute_local_shape_and_global_offset(target.shape, target.mesh, target.placements)
+    shape, offset = compute_local_shape_and_global_offset(
+        target.shape, target.mesh, target.placements
+    )
 
     def run(values: list[Any]) -> Any:
         weight, indices = values[0], values[1]
@@ -43,7 +49,9 @@ def embedding_local(_call: Call, plan: Plan) -> None:
         inside = (mine >= 0) & (mine < shape[0])
         if not shape[0]:
             return weight.new_zeros((*indices.shape, shape[1]))
-        rows = torch.ops.aten.embedding.default(weight, torch.where(inside, mine, torch.zeros_like(mine)))
+        rows = torch.ops.aten.embedding.default(
+            weight, torch.where(inside, mine, torch.zeros_like(mine))
+        )
         return torch.where(inside.unsqueeze(-1), rows, torch.zeros_like(rows))
 
     plan.run = run
@@ -58,7 +66,7 @@ def embedding_backward(call: Call) -> list[Way]:
     return [*found, ([SUM], [SUM, R])]
 
 
-# ---- losses ----------------------------------------------------------------------------------------------------------------------
+# ---- losses --------------------------------------------------------------------------------------
 
 
 @rule("nll_loss_forward", "nll_loss2d_forward")
@@ -70,7 +78,11 @@ def nll_loss(call: Call) -> list[Way]:
     target = x[:channel] + x[channel + 1 :]
     ins = [x, target, *([()] if call.place("weight") is not None else [])]
     if call.arg("reduction") == 0:
-        return [([out[0], R], rest) for out, rest in ways_of([target], ins) if rest[0] in call.specs[0].placements]
+        return [
+            ([out[0], R], rest)
+            for out, rest in ways_of([target], ins)
+            if rest[0] in call.specs[0].placements
+        ]
     combined = AVG if call.arg("reduction") == 1 else SUM
     ways = ways_of([(), ()], ins, {d: SUM for d in target if d is not None})
     return [([combined, SUM], rest) for _, rest in ways if rest[0] in call.specs[0].placements]
@@ -108,7 +120,15 @@ def nll_loss_backward(call: Call) -> list[Way]:
     return ways_of([x], [places.get(n, ()) for n in names])
 
 
-@rule("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "soft_margin_loss")
+@rule(
+    "mse_loss",
+    "l1_loss",
+    "smooth_l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "soft_margin_loss",
+)
 def pairwise_loss(call: Call) -> list[Way]:
     """As elementwise; means of equal parts, or summands."""
     shape = call.shapes[0]
@@ -117,28 +137,51 @@ def pairwise_loss(call: Call) -> list[Way]:
     for d, n in enumerate(shape):
         if any(tuple(s) != tuple(shape) for s in call.shapes):
             continue
-        out: Any = Shard(d) if reduction == 0 else SUM if reduction == 2 else AVG if not n % call.mesh.size() else None
+        out: Any = (
+            Shard(d)
+            if reduction == 0
+            else SUM
+            if reduction == 2
+            else AVG
+            if not n % call.mesh.size()
+            else None
+        )
         if out is not None:
             found.append(([out], [Shard(d)] * len(call.shapes)))
     return found
 
 
-@rule("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
+@rule(
+    "mse_loss_backward",
+    "smooth_l1_loss_backward",
+    "huber_loss_backward",
+    "binary_cross_entropy_backward",
+)
 def pairwise_loss_backward(call: Call) -> list[Way]:
     """As elementwise where nothing is averaged over."""
     shape = call.shapes[1]
-    return [([Shard(d)], [Shard(d) if tuple(s) == tuple(shape) else R for s in call.shapes]) for d in range(len(shape))]
+    return [
+        ([Shard(d)], [Shard(d) if tuple(s) == tuple(shape) else R for s in call.shapes])
+        for d in range(len(shape))
+    ]
 
 
-@local("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
+@local(
+    "mse_loss_backward",
+    "smooth_l1_loss_backward",
+    "huber_loss_backward",
+    "binary_cross_entropy_backward",
+)
 def pairwise_loss_backward_local(call: Call, plan: Plan) -> None:
     """Where a mean was taken, that of the whole."""
     if call.arg("reduction") == 1:
         place, total = call.schema.places["reduction"], math.prod(call.shapes[1])
-        plan.run = lambda values: call.func(values[0] / total, *[2 if i == place else x for i, x in enumerate(values)][1:])
+        plan.run = lambda values: call.func(
+            values[0] / total, *[2 if i == place else x for i, x in enumerate(values)][1:]
+        )
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_attention_math")
@@ -149,7 +192,8 @@ def attention(call: Call) -> list[Way]:
     if mask is not None:
         shape = call.shapes[mask]
         full = [None] * (4 - len(shape)) + [
-            x if n != 1 else None for x, n in zip(("b", "h", None, None)[4 - len(shape) :], shape, strict=True)
+            x if n != 1 else None
+            for x, n in zip(("b", "h", None, None)[4 - len(shape) :], shape, strict=True)
         ]
         ins.append(full[4 - len(shape) :])
     alike = all(s[:2] == call.shapes[0][:2] for s in call.shapes[:3])
@@ -164,7 +208,7 @@ def attention_backward(call: Call) -> list[Way]:
     return ways_of([("b", "h")] * 3, [("b", "h")] * len(call.specs))
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 @whole("equal")
@@ -176,7 +220,11 @@ def equal(call: Call) -> bool:
     goal = tuple([Replicate() if p.is_partial() else p for p in call.specs[0].placements])
     mine = []
     for t, spec in zip((a, b), call.specs, strict=True):
-        mine.append(redistribute_local_tensor(DISPATCHER.local_of(t), spec, DTensorSpec(spec.mesh, goal, spec.tensor_meta)))
+        mine.append(
+            redistribute_local_tensor(
+                DISPATCHER.local_of(t), spec, DTensorSpec(spec.mesh, goal, spec.tensor_meta)
+            )
+        )
     same = torch.tensor([int(torch.equal(*mine))])
     if call.mesh.get_coordinate() is None:
         return True

@@ -21,7 +21,7 @@ def _same(p: object) -> object:
     return p
 
 
-# ---- views -----------------------------------------------------------------------------------------------------------------------
+# ---- views ---------------------------------------------------------------------------------------
 
 
 @rule("t", "transpose", "permute", "unsqueeze", "squeeze", "movedim", "swapaxes", "swapdims")
@@ -32,7 +32,9 @@ def rearranged(call: Call) -> list[Way]:
         NotImplementedError: in place: a distributed tensor keeps its shape.
     """
     if call.in_place:
-        raise NotImplementedError(f"Operator {call.func} does not have a sharding strategy registered.")
+        raise NotImplementedError(
+            f"Operator {call.func} does not have a sharding strategy registered."
+        )
     rank = len(call.shapes[0])
     order: list[Any] = list(range(rank))
     if call.name == "t":
@@ -56,7 +58,10 @@ def squeeze_local(call: Call, plan: Plan) -> None:
     shape = call.shapes[0]
     dims = dims_of(call) if "dim" in call.schema.places else range(len(shape))
     gone = [d for d in dims if shape[d] == 1]
-    if any(n == 1 and d not in gone for d, n in enumerate(compute_local_shape(shape, call.mesh, plan.targets[0].placements))):
+    if any(
+        n == 1 and d not in gone
+        for d, n in enumerate(compute_local_shape(shape, call.mesh, plan.targets[0].placements))
+    ):
         plan.run = lambda values: values[0].squeeze(gone)
 
 
@@ -71,7 +76,8 @@ def squeezed(call: Call) -> object:
 
 
 def segments(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Which dimensions of one shape became which of another with the same elements: runs of both that hold equally many."""
+    """Which dimensions of one shape became which of another with the same elements: runs of both
+    that hold equally many."""
     found, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         a, b = ([i] if i < len(before) else []), ([j] if j < len(after) else [])
@@ -97,7 +103,10 @@ def _viewed(shape: Sequence[int], after: Sequence[int], parts: list[int], p: Any
     for a, b in segments(shape, after):
         if p.dim not in a:
             continue
-        a, b = [k for k in a if shape[k] != 1 or k == p.dim], [k for k in b if after[k] != 1] or b[:1]
+        a, b = (
+            [k for k in a if shape[k] != 1 or k == p.dim],
+            [k for k in b if after[k] != 1] or b[:1],
+        )
         if len(a) == len(b) == 1:
             return p._moved(b[0])
         n = parts[p.dim]
@@ -147,7 +156,10 @@ def view_local(call: Call, plan: Plan) -> None:
     size = list(compute_local_shape(spec.shape, spec.mesh, spec.placements))
     if call.name == "expand":
         lead = len(size) - len(call.shapes[0])
-        size = [n if k < lead or spec.shape[k] != call.shapes[0][k - lead] else -1 for k, n in enumerate(size)]
+        size = [
+            n if k < lead or spec.shape[k] != call.shapes[0][k - lead] else -1
+            for k, n in enumerate(size)
+        ]
     plan.values[place] = size
 
 
@@ -164,7 +176,11 @@ def expand(call: Call) -> list[Way]:
 def pairs(call: Call) -> list[Way]:
     """All dimensions but that of the pairs."""
     last = len(call.shapes[0]) - (call.name == "view_as_complex")
-    return follow(call, lambda d: d if d < last else None, lambda p: p if p.reduce_op in ("sum", "avg") else None)
+    return follow(
+        call,
+        lambda d: d if d < last else None,
+        lambda p: p if p.reduce_op in ("sum", "avg") else None,
+    )
 
 
 @rule("slice", "select", "narrow", "unfold", "diagonal")
@@ -191,7 +207,9 @@ def cut_local(call: Call, plan: Plan) -> None:
         if call.name == "slice":
             plan.values[places["start"]] = plan.values[places["end"]] = None
         else:
-            plan.values[places["length"]] = compute_local_shape(call.shapes[0], call.mesh, plan.targets[0].placements)[dim]
+            plan.values[places["length"]] = compute_local_shape(
+                call.shapes[0], call.mesh, plan.targets[0].placements
+            )[dim]
 
 
 @rule("slice_backward", "select_backward")
@@ -208,7 +226,9 @@ def cut_backward_local(call: Call, plan: Plan) -> None:
     """The shape of the part of the whole."""
     spec = plan.outs[0]
     assert spec is not None
-    plan.values[call.schema.places["input_sizes"]] = list(compute_local_shape(spec.shape, spec.mesh, spec.placements))
+    plan.values[call.schema.places["input_sizes"]] = list(
+        compute_local_shape(spec.shape, spec.mesh, spec.placements)
+    )
 
 
 @rule("slice_scatter", "select_scatter")
@@ -228,7 +248,11 @@ def padded(call: Call) -> list[Way]:
     if call.name == "constant_pad_nd":
         gone = {rank - 1 - k // 2 for k, n in enumerate(call.arg("pad")) if n}
         zero = call.arg("value") == 0
-        return follow(call, lambda d: None if d in gone else d, lambda p: p if zero and p.reduce_op in ("sum", "avg") else None)
+        return follow(
+            call,
+            lambda d: None if d in gone else d,
+            lambda p: p if zero and p.reduce_op in ("sum", "avg") else None,
+        )
     if call.name in ("tril", "triu"):
         return follow(call, lambda d: d if d < rank - 2 else None)
     if call.name == "repeat":
@@ -238,7 +262,7 @@ def padded(call: Call) -> list[Way]:
     return []
 
 
-# ---- joining and splitting -------------------------------------------------------------------------------------------------------
+# ---- joining and splitting -----------------------------------------------------------------------
 
 
 @rule("cat")
@@ -249,7 +273,9 @@ def cat(call: Call) -> list[Way]:
     if any(len(s) != rank for s in call.shapes):
         return []
     placements = dict.fromkeys(p for s in call.specs for p in s.placements)
-    return [([p], [p] * len(call.specs)) for p in placements if not (_is_shard_like(p) and p.dim == dim)]
+    return [
+        ([p], [p] * len(call.specs)) for p in placements if not (_is_shard_like(p) and p.dim == dim)
+    ]
 
 
 @rule("stack")
@@ -263,7 +289,16 @@ def stack(call: Call) -> list[Way]:
     return found
 
 
-@rule("split", "split_with_sizes", "unbind", "chunk", "tensor_split", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk")
+@rule(
+    "split",
+    "split_with_sizes",
+    "unbind",
+    "chunk",
+    "tensor_split",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "unsafe_chunk",
+)
 def split(call: Call) -> list[Way]:
     """All dimensions but the one that is split."""
     dim = call.arg("dim") % max(len(call.shapes[0]), 1)
@@ -271,7 +306,7 @@ def split(call: Call) -> list[Way]:
     return follow(call, lambda d: None if d == dim else d - (gone and d > dim), _same)
 
 
-# ---- indexing --------------------------------------------------------------------------------------------------------------------
+# ---- indexing ------------------------------------------------------------------------------------
 
 
 @rule("index_select")
@@ -288,16 +323,30 @@ def index_select(call: Call) -> list[Way]:
 def _index_labels(call: Call) -> tuple[list[Any], list[Any], list[list[Any]]] | None:
     """Labels of what is indexed, of the result, and of the indices."""
     given = call.arg("indices")
-    shapes = {k: call.shapes[j] for j, (i, k) in enumerate(call.leaves) if i == call.schema.places["indices"]}
+    shapes = {
+        k: call.shapes[j]
+        for j, (i, k) in enumerate(call.leaves)
+        if i == call.schema.places["indices"]
+    }
     at = [k for k, t in enumerate(given) if t is not None]
-    if not at or any(call.specs[j]._meta().dtype.itemsize == 1 for j, (_, k) in enumerate(call.leaves) if k in at):
+    if not at or any(
+        call.specs[j]._meta().dtype.itemsize == 1 for j, (_, k) in enumerate(call.leaves) if k in at
+    ):
         return None  # indexed by truth
     rank = len(call.shapes[0])
     most = max(len(shapes[k]) for k in at)
     inner = [f"i{d}" for d in range(most)]
-    sizes = [max(shapes[k][d - most] if most - d <= len(shapes[k]) else 1 for k in at) for d in range(most)]
+    sizes = [
+        max(shapes[k][d - most] if most - d <= len(shapes[k]) else 1 for k in at)
+        for d in range(most)
+    ]
     labels = [
-        [x if shapes[k][d] == n else None for d, (x, n) in enumerate(zip(inner[-len(shapes[k]) :], sizes[-len(shapes[k]) :], strict=True))]
+        [
+            x if shapes[k][d] == n else None
+            for d, (x, n) in enumerate(
+                zip(inner[-len(shapes[k]) :], sizes[-len(shapes[k]) :], strict=True)
+            )
+        ]
         if len(shapes[k])
         else []
         for k in at
@@ -318,7 +367,9 @@ def index(call: Call) -> list[Way]:
     if found is None:
         return []
     x, out, labels = found
-    return ways_of([out], [x, *labels]) + [([p], [p, *[R] * len(labels)]) for p in (Partial("sum"), Partial("avg"))]
+    return ways_of([out], [x, *labels]) + [
+        ([p], [p, *[R] * len(labels)]) for p in (Partial("sum"), Partial("avg"))
+    ]
 
 
 @rule("index_put", "_index_put_impl")
@@ -330,12 +381,25 @@ def index_put(call: Call) -> list[Way]:
     x, out, labels = found
     shape = call.shapes[call.place("values") or 0]
     inner = [d if isinstance(d, int) else None for d in out][len(out) - len(shape) :]
-    values = [d if d is not None and n == call.shapes[0][d] else None for d, n in zip(inner, shape, strict=True)]
+    values = [
+        d if d is not None and n == call.shapes[0][d] else None
+        for d, n in zip(inner, shape, strict=True)
+    ]
     ways = ways_of([x], [x, *[[None] * len(d) for d in labels], values])
     return [*ways, ([Partial("sum")], [Partial("sum"), *[R] * len(labels), Partial("sum")])]
 
 
-@rule("gather", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill", "index_reduce", "take_along_dim")
+@rule(
+    "gather",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_reduce",
+    "take_along_dim",
+)
 def along_dim(call: Call) -> list[Way]:
     """Dimensions, of one size everywhere, that it does not go along."""
     shapes = call.shapes

@@ -1,6 +1,8 @@
-"""How a call is carried out on meshes of several dimensions: the cheapest walk of its operands to placements that fit ways on all of them.
+"""How a call is carried out on meshes of several dimensions: the cheapest walk of its operands to
+placements that fit ways on all of them.
 
-A step changes how one operand lies along one dimension of the mesh, as one collective could, or none. Processes all walk alike.
+A step changes how one operand lies along one dimension of the mesh, as one collective could, or
+none. Processes all walk alike.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ LIMIT = 500
 
 
 def ring(n: int, size: float, times: int = 1) -> float:
-    """Microseconds in which a ring of ``n`` processes passes ``size`` bytes, in PyTorch's estimate for GPUs."""
+    """Microseconds in which a ring of ``n`` processes passes ``size`` bytes, in PyTorch's estimate
+    for GPUs."""
     hops = times * (n - 1)
     return 6.6 + hops * 0.6 + size * hops / n / 87.7e9 * 1e6
 
@@ -51,10 +54,14 @@ def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | Non
     fitting: dict[Any, Any] = {}
     for outs, ins in ways:
         fitting.setdefault(tuple(ins), (outs, ins))
-    goals: list[list[Placement]] = [list(dict.fromkeys(ins[i] for ins in fitting)) for i in range(len(specs))]
+    goals: list[list[Placement]] = [
+        list(dict.fromkeys(ins[i] for ins in fitting)) for i in range(len(specs))
+    ]
     start = tuple([s.placements for s in specs])
     count = itertools.count()
-    heap: list[Any] = [(0.0, next(count), start, (0.0,) * len(specs), tuple([bytes_held(s) for s in specs]))]
+    heap: list[Any] = [
+        (0.0, next(count), start, (0.0,) * len(specs), tuple([bytes_held(s) for s in specs]))
+    ]
     seen: set[Any] = set()
     while heap and len(seen) < LIMIT:
         _, _, state, costs, held = heapq.heappop(heap)
@@ -62,7 +69,11 @@ def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | Non
             continue
         seen.add(state)
         found = [fitting.get(tuple([p[d] for p in state])) for d in range(len(sizes))]
-        if None not in found and all(p == s.placements or _enough(s, p) for s, p in zip(specs, state, strict=True)) and _one_kind(found):
+        if (
+            None not in found
+            and all(p == s.placements or _enough(s, p) for s, p in zip(specs, state, strict=True))
+            and _one_kind(found)
+        ):
             return found
         for d, i in itertools.product(range(len(sizes)), range(len(specs))):
             now = state[i]
@@ -74,12 +85,18 @@ def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | Non
                 if math.isinf(cost) or there in seen:
                     continue
                 spent = (*costs[:i], costs[i] + cost, *costs[i + 1 :])
-                heapq.heappush(heap, (sum(spent), next(count), there, spent, (*held[:i], after, *held[i + 1 :])))
+                heapq.heappush(
+                    heap,
+                    (sum(spent), next(count), there, spent, (*held[:i], after, *held[i + 1 :])),
+                )
     return None
 
 
-def _neighbours(goals: Sequence[Placement], now: Sequence[Placement], d: int) -> Iterator[Placement]:
-    """The placements that one step leads to. What later dimensions of the mesh have cut further is not taken apart, nor cut before them."""
+def _neighbours(
+    goals: Sequence[Placement], now: Sequence[Placement], d: int
+) -> Iterator[Placement]:
+    """The placements that one step leads to. What later dimensions of the mesh have cut further is
+    not taken apart, nor cut before them."""
     later = {p.dim for p in now[d + 1 :] if _is_shard_like(p)}
     p: Any = now[d]
     if _is_shard_like(p) and p.dim in later:
@@ -87,7 +104,9 @@ def _neighbours(goals: Sequence[Placement], now: Sequence[Placement], d: int) ->
     if not p.is_replicate():
         yield Replicate()
     for q in goals:
-        if q != p and ((_is_shard_like(q) and q.dim not in later) or (q.is_partial() and p.is_replicate())):
+        if q != p and (
+            (_is_shard_like(q) and q.dim not in later) or (q.is_partial() and p.is_replicate())
+        ):
             yield q
 
 

@@ -1,7 +1,9 @@
-"""Calls on distributed tensors that are like one before: what was found out then is kept, so that only the part is computed.
+"""Calls on distributed tensors that are like one before: what was found out then is kept, so that
+only the part is computed.
 
-A call is taken here if it was one operator that wrote nothing. The key is the callable, how and where its tensors lie, and its other
-arguments; the numbers that elementwise operators are given count by their type.
+A call is taken here if it was one operator that wrote nothing. The key is the callable, how and
+where its tensors lie, and its other arguments; the numbers that elementwise operators are given
+count by their type.
 """
 
 from __future__ import annotations
@@ -35,20 +37,37 @@ _WORDS = frozenset({int, float, bool, type(None), str, torch.dtype})
 
 
 class _Way:
-    """What a call does: the operator that it is, what each process computes for it, and what its results are like.
+    """What a call does: the operator that it is, what each process computes for it, and what its
+    results are like.
 
     Attributes:
         func: the operator.
         template: its arguments, without those of the call; ``local`` likewise, for the parts.
         places: pairs of numbers: an argument of the call, and what it is of the operator's.
-        moves: operands that are brought elsewhere first, by the number of the operator's argument: from where, and to where.
+        moves: operands that are brought elsewhere first, by the number of the operator's argument:
+            from where, and to where.
         models: a tensor like each result, and how it lies.
-        body: what computes the part from the first ``count`` arguments and ``named`` ones; None for the operator's kernel.
+        body: what computes the part from the first ``count`` arguments and ``named`` ones; None for
+            the operator's kernel.
     """
 
-    __slots__ = ("func", "template", "local", "places", "moves", "models", "body", "count", "named", "view", "held")
+    __slots__ = (
+        "func",
+        "template",
+        "local",
+        "places",
+        "moves",
+        "models",
+        "body",
+        "count",
+        "named",
+        "view",
+        "held",
+    )
 
-    def __init__(self, call: Call, plan: Plan, places: list[tuple[int, int]], results: list[Any]) -> None:
+    def __init__(
+        self, call: Call, plan: Plan, places: list[tuple[int, int]], results: list[Any]
+    ) -> None:
         func = self.func = call.func
         self.places = places
         self.template = [None if isinstance(x, torch.Tensor) else x for x in call.values]
@@ -60,14 +79,21 @@ class _Way:
         ]
         self.models = [(like(t, _CLS), t._spec) for t in results]
         self.view, self.held = plan.view, call.specs
-        given, self.named = func.trimmed([0.5 if any(i == j for _, j in places) else x for i, x in enumerate(self.local)])
+        given, self.named = func.trimmed(
+            [0.5 if any(i == j for _, j in places) else x for i, x in enumerate(self.local)]
+        )
         self.count = len(given)
         #: Without what must be looked at each time: whether an argument is the default.
-        self.body = getattr(kernel_of(func), "body", None) if all(j < self.count for _, j in places) else None
+        self.body = (
+            getattr(kernel_of(func), "body", None)
+            if all(j < self.count for _, j in places)
+            else None
+        )
 
 
 class _Notes(threading.local):
-    """What the dispatcher has carried out since a thread began to find out what a call does; None while it does not."""
+    """What the dispatcher has carried out since a thread began to find out what a call does; None
+    while it does not."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Call, Plan, Any]] | None = None
@@ -81,7 +107,8 @@ _LOOSE: set[object] = set()
 
 
 def short(callee: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, Any]) -> object:
-    """The answer of a call that is like one before; MISSING if it has to go the long way. ``callee`` is an operator, or a slow path."""
+    """The answer of a call that is like one before; MISSING if it has to go the long way.
+    ``callee`` is an operator, or a slow path."""
     if STATE.off or BARE or _NOTES.calls is not None:
         return MISSING
     loose = callee in _LOOSE
@@ -138,7 +165,9 @@ def _taken(way: _Way, args: tuple[object, ...], records: bool) -> object:
         for i, j in way.places:
             given[j] = args[i]
         if records:
-            record = hooks.operator_recording.get().begin(func, given, [x for x in args if type(x) is _CLS])
+            record = hooks.operator_recording.get().begin(
+                func, given, [x for x in args if type(x) is _CLS]
+            )
     with Below():
         for j, spec, target in way.moves:
             values[j] = redistribute_local_tensor(values[j], spec, target)
@@ -168,12 +197,18 @@ def _taken(way: _Way, args: tuple[object, ...], records: bool) -> object:
     return made if record is None else record.finish(made)
 
 
-def _found_out(callee: Any, args: tuple[object, ...], kwargs: dict[str, object], identity: tuple[object, ...]) -> object:
+def _found_out(
+    callee: Any, args: tuple[object, ...], kwargs: dict[str, object], identity: tuple[object, ...]
+) -> object:
     """The answer of a call that goes the long way, of which is noted what it does."""
     calls: list[tuple[Call, Plan, Any]] = []
     _NOTES.calls = calls
     try:
-        answer = callee.redispatch(*args, **kwargs) if isinstance(callee, OpOverload) else callee(args, kwargs)
+        answer = (
+            callee.redispatch(*args, **kwargs)
+            if isinstance(callee, OpOverload)
+            else callee(args, kwargs)
+        )
     finally:
         _NOTES.calls = None
     way = _way_of(calls, answer, args)
@@ -192,31 +227,50 @@ def _is_elementwise(func: OpOverload, args: Sequence[object], places: dict[int, 
     return (
         families.family(func) in families.ELEMENTWISE
         and func._opname not in BY_NUMBER
-        and all(type(x) is _CLS or (type(x) in _NUMBERS and i in places) for i, x in enumerate(args))
+        and all(
+            type(x) is _CLS or (type(x) in _NUMBERS and i in places) for i, x in enumerate(args)
+        )
     )
 
 
-def _way_of(calls: list[tuple[Call, Plan, object]], answer: object, args: Sequence[object]) -> _Way | None:
+def _way_of(
+    calls: list[tuple[Call, Plan, object]], answer: object, args: Sequence[object]
+) -> _Way | None:
     """What a call does that was carried out by these operators; None for what is not kept."""
     if not calls:
         return None
     call, plan, out = calls[0]
     results = list(answer) if type(answer) is tuple else [answer]
     # what autograd saves of the results is theirs, not the call's
-    if out is not answer or any(c.name != "detach" or all(c.values[0] is not t for t in results) for c, _, _ in calls[1:]):
+    if out is not answer or any(
+        c.name != "detach" or all(c.values[0] is not t for t in results) for c, _, _ in calls[1:]
+    ):
         return None
-    if any(type(t) is not _CLS for t in results) or call.schema.writes or any(r.type != "Tensor" for r in call.schema.returns):
+    if (
+        any(type(t) is not _CLS for t in results)
+        or call.schema.writes
+        or any(r.type != "Tensor" for r in call.schema.returns)
+    ):
         return None
-    if plan.run is not None or call.name in WHOLE or families.is_random(call.func) or call.mesh.get_coordinate() is None:
+    if (
+        plan.run is not None
+        or call.name in WHOLE
+        or families.is_random(call.func)
+        or call.mesh.get_coordinate() is None
+    ):
         return None
-    if any(k is not None for _, k in call.leaves) or any(s._meta().dtype.is_complex for s in call.specs):  # which may be conjugated lazily
+    # which may be conjugated lazily
+    if any(k is not None for _, k in call.leaves) or any(
+        s._meta().dtype.is_complex for s in call.specs
+    ):
         return None
     given = [x for x in args if type(x) is _CLS]
     meant = [call.leaf(at) for at in call.leaves]
     if len(given) != len(meant) or any(a is not b for a, b in zip(given, meant, strict=True)):
         return None
     if plan.view and (
-        hasattr(given[0], "_behind") or any(s.placements != t.placements for s, t in zip(call.specs, plan.targets, strict=True))
+        hasattr(given[0], "_behind")
+        or any(s.placements != t.placements for s, t in zip(call.specs, plan.targets, strict=True))
     ):
         return None
     places: list[tuple[int, int]] = []
@@ -224,9 +278,16 @@ def _way_of(calls: list[tuple[Call, Plan, object]], answer: object, args: Sequen
     for i, x in enumerate(args):
         if type(x) is _CLS:
             places.append((i, next(leaves)[0]))
-        elif type(x) in _NUMBERS and i < len(call.values) and call.values[i] is x and i not in plan.values:
+        elif (
+            type(x) in _NUMBERS
+            and i < len(call.values)
+            and call.values[i] is x
+            and i not in plan.values
+        ):
             # a number for the formula, not a size or dimension
-            places += [(i, i)] if call.schema.arguments[i].type.startswith(("Scalar", "Tensor")) else []
+            places += (
+                [(i, i)] if call.schema.arguments[i].type.startswith(("Scalar", "Tensor")) else []
+            )
     return _Way(call, plan, places, results)
 
 

@@ -33,9 +33,13 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def local_positions(
-    global_shape: Sequence[int], mesh_shape: Sequence[int], coordinate: Sequence[int], placements: Sequence[Placement]
+    global_shape: Sequence[int],
+    mesh_shape: Sequence[int],
+    coordinate: Sequence[int],
+    placements: Sequence[Placement],
 ) -> tuple[list[int], list[list[int] | None]]:
-    """The shape of a process's part, and the positions that it holds along each dimension; None for all."""
+    """The shape of a process's part, and the positions that it holds along each dimension; None for
+    all."""
     shape: list[int] = list(global_shape)
     held: list[list[int] | None] = [None] * len(shape)
     for d, order in cuts(mesh_shape, placements).items():
@@ -43,14 +47,23 @@ def local_positions(
             raise AssertionError(f"Sharding dim {d} greater than tensor ndim {len(shape)}")
         positions = list(range(shape[d]))
         for i in order:
-            mine = plainly(mesh_shape, placements, i)._positions(len(positions), mesh_shape[i])[coordinate[i]]
-            positions = positions[mine[0] : mine[-1] + 1] if mine and mine[-1] - mine[0] + 1 == len(mine) else [positions[k] for k in mine]
+            mine = plainly(mesh_shape, placements, i)._positions(len(positions), mesh_shape[i])[
+                coordinate[i]
+            ]
+            positions = (
+                positions[mine[0] : mine[-1] + 1]
+                if mine and mine[-1] - mine[0] + 1 == len(mine)
+                else [positions[k] for k in mine]
+            )
         shape[d], held[d] = len(positions), positions
     return shape, held
 
 
 def _compute_local_shape_and_global_offset(
-    global_shape: Sequence[int], mesh_shape: Sequence[int], my_coordinate: Sequence[int] | None, placements: Sequence[Placement]
+    global_shape: Sequence[int],
+    mesh_shape: Sequence[int],
+    my_coordinate: Sequence[int] | None,
+    placements: Sequence[Placement],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if my_coordinate is None:
         return (0,), ()
@@ -63,25 +76,38 @@ def _compute_local_shape_and_global_offset(
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of this process's part, and where it begins in the whole. Outside of the mesh ``(0,)`` and ``()``."""
-    return _compute_local_shape_and_global_offset(global_shape, mesh.shape, mesh.get_coordinate(), placements)
+    """The shape of this process's part, and where it begins in the whole. Outside of the mesh
+    ``(0,)`` and ``()``."""
+    return _compute_local_shape_and_global_offset(
+        global_shape, mesh.shape, mesh.get_coordinate(), placements
+    )
 
 
-def compute_local_shape(global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
+def compute_local_shape(
+    global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[int, ...]:
     """The shape of this process's part."""
     return compute_local_shape_and_global_offset(global_shape, mesh, placements)[0]
 
 
-def compute_global_tensor_info(tensor: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[list[int], list[int]]:
+def compute_global_tensor_info(
+    tensor: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[list[int], list[int]]:
     """Shape and strides of a whole all of whose parts are as large as this one."""
     shape, stride = list(tensor.shape), list(tensor.stride())
     for i, p in enumerate(placements):
         if _is_shard_like(p):
             d: int = p.dim
             if d < 0:
-                raise AssertionError(f"Shard placements should have negative dims normalized in the user-facing APIs: {p}")
+                raise AssertionError(
+                    "Shard placements should have negative dims normalized in the user-facing "
+                    f"APIs: {p}"
+                )
             if d >= len(shape):
-                raise AssertionError(f"Sharding dim {d} greater than tensor ndim {len(shape)} for placement number {i}.")
+                raise AssertionError(
+                    f"Sharding dim {d} greater than tensor ndim {len(shape)} for placement number "
+                    f"{i}."
+                )
             size, own = mesh.size(i), stride[d]
             shape[d] *= size
             for k in range(len(stride)):
@@ -97,10 +123,15 @@ def assert_no_mixed_partial_types(placements: Sequence[Placement]) -> None:
         ValueError: in that case.
     """
     kinds = {(type(p), p.reduce_op) for p in placements if p.is_partial()}
-    if len(kinds) > 1 and not (len({t for t, _ in kinds}) == 1 and {o for _, o in kinds} == {"sum", "avg"}):
+    if len(kinds) > 1 and not (
+        len({t for t, _ in kinds}) == 1 and {o for _, o in kinds} == {"sum", "avg"}
+    ):
         raise ValueError(f"Mixed Partial reduce types are not supported: {tuple(placements)}")
 
 
 def local_bounds(size: int, mesh: DeviceMesh, mesh_dim: int) -> tuple[int, int]:
-    """Length and begin of this process's part of ``size`` elements that one dimension of a mesh cuts."""
-    return Shard.local_shard_size_and_offset(size, mesh.size(mesh_dim), mesh.get_local_rank(mesh_dim))
+    """Length and begin of this process's part of ``size`` elements that one dimension of a mesh
+    cuts."""
+    return Shard.local_shard_size_and_offset(
+        size, mesh.size(mesh_dim), mesh.get_local_rank(mesh_dim)
+    )

@@ -25,7 +25,8 @@ _EVERYTHING = "Global"
 
 
 class CommDebugMode:
-    """A block that counts the collectives begun in it, by operator, and by the module that began them.
+    """A block that counts the collectives begun in it, by operator, and by the module that began
+    them.
 
     Example:
         >>> import jtorch as torch
@@ -56,7 +57,12 @@ class CommDebugMode:
         LISTENERS.append(self._begun)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         LISTENERS.remove(self._begun)
         self._handle.remove()
 
@@ -65,7 +71,9 @@ class CommDebugMode:
         self.comm_counts[operator] += 1
         direction = "backward" if is_walking() else "forward"
         for module in (_EVERYTHING, *self._stack):
-            counts = self.comm_module_counts.setdefault(module, {"forward": defaultdict(int), "backward": defaultdict(int)})
+            counts = self.comm_module_counts.setdefault(
+                module, {"forward": defaultdict(int), "backward": defaultdict(int)}
+            )
             counts[direction][operator] += 1
 
     def _entered(self, module: Any, _: object) -> None:
@@ -107,7 +115,8 @@ class CommDebugMode:
         return self._placements
 
     def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
-        """The counts as text, a line for each module and each operator it began; nothing of single operations, whatever ``noise_level``."""
+        """The counts as text, a line for each module and each operator it began; nothing of single
+        operations, whatever ``noise_level``."""
         del noise_level
         lines = []
         for module in (_EVERYTHING, *self._order):
@@ -118,24 +127,33 @@ class CommDebugMode:
                     lines.append(f"{'  ' * (depth + 1)}*{operator}: {n} ({direction})")
         return "\n".join(lines) + "\n"
 
-    def log_comm_debug_tracing_table_to_file(self, file_name: str = "comm_mode_log.txt", noise_level: int = 3) -> None:
+    def log_comm_debug_tracing_table_to_file(
+        self, file_name: str = "comm_mode_log.txt", noise_level: int = 3
+    ) -> None:
         """Writes that text to a file."""
         with open(file_name, "w") as f:
             f.write(self.generate_comm_debug_tracing_table(noise_level))
 
-    def generate_json_dump(self, file_name: str = "comm_mode_log.json", noise_level: int = 3) -> None:
+    def generate_json_dump(
+        self, file_name: str = "comm_mode_log.json", noise_level: int = 3
+    ) -> None:
         """Not offered."""
         del file_name, noise_level
-        raise not_offered("torch.distributed.tensor.debug.CommDebugMode.generate_json_dump", "use get_comm_counts and comm_module_counts")
+        raise not_offered(
+            "torch.distributed.tensor.debug.CommDebugMode.generate_json_dump",
+            "use get_comm_counts and comm_module_counts",
+        )
 
 
 def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = False) -> None:
-    """Prints which processes hold which rows and columns, once for all processes: on the first of the mesh.
+    """Prints which processes hold which rows and columns, once for all processes: on the first of
+    the mesh.
 
     Args:
         dtensor: a tensor of one or two dimensions; nothing is printed of one without elements.
         header: accepted, as in PyTorch, which does not print it.
-        use_rich: accepted: the table is text, as PyTorch prints it without the package of that name.
+        use_rich: accepted: the table is text, as PyTorch prints it without the package of that
+            name.
 
     Raises:
         RuntimeError: for more dimensions.
@@ -152,17 +170,33 @@ def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = Fals
     held: dict[Any, list[int]] = {}
     ranks = mesh.mesh.flatten().tolist()
     for rank, at in zip(ranks, itertools.product(*map(range, mesh.shape)), strict=True):
-        sizes, offsets = _compute_local_shape_and_global_offset(dtensor.shape, tuple(mesh.shape), at, dtensor.placements)
+        sizes, offsets = _compute_local_shape_and_global_offset(
+            dtensor.shape, tuple(mesh.shape), at, dtensor.placements
+        )
         ends = [(first, first + n - 1) for first, n in zip(offsets, sizes, strict=True)]
         held.setdefault(tuple(([*ends, (0, 0)])[:2]), []).append(rank)
     rows, columns = (sorted({place[i] for place in held}) for i in (0, 1))
     lines = [["", *(f"Col {first}-{last}" for first, last in columns)]]
     for row in rows:
         cells = [held.get((row, column)) for column in columns]
-        lines.append([f"Row {row[0]}-{row[1]}", *(f"{mesh.device_type}:{','.join(map(str, c))}" if c else "" for c in cells)])
-    widths = [max(len(line[i]) + (2 if line is lines[0] else 0) for line in lines) for i in range(len(columns) + 1)]
+        lines.append(
+            [
+                f"Row {row[0]}-{row[1]}",
+                *(f"{mesh.device_type}:{','.join(map(str, c))}" if c else "" for c in cells),
+            ]
+        )
+    widths = [
+        max(len(line[i]) + (2 if line is lines[0] else 0) for line in lines)
+        for i in range(len(columns) + 1)
+    ]
     lines.insert(1, ["-" * n for n in widths])
-    sys.stdout.write("\n".join("  ".join(cell.ljust(n) for cell, n in zip(line, widths, strict=True)).rstrip() for line in lines) + "\n")
+    sys.stdout.write(
+        "\n".join(
+            "  ".join(cell.ljust(n) for cell, n in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+        + "\n"
+    )
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -28,29 +28,38 @@ class Placement:
 
 
 def chunk_bounds(size: int, num_chunks: int) -> list[tuple[int, int]]:
-    """Begin and end of the parts that ``torch.chunk`` makes of ``size`` elements, and empty ones for the chunks that it leaves out."""
+    """Begin and end of the parts that ``torch.chunk`` makes of ``size`` elements, and empty ones
+    for the chunks that it leaves out."""
     full = -(-size // num_chunks)
     return [(min(i * full, size), min((i + 1) * full, size)) for i in range(num_chunks)]
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Parts along a dimension of the tensor, as ``torch.chunk`` makes them; the last may be smaller or empty."""
+    """Parts along a dimension of the tensor, as ``torch.chunk`` makes them; the last may be smaller
+    or empty."""
 
     dim: int
 
     @staticmethod
-    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
         """How long the part number ``rank`` of so many is, and where it begins."""
         begin, end = chunk_bounds(curr_local_size, num_chunks)[rank]
         return end - begin, begin
 
-    def _local_shard_size_and_offset(self, curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+    def _local_shard_size_and_offset(
+        self, curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
         return Shard.local_shard_size_and_offset(curr_local_size, num_chunks, rank)
 
     def _pieces(self, tensor: torch.Tensor, num_chunks: int) -> list[torch.Tensor]:
         """The part of each process."""
-        return [tensor.narrow(self.dim, a, b - a) for a, b in chunk_bounds(tensor.shape[self.dim], num_chunks)]
+        return [
+            tensor.narrow(self.dim, a, b - a)
+            for a, b in chunk_bounds(tensor.shape[self.dim], num_chunks)
+        ]
 
     def _positions(self, size: int, num_chunks: int) -> list[list[int]]:
         """The positions along the dimension that each process holds."""
@@ -61,9 +70,15 @@ class Shard(Placement):
         return Shard(dim)
 
     def _split_tensor(
-        self, tensor: torch.Tensor, num_chunks: int, *, with_padding: bool = True, contiguous: bool = True
+        self,
+        tensor: torch.Tensor,
+        num_chunks: int,
+        *,
+        with_padding: bool = True,
+        contiguous: bool = True,
     ) -> tuple[list[torch.Tensor], list[int]]:
-        """The parts, all as long as the first if they are to be padded, and how much was added to each."""
+        """The parts, all as long as the first if they are to be padded, and how much was added to
+        each."""
         pieces = self._pieces(tensor, num_chunks)
         full = pieces[0].shape[self.dim]
         pads = [full - p.shape[self.dim] for p in pieces] if with_padding else []
@@ -85,9 +100,11 @@ def _padded(tensor: torch.Tensor, dim: int, more: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class _StridedShard(Placement):
-    """Parts along a dimension that is first cut into ``split_factor`` pieces: each process holds its part of every piece.
+    """Parts along a dimension that is first cut into ``split_factor`` pieces: each process holds
+    its part of every piece.
 
-    On a mesh whose later dimension shards the same dimension of the tensor ``split_factor`` times, this says that the later one cut first.
+    On a mesh whose later dimension shards the same dimension of the tensor ``split_factor`` times,
+    this says that the later one cut first.
     """
 
     dim: int
@@ -99,7 +116,11 @@ class _StridedShard(Placement):
         starts = [a for a, _ in chunk_bounds(size, self.split_factor)]
         return [
             torch.cat(
-                [tensor.narrow(self.dim, s + own[i][0], own[i][1] - own[i][0]) for s, own in zip(starts, bounds, strict=True)], self.dim
+                [
+                    tensor.narrow(self.dim, s + own[i][0], own[i][1] - own[i][0])
+                    for s, own in zip(starts, bounds, strict=True)
+                ],
+                self.dim,
             )
             for i in range(num_chunks)
         ]
@@ -139,7 +160,8 @@ class Replicate(Placement):
 
 @dataclass(frozen=True, repr=False)
 class Partial(Placement):
-    """Tensors that ``reduce_op`` combines to the whole: ``sum``, ``avg``, ``min``, ``max``, ``product``, ``band``, ``bor`` or ``bxor``."""
+    """Tensors that ``reduce_op`` combines to the whole: ``sum``, ``avg``, ``min``, ``max``,
+    ``product``, ``band``, ``bor`` or ``bxor``."""
 
     reduce_op: str = "sum"
 
@@ -147,7 +169,9 @@ class Partial(Placement):
         """The whole."""
         return funcol.all_reduce(tensor, self.reduce_op, (mesh, mesh_dim))
 
-    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int, shard_spec: Placement) -> torch.Tensor:
+    def _reduce_shard_value(
+        self, tensor: torch.Tensor, mesh: Any, mesh_dim: int, shard_spec: Placement
+    ) -> torch.Tensor:
         """This process's part of the whole."""
         n, dim = mesh.size(mesh_dim), shard_spec.dim
         pieces = shard_spec._pieces(tensor, n)
@@ -158,7 +182,8 @@ class Partial(Placement):
         return mine.narrow(dim, 0, sizes[mesh.get_local_rank(mesh_dim)])
 
     def _partition_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
-        """What each process holds of a tensor that all have, so that together it is that tensor again."""
+        """What each process holds of a tensor that all have, so that together it is that tensor
+        again."""
         if self.reduce_op == "sum":
             return tensor / mesh.size(mesh_dim)
         if self.reduce_op in ("avg", "min", "max"):
@@ -188,13 +213,21 @@ class _NormPartial(Partial):
         return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t**self.norm_type  # type: ignore[operator]
 
     def _root(self, t: torch.Tensor) -> torch.Tensor:
-        return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t ** (1.0 / self.norm_type)  # type: ignore[operator]
+        return (
+            t
+            if self.reduce_op != "sum" or self.norm_type in (0, 1)
+            else t ** (1.0 / self.norm_type)  # type: ignore[operator]
+        )
 
     def _reduce_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int) -> torch.Tensor:
         return self._root(super()._reduce_value(self._powers(tensor), mesh, mesh_dim))
 
-    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int, shard_spec: Placement) -> torch.Tensor:
-        return self._root(super()._reduce_shard_value(self._powers(tensor), mesh, mesh_dim, shard_spec))
+    def _reduce_shard_value(
+        self, tensor: torch.Tensor, mesh: object, mesh_dim: int, shard_spec: Placement
+    ) -> torch.Tensor:
+        return self._root(
+            super()._reduce_shard_value(self._powers(tensor), mesh, mesh_dim, shard_spec)
+        )
 
     def _partition_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
         if self.reduce_op in ("max", "min"):
@@ -212,7 +245,8 @@ class _NormPartial(Partial):
 
 @dataclass(frozen=True, repr=False)
 class _MaskPartial(Partial):
-    """Rows of an embedding whose table lies in parts: zeros where the index belongs to another process. A sum gives the whole."""
+    """Rows of an embedding whose table lies in parts: zeros where the index belongs to another
+    process. A sum gives the whole."""
 
     reduce_op: str = "sum"
     offset_shape: Any = None
@@ -223,7 +257,10 @@ class _MaskPartial(Partial):
         return tensor  # indices: whoever looks them up finds which are its own
 
     def __repr__(self) -> str:
-        return f"_MaskPartial(reduce_op={self.reduce_op}, offset_shape={self.offset_shape}, offset_dim={self.offset_dim})"
+        return (
+            f"_MaskPartial(reduce_op={self.reduce_op}, offset_shape={self.offset_shape}, "
+            f"offset_dim={self.offset_dim})"
+        )
 
     def __str__(self) -> str:
         return f"MaskP({self.reduce_op}, {self.offset_shape}, {self.offset_dim})"
@@ -231,4 +268,6 @@ class _MaskPartial(Partial):
 
 def normalized(placements: Sequence[Any], ndim: int) -> tuple[Placement, ...]:
     """Placements with negative dimensions counted from the end."""
-    return tuple([p._moved(p.dim + ndim) if _is_shard_like(p) and p.dim < 0 else p for p in placements])
+    return tuple(
+        [p._moved(p.dim + ndim) if _is_shard_like(p) and p.dim < 0 else p for p in placements]
+    )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from ..._src.neighbours.within.settings import patches
 
 # With PyTorch's defaults, as far as programs are known to read them.
-translation_validation = print_specializations = inject_EVALUATE_EXPR_flip_equality_TESTING_ONLY = False
+translation_validation = print_specializations = inject_EVALUATE_EXPR_flip_equality_TESTING_ONLY = (
+    False
+)
 use_duck_shape = True
 extended_debug_create_symbol = extended_debug_guard_added = None
-backed_size_oblivious = no_data_dependent_graph_break = skip_dtype_check_in_meta_registrations = False
+backed_size_oblivious = no_data_dependent_graph_break = skip_dtype_check_in_meta_registrations = (
+    False
+)
 
 patch = patches(__name__)

@@ -20,7 +20,8 @@ class FoldedGraphModule(GraphModule):
 
     Attributes:
         const_subgraph_module: the constant part; None if there is none.
-        fx_const_folded_attrs_name: the attribute that keeps its results: a parameter, or a ``ParameterList`` of several.
+        fx_const_folded_attrs_name: the attribute that keeps its results: a parameter, or a
+            ``ParameterList`` of several.
         has_folding_been_run: whether it was computed.
         device_for_folded_attrs: where numbers among the results are put.
     """
@@ -34,7 +35,9 @@ class FoldedGraphModule(GraphModule):
         device_for_folded_attrs: str = "cuda",
     ) -> None:
         super().__init__(root, graph)
-        self.const_subgraph_module = None if const_subgraph is None else GraphModule(root, const_subgraph)
+        self.const_subgraph_module = (
+            None if const_subgraph is None else GraphModule(root, const_subgraph)
+        )
         self.has_folding_been_run = False
         self.fx_const_folded_attrs_name = fx_const_folded_attrs_name
         self.device_for_folded_attrs = device_for_folded_attrs
@@ -46,25 +49,34 @@ class FoldedGraphModule(GraphModule):
         return super().__call__(*args, **kwargs)
 
     def run_folding(self) -> None:
-        """Computes the constant part, once; of its results that require grad become parameters that do."""
+        """Computes the constant part, once; of its results that require grad become parameters that
+        do."""
         if self.const_subgraph_module is None or self.fx_const_folded_attrs_name is None:
             return
         if self.has_folding_been_run:
             raise AssertionError("Folding has already been run")
         self.has_folding_been_run = True
         found = self.const_subgraph_module()
-        kept: Any = torch.nn.ParameterList(map(self._parameter, found)) if isinstance(found, tuple) else self._parameter(found)
+        kept: Any = (
+            torch.nn.ParameterList(map(self._parameter, found))
+            if isinstance(found, tuple)
+            else self._parameter(found)
+        )
         delattr(self, self.fx_const_folded_attrs_name)  # what stood for it, until now
         setattr(self, self.fx_const_folded_attrs_name, kept)
 
     def _parameter(self, value: torch.Tensor) -> torch.nn.Parameter:
         if isinstance(value, int):
-            return torch.nn.Parameter(torch.tensor([float(value)], device=self.device_for_folded_attrs), requires_grad=False)
+            return torch.nn.Parameter(
+                torch.tensor([float(value)], device=self.device_for_folded_attrs),
+                requires_grad=False,
+            )
         return torch.nn.Parameter(value.detach().clone(), requires_grad=value.requires_grad)
 
 
 def get_unique_attr_name_in_module(mod_traced: torch.nn.Module, name: str) -> str:
-    """``name`` as an attribute that the module does not have yet: letters and digits, with a number behind where it is taken."""
+    """``name`` as an attribute that the module does not have yet: letters and digits, with a number
+    behind where it is taken."""
     name = re.sub(r"\W", "_", name)
     if name[0].isdigit():
         name = f"_{name}"
@@ -78,7 +90,11 @@ def _constant_nodes(graph: Graph, skipped: Callable[[Node], bool] | None) -> set
     """The nodes that depend on attributes alone, attributes among them."""
     found: set[Node] = set()
     for node in graph.nodes:
-        if node.op in ("placeholder", "output") or (skipped is not None and skipped(node)) or node.is_impure():
+        if (
+            node.op in ("placeholder", "output")
+            or (skipped is not None and skipped(node))
+            or node.is_impure()
+        ):
             continue
         if node.op == "get_attr" or found.issuperset(node.all_input_nodes):
             found.add(node)
@@ -86,8 +102,13 @@ def _constant_nodes(graph: Graph, skipped: Callable[[Node], bool] | None) -> set
 
 
 def _parts(graph: Graph, constant: set[Node], name: str) -> tuple[Graph, Graph]:
-    """The graph of constant nodes, which gives what others use, and the graph of the others, which finds it in the attribute ``name``."""
-    results = [n for n in graph.nodes if n in constant and n.op != "get_attr" and not constant.issuperset(n.users)]
+    """The graph of constant nodes, which gives what others use, and the graph of the others, which
+    finds it in the attribute ``name``."""
+    results = [
+        n
+        for n in graph.nodes
+        if n in constant and n.op != "get_attr" and not constant.issuperset(n.users)
+    ]
     folded, rest = Graph(), Graph()
     copies: dict[Node, Node] = {}
     for node in graph.nodes:
@@ -116,7 +137,9 @@ def _parts(graph: Graph, constant: set[Node], name: str) -> tuple[Graph, Graph]:
 
 
 def split_const_subgraphs(
-    module: torch.nn.Module | GraphModule, skip_folding_node_fn: Callable[[Node], bool] | None = None, device_for_folded_attrs: str = "cpu"
+    module: torch.nn.Module | GraphModule,
+    skip_folding_node_fn: Callable[[Node], bool] | None = None,
+    device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
     """A module that computes the same, with what depends on attributes alone computed once.
 

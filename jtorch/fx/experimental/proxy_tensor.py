@@ -1,4 +1,5 @@
-"""``make_fx``: a function becomes a graph of the operators that it calls, as a dispatch mode sees them."""
+"""``make_fx``: a function becomes a graph of the operators that it calls, as a dispatch mode sees
+them."""
 
 from __future__ import annotations
 
@@ -32,12 +33,29 @@ from ..graph_module import GraphModule
 from ..passes.shape_prop import _extract_tensor_metadata
 from ..proxy import Proxy, TracerBase
 
-__all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "disable_proxy_modes_tracing",
+    "get_proxy_mode",
+    "make_fx",
+]
 
-_OF_SIZES: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod, "max": torch.sym_max, "min": torch.sym_min}
-_OF_SIGNS: dict[type, Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
+_OF_SIZES: dict[str, Any] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": torch.sym_max,
+    "min": torch.sym_min,
+}
+_OF_SIGNS: dict[type, Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+}
 _OF_COMPARISONS: dict[str, Any] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne,
 }  # fmt: skip
 _TRUTH = "truth"
 _running: list[ProxyTorchDispatchMode] = []
@@ -73,21 +91,24 @@ def disable_proxy_modes_tracing() -> Iterator[None]:
 
 
 class PythonKeyTracer(TracerBase):
-    """What adds nodes to the graph of a trace, and keeps the tensors that the function did not get as arguments."""
+    """What adds nodes to the graph of a trace, and keeps the tensors that the function did not get
+    as arguments."""
 
     def __init__(self) -> None:
         self.graph = Graph(tracer_cls=type(self))
         self.root = torch.nn.Module()
-        #: By identity: tensors and their values, kept alive, with the proxies of what computed them. Transformations hand on other tensors
-        #: with the same values.
+        #: By identity: tensors and their values, kept alive, with the proxies of what computed
+        #: them. Transformations hand on other tensors with the same values.
         self.known: dict[int, tuple[Any, Proxy]] = {}
         #: Tensors from outside with the names that they got, by identity.
         self.constants: dict[int, tuple[torch.Tensor, str]] = {}
-        #: Sizes that vary, by the text of their expressions: the proxies of the nodes that compute them.
+        #: Sizes that vary, by the text of their expressions: the proxies of the nodes that compute
+        #: them.
         self.sizes: dict[str, Proxy] = {}
         #: Which of them data decide, if that is known.
         self.data: Any = None
-        #: Where each symbol can be read: the proxy of a tensor and the dimension, or of the number (None) or truth value that it is.
+        #: Where each symbol can be read: the proxy of a tensor and the dimension, or of the number
+        #: (None) or truth value that it is.
         self.sources: dict[str, tuple[Proxy, Any]] = {}
 
     def track(self, value: Any, proxy: Proxy) -> None:
@@ -115,7 +136,9 @@ class PythonKeyTracer(TracerBase):
         elif isinstance(value, (tuple, list)):
             for i, item in enumerate(value):
                 if isinstance(item, (torch.Tensor, tuple, list)):
-                    self.track(item, self.create_proxy("call_function", operator.getitem, (proxy, i), {}))
+                    self.track(
+                        item, self.create_proxy("call_function", operator.getitem, (proxy, i), {})
+                    )
 
     def _sizes_from_data(self, value: FakeTensor, proxy: Proxy) -> None:
         """A tensor whose size data decide tells what the symbol of the size is."""
@@ -133,7 +156,9 @@ class PythonKeyTracer(TracerBase):
 
     def proxy_of(self, tensor: torch.Tensor) -> Proxy | None:
         """The proxy of what computed a tensor, if that is known."""
-        found = self.known.get(id(tensor)) or (None if isinstance(tensor, FakeTensor) else self.known.get(id(tensor._read())))
+        found = self.known.get(id(tensor)) or (
+            None if isinstance(tensor, FakeTensor) else self.known.get(id(tensor._read()))
+        )
         return None if found is None else found[1]
 
     def begin(self, value: Any, proxy: Proxy) -> None:
@@ -147,7 +172,8 @@ class PythonKeyTracer(TracerBase):
                     self.sources.setdefault(str(n.expr), (proxy, dim))
 
     def size(self, n: Sym) -> Proxy:
-        """The proxy of a size that varies: nodes that compute it from the sizes of arguments are added where there are none yet."""
+        """The proxy of a size that varies: nodes that compute it from the sizes of arguments are
+        added where there are none yet."""
         return self._size(n.env, str(n.expr))
 
     def _size(self, env: ShapeEnv, text: str) -> Any:
@@ -161,7 +187,13 @@ class PythonKeyTracer(TracerBase):
             if dim is _TRUTH:
                 made = self.create_proxy("call_function", torch.sym_ite, (proxy, 1, 0), {})
             else:
-                made = proxy if dim is None else self.create_proxy("call_function", size_of, (proxy, dim), {}, "sym_size_int")
+                made = (
+                    proxy
+                    if dim is None
+                    else self.create_proxy(
+                        "call_function", size_of, (proxy, dim), {}, "sym_size_int"
+                    )
+                )
         else:
             made = self._computed(env, ast.parse(text.replace("^", "**"), mode="eval").body)
         if isinstance(made, Proxy):
@@ -170,12 +202,16 @@ class PythonKeyTracer(TracerBase):
         return made
 
     def float_of(self, a: Float) -> Proxy:
-        """The proxy of a float that is computed of sizes: nodes that compute it are added where there are none yet."""
+        """The proxy of a float that is computed of sizes: nodes that compute it are added where
+        there are none yet."""
         text = f"float {a!r}"
         made = self.sizes.get(text)
         if made is None:
             target = getattr(torch if a.target.startswith("sym_") else operator, a.target)
-            parts = [self.float_of(p) if type(p) is Float else self.size(p) if type(p) is Sym else p for p in a.parts]
+            parts = [
+                self.float_of(p) if type(p) is Float else self.size(p) if type(p) is Sym else p
+                for p in a.parts
+            ]
             made = self.sizes[text] = self.create_proxy("call_function", target, tuple(parts), {})
             made.node.meta["val"] = a
         return made
@@ -193,7 +229,13 @@ class PythonKeyTracer(TracerBase):
 
     def side_of(self, env: Any, x: Any) -> Any:
         """What a comparison's node compares: numbers, and proxies of sizes and floats."""
-        return x if type(x) in (int, float) else self.float_of(x) if type(x) is Float else self.size(x if type(x) is Sym else Sym(env, x))
+        return (
+            x
+            if type(x) in (int, float)
+            else self.float_of(x)
+            if type(x) is Float
+            else self.size(x if type(x) is Sym else Sym(env, x))
+        )
 
     def _computed(self, env: ShapeEnv, node: ast.AST) -> object:
         """What computes an expression of sizes, operation by operation."""
@@ -202,15 +244,21 @@ class PythonKeyTracer(TracerBase):
         if isinstance(node, ast.Name):
             return self._size(env, node.id) if node.id in self.sources else self._root(env, node.id)
         if isinstance(node, ast.UnaryOp):
-            return self.create_proxy("call_function", operator.neg, (self._part(env, node.operand),), {})
+            return self.create_proxy(
+                "call_function", operator.neg, (self._part(env, node.operand),), {}
+            )
         if isinstance(node, ast.Call):
             target = _OF_SIZES[node.func.id]
-            return self.create_proxy("call_function", target, tuple([self._part(env, a) for a in node.args]), {})
+            return self.create_proxy(
+                "call_function", target, tuple([self._part(env, a) for a in node.args]), {}
+            )
         assert isinstance(node, ast.BinOp)
         left, right, target = node.left, node.right, _OF_SIGNS[type(node.op)]
         if target is operator.mul and isinstance(left, ast.Constant):  # as programs write it
             left, right = right, left
-        return self.create_proxy("call_function", target, (self._part(env, left), self._part(env, right)), {})
+        return self.create_proxy(
+            "call_function", target, (self._part(env, left), self._part(env, right)), {}
+        )
 
     def _root(self, env: ShapeEnv, name: str) -> object:
         """A symbol of which the arguments' sizes are only multiples, plus a number."""
@@ -227,13 +275,18 @@ class PythonKeyTracer(TracerBase):
         raise RuntimeError(f"the size {name} is not one of an argument")
 
     def _part(self, env: ShapeEnv, node: ast.AST) -> Any:
-        return node.value if isinstance(node, ast.Constant) else self._size(env, ast.unparse(node).replace(" ** ", "^"))
+        return (
+            node.value
+            if isinstance(node, ast.Constant)
+            else self._size(env, ast.unparse(node).replace(" ** ", "^"))
+        )
 
     #: In the graph of a function that an operator takes: gives the proxy of a value from outside.
     lift: Callable[[Any], Any] | None = None
 
     def create_arg(self, a: object) -> Any:
-        """The node of a tensor's proxy; tensors from outside become attributes of the graph's module."""
+        """The node of a tensor's proxy; tensors from outside become attributes of the graph's
+        module."""
         if isinstance(a, torch.Tensor):
             found = self.proxy_of(a)
             return (self._constant(a) if found is None else found).node
@@ -251,15 +304,19 @@ class PythonKeyTracer(TracerBase):
     def _constant(self, tensor: torch.Tensor) -> Proxy:
         if self.lift is not None:
             return self.lift(tensor)
-        if isinstance(tensor, FakeTensor) or is_transformed(tensor):  # kept, it would be the example's value, or none
+        # kept, it would be the example's value, or none
+        if isinstance(tensor, FakeTensor) or is_transformed(tensor):
             raise not_offered(
                 "tracing into a graph",
-                "a value comes from where the trace does not see, as inside torch.vmap, torch.func.jvp, or torch.func.grad of tensors "
-                "without data; write the function without them, or give it to jtorch.jax.functionalize and JAX",
+                "a value comes from where the trace does not see, as inside torch.vmap, "
+                "torch.func.jvp, or torch.func.grad of tensors without data; write the function "
+                "without them, or give it to jtorch.jax.functionalize and JAX",
             )
         found = self.constants.get(id(tensor))
         if found is None:
-            kind = "_param_constant" if isinstance(tensor, torch.nn.Parameter) else "_tensor_constant"
+            kind = (
+                "_param_constant" if isinstance(tensor, torch.nn.Parameter) else "_tensor_constant"
+            )
             name = f"{kind}{sum(known.startswith(kind) for _, known in self.constants.values())}"
             self.constants[id(tensor)] = found = tensor, name
             setattr(self.root, name, tensor)
@@ -288,7 +345,11 @@ class GradTracer(PythonKeyTracer):
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """The mode of one trace: each operator becomes a node, and runs on the tensors given."""
 
-    def __init__(self, tracer: PythonKeyTracer, decomposition_table: dict[Any, Callable[..., Any]] | None = None) -> None:
+    def __init__(
+        self,
+        tracer: PythonKeyTracer,
+        decomposition_table: dict[Any, Callable[..., Any]] | None = None,
+    ) -> None:
         super().__init__()
         self.tracer = tracer
         self.decompositions = decomposition_table or {}
@@ -296,11 +357,19 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         #: Tensors made of Python data, by identity.
         self.fixed: set[int] = set()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
-        if takes_over(types, FakeTensor) and any(_is_unknown(x, self.tracer) for x in pytree.tree_leaves((args, kwargs))):
+        if takes_over(types, FakeTensor) and any(
+            _is_unknown(x, self.tracer) for x in pytree.tree_leaves((args, kwargs))
+        ):
             return NotImplemented  # what a wrapper holds may be in the graph, it is not
         decomposed = self.decompositions.get(func)
         if decomposed is not None:
@@ -308,18 +377,25 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 out = decomposed(*args, **kwargs)
             if out is not NotImplemented:
                 return out
-        tracked = any(isinstance(x, torch.Tensor) and self.tracer.proxy_of(x) is not None for x in pytree.tree_leaves((args, kwargs)))
+        tracked = any(
+            isinstance(x, torch.Tensor) and self.tracer.proxy_of(x) is not None
+            for x in pytree.tree_leaves((args, kwargs))
+        )
         if func is torch.ops.aten._local_scalar_dense.default and id(args[0]) in self.fixed:
             return func(*args)  # the same whatever the arguments are
-        if func is torch.ops.aten.lift_fresh.default:  # in the graph the constant must not be changed in place
+        # in the graph the constant must not be changed in place
+        if func is torch.ops.aten.lift_fresh.default:
             func = torch.ops.aten.lift_fresh_copy.default
         if tracked and _tells_data(func) and not isinstance(args[0], FakeTensor):
             raise RuntimeError(
-                f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely that this is "
-                "caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try setting "
+                f"It appears that you're trying to get value out of a tracing tensor with {func} - "
+                "erroring out! It's likely that this is caused by data-dependent control flow or "
+                "similar.  It may be possible to trace this with dynamic shapes; try setting "
                 "tracing_mode='symbolic' in your make_fx call."
             )
-        proxy = self.tracer.create_proxy("call_function", func, args, kwargs, func.overloadpacket.__name__)
+        proxy = self.tracer.create_proxy(
+            "call_function", func, args, kwargs, func.overloadpacket.__name__
+        )
         data = self.tracer.data
         before = 0 if data is None else len(data.made)
         result = func(*args, **kwargs)
@@ -335,7 +411,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 def _is_unknown(x: object, tracer: PythonKeyTracer) -> bool:
     """Whether something is a wrapper that has no node in the graph."""
-    return isinstance(x, torch.Tensor) and takes_over(classes([x]), FakeTensor) and tracer.proxy_of(x) is None
+    return (
+        isinstance(x, torch.Tensor)
+        and takes_over(classes([x]), FakeTensor)
+        and tracer.proxy_of(x) is None
+    )
 
 
 def _tells_data(func: Any) -> bool:
@@ -356,7 +436,8 @@ def _composites_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asserts_kept(kept: bool = True) -> Iterator[None]:
-    """A block in which ``assert`` statements that ask for the truth of tensors become checks in the graph."""
+    """A block in which ``assert`` statements that ask for the truth of tensors become checks in the
+    graph."""
     before, STATE.asserting = STATE.asserting, STATE.asserting or kept
     try:
         yield
@@ -371,14 +452,22 @@ def _names(f: Callable[..., object], args: tuple[torch.Tensor, ...]) -> list[str
     except (TypeError, ValueError):
         parameters = []
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    plain = len(named) >= len(args) and not any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
-    return named[: len(args)] if plain and not isinstance(f, torch.nn.Module) else [f"arg{i}" for i in range(len(args))]
+    plain = len(named) >= len(args) and not any(
+        p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters
+    )
+    return (
+        named[: len(args)]
+        if plain and not isinstance(f, torch.nn.Module)
+        else [f"arg{i}" for i in range(len(args))]
+    )
 
 
 class _Info:
     """How the graph's flat inputs and outputs are nested."""
 
-    def __init__(self, orig_args: list[str], in_spec: pytree.TreeSpec, out_spec: pytree.TreeSpec) -> None:
+    def __init__(
+        self, orig_args: list[str], in_spec: pytree.TreeSpec, out_spec: pytree.TreeSpec
+    ) -> None:
         self.orig_args, self.in_spec, self.out_spec = orig_args, in_spec, out_spec
 
 
@@ -394,12 +483,14 @@ def make_fx(
     _error_on_data_dependent_ops: bool = True,
     record_stack_traces: bool = False,
 ) -> Callable[..., GraphModule]:
-    """A function that calls ``f`` once and returns a ``GraphModule`` of the operators that ran, derivatives among them.
+    """A function that calls ``f`` once and returns a ``GraphModule`` of the operators that ran,
+    derivatives among them.
 
-    ``decomposition_table`` says which operators are written with others. Tensors from outside become attributes of the module.
-    ``tracing_mode="fake"`` traces without data, ``"symbolic"`` also without sizes, which become nodes; what was concluded from the
-    example's sizes all the same is in the module's ``shape_env.guards``. ``pre_dispatch`` shows composite operators (``linear``) whole,
-    and where the recording of history is switched.
+    ``decomposition_table`` says which operators are written with others. Tensors from outside
+    become attributes of the module. ``tracing_mode="fake"`` traces without data, ``"symbolic"``
+    also without sizes, which become nodes; what was concluded from the example's sizes all the same
+    is in the module's ``shape_env.guards``. ``pre_dispatch`` shows composite operators (``linear``)
+    whole, and where the recording of history is switched.
 
     Raises:
         ValueError: for an unknown ``tracing_mode``.
@@ -415,7 +506,13 @@ def make_fx(
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
-    del _allow_non_fake_inputs, _allow_fake_constant, _error_on_data_dependent_ops, record_module_stack  # of the other modes
+    # of the other modes
+    del (
+        _allow_non_fake_inputs,
+        _allow_fake_constant,
+        _error_on_data_dependent_ops,
+        record_module_stack,
+    )
 
     @functools.wraps(f)
     def wrapped(*args: torch.Tensor) -> GraphModule:
@@ -424,7 +521,11 @@ def make_fx(
         names = _names(f, args)
         env = ShapeEnv() if tracing_mode == "symbolic" else None
         tracer.data = None if env is None else unknowns.of(env)
-        fake = None if tracing_mode == "real" else detect_fake_mode(args) or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+        fake = (
+            None
+            if tracing_mode == "real"
+            else detect_fake_mode(args) or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+        )
         in_specs = []
         flat_args = []
         for name, arg in zip(names, args, strict=True):
@@ -433,7 +534,11 @@ def make_fx(
             for i, leaf in enumerate(flat, 1):
                 proxy = tracer.create_proxy("placeholder", f"{name}_{i}", (), {})
                 if isinstance(leaf, torch.Tensor):
-                    leaf = leaf.detach().requires_grad_(leaf.requires_grad) if id(leaf) in tracer.known else leaf
+                    leaf = (
+                        leaf.detach().requires_grad_(leaf.requires_grad)
+                        if id(leaf) in tracer.known
+                        else leaf
+                    )
                     leaf = leaf if fake is None else fake.from_tensor(leaf)
                 elif type(leaf) is int and env is not None and leaf not in (0, 1):
                     leaf = env.create_symbol(leaf)
@@ -442,12 +547,24 @@ def make_fx(
                 flat_args.append(leaf)
         in_spec = pytree.tree_structure(args)
         mode = ProxyTorchDispatchMode(tracer, decomposition_table)
-        with running(mode), fake or contextlib.nullcontext(), mode, _composites_whole() if pre_dispatch else contextlib.nullcontext():
+        with (
+            running(mode),
+            fake or contextlib.nullcontext(),
+            mode,
+            _composites_whole() if pre_dispatch else contextlib.nullcontext(),
+        ):
             result = f(*pytree.tree_unflatten(flat_args, in_spec))
         flat, out_spec = pytree.tree_flatten(result)
         nested = any(not spec.is_leaf() for spec in in_specs)
-        # A result in a tuple stays one; of an argument that is nested, the graph has flat inputs and outputs.
-        output = flat if nested else tuple(result) if type(result) is not tuple and isinstance(result, tuple) else result
+        # A result in a tuple stays one; of an argument that is nested, the graph has flat inputs
+        # and outputs.
+        output = (
+            flat
+            if nested
+            else tuple(result)
+            if type(result) is not tuple and isinstance(result, tuple)
+            else result
+        )
         returned = getattr(f, "__annotations__", {}).get("return")
         tracer.create_node("output", "output", (tracer.create_arg(output),), {}, type_expr=returned)
         if nested:

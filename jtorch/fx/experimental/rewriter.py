@@ -1,4 +1,5 @@
-"""Tracing with assertions: ``assert`` statements of ``forward`` become calls of ``torch._assert``, which a graph can hold."""
+"""Tracing with assertions: ``assert`` statements of ``forward`` become calls of ``torch._assert``,
+which a graph can hold."""
 
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ __all__ = ["AST_Rewriter", "RewritingTracer"]
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Rewrites the source of a function. Give it a ``visit_`` method for each kind of statement to be replaced."""
+    """Rewrites the source of a function. Give it a ``visit_`` method for each kind of statement to
+    be replaced."""
 
     def rewrite(self, fn: FunctionType) -> FunctionType:
-        """A function like ``fn`` whose source is what this makes of it; it has the globals and cells of ``fn``.
+        """A function like ``fn`` whose source is what this makes of it; it has the globals and
+        cells of ``fn``.
 
         Raises:
             OSError: if the source cannot be found.
@@ -31,13 +34,29 @@ class AST_Rewriter(ast.NodeTransformer):
         definition = self.visit(tree).body[0]
         definition.decorator_list = []
         # Inside a function that has its free names, the code finds its cells again.
-        outer = ast.parse(f"def outer():\n    {'; '.join(f'{n} = None' for n in fn.__code__.co_freevars) or 'pass'}")
+        outer = ast.parse(
+            "def outer():\n"
+            f"    {'; '.join(f'{n} = None' for n in fn.__code__.co_freevars) or 'pass'}"
+        )
         outer.body[0].body.append(definition)
-        whole = compile(ast.fix_missing_locations(outer), inspect.getsourcefile(fn) or "<rewritten>", "exec", dont_inherit=True)
+        whole = compile(
+            ast.fix_missing_locations(outer),
+            inspect.getsourcefile(fn) or "<rewritten>",
+            "exec",
+            dont_inherit=True,
+        )
         code = next(c for c in whole.co_consts if inspect.iscode(c))
-        code = next(c for c in code.co_consts if inspect.iscode(c) and c.co_name == fn.__code__.co_name)
+        code = next(
+            c for c in code.co_consts if inspect.iscode(c) and c.co_name == fn.__code__.co_name
+        )
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
-        made = FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, tuple([cells[n] for n in code.co_freevars]))
+        made = FunctionType(
+            code,
+            fn.__globals__,
+            fn.__name__,
+            fn.__defaults__,
+            tuple([cells[n] for n in code.co_freevars]),
+        )
         functools.update_wrapper(made, fn)
         del made.__dict__["__wrapped__"]
         made.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
@@ -65,7 +84,9 @@ def _rewritten(root: object) -> object:
         return root
     cls = type(root)
     rewritten: dict[str, object] = {}
-    if not cls.__module__.startswith(("torch.nn", "jtorch.nn")) and isinstance(cls.forward, FunctionType):
+    if not cls.__module__.startswith(("torch.nn", "jtorch.nn")) and isinstance(
+        cls.forward, FunctionType
+    ):
         rewritten["forward"] = AST_Rewriter().rewrite(cls.forward)
     names = {**rewritten, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     made: Any = torch.nn.Module.__new__(type(cls.__name__, (cls,), names))

@@ -1,4 +1,5 @@
-"""Symbolic sizes: the environment of their symbols, and questions about them. What decides by a size that varies is a guard."""
+"""Symbolic sizes: the environment of their symbols, and questions about them. What decides by a
+size that varies is a guard."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from jtorch._src.tensor.symbols import GuardOnDataDependentSymNode, Sym, Truth
 from ..._src.refusals import stand_ins as _refusals
 
 __all__ = [
-    "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",
-    "guard_bool", "guard_float", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious",
-    "guarding_hint_or_throw", "has_free_symbols", "has_free_unbacked_symbols", "has_hint", "has_static_value", "hint_int",
-    "is_concrete_bool", "is_concrete_float", "is_concrete_int", "is_symbolic", "optimization_hint", "statically_known_false",
-    "statically_known_true", "sym_and", "sym_eq", "sym_or",
+    "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true",
+    "free_symbols", "free_unbacked_symbols", "guard_bool", "guard_float", "guard_int",
+    "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious",
+    "guarding_hint_or_throw", "has_free_symbols", "has_free_unbacked_symbols", "has_hint",
+    "has_static_value", "hint_int", "is_concrete_bool", "is_concrete_float", "is_concrete_int",
+    "is_symbolic", "optimization_hint", "statically_known_false", "statically_known_true",
+    "sym_and", "sym_eq", "sym_or",
 ]  # fmt: skip
 
 ConstraintViolationError = ConstraintViolation
@@ -134,7 +137,8 @@ def hint_int(a: Any, fallback: int | None = None) -> int:
 
 
 def optimization_hint(a: SymInt | int, fallback: int | None = None) -> int:
-    """The example's size, for estimates; ``fallback`` for one that data decide. It becomes no guard."""
+    """The example's size, for estimates; ``fallback`` for one that data decide. It becomes no
+    guard."""
     return hint_int(a, fallback)
 
 
@@ -160,7 +164,8 @@ def free_symbols(val: object) -> set[str]:
 
 
 def free_unbacked_symbols(x: object) -> set[str]:
-    """The names of the symbols in a size, or in a tensor's sizes, that stand for what was read from data."""
+    """The names of the symbols in a size, or in a tensor's sizes, that stand for what was read from
+    data."""
     if isinstance(x, Sym):
         return set() if x.env.data is None else set(x.env.data.names_in(x.expr))
     if isinstance(x, (tuple, list)):

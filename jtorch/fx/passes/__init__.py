@@ -15,6 +15,6 @@ from . import (
 )
 
 __all__ = [
-    "fake_tensor_prop", "graph_manipulation", "graph_transform_observer", "infra", "operator_support", "shape_prop", "split_module",
-    "tools_common", "utils",
+    "fake_tensor_prop", "graph_manipulation", "graph_transform_observer", "infra",
+    "operator_support", "shape_prop", "split_module", "tools_common", "utils",
 ]  # fmt: skip

@@ -18,7 +18,8 @@ __all__ = ["FakeTensorProp"]
 
 
 class FakeTensorProp(Interpreter):
-    """Runs a graph on fake tensors and notes each result as ``meta["val"]``, and tensors' as ``meta["tensor_meta"]``.
+    """Runs a graph on fake tensors and notes each result as ``meta["val"]``, and tensors' as
+    ``meta["tensor_meta"]``.
 
     Args:
         module: whose graph it is.
@@ -46,12 +47,16 @@ class FakeTensorProp(Interpreter):
     def propagate(self, *args: Any) -> Any:
         """Runs on tensors like those given."""
         return self.propagate_dont_convert_inputs(
-            *pytree.tree_map(lambda x: self._mode.from_tensor(x) if isinstance(x, torch.Tensor) else x, list(args))
+            *pytree.tree_map(
+                lambda x: self._mode.from_tensor(x) if isinstance(x, torch.Tensor) else x,
+                list(args),
+            )
         )
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
         """Runs on fake tensors."""
-        before, self._mode.allow_non_fake_inputs = self._mode.allow_non_fake_inputs, True  # parameters and buffers are the module's own
+        # parameters and buffers are the module's own
+        before, self._mode.allow_non_fake_inputs = self._mode.allow_non_fake_inputs, True
         try:
             with self._mode:
                 return super().run(*args)

@@ -28,7 +28,13 @@ class GraphTransformObserver:
         erased_nodes: the names of those that it removed.
     """
 
-    def __init__(self, gm: GraphModule, passname: str, subsystem: str | None = None, log_url: str | None = None) -> None:
+    def __init__(
+        self,
+        gm: GraphModule,
+        passname: str,
+        subsystem: str | None = None,
+        log_url: str | None = None,
+    ) -> None:
         self.gm, self.passname, self.subsystem, self.log_url = gm, passname, subsystem, log_url
         self.erased_nodes: set[str] = set()
         self.created_nodes: set[str] = set()

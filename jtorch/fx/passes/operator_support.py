@@ -12,7 +12,14 @@ from ..node import Node
 from .shape_prop import TensorMetadata
 from .tools_common import CALLABLE_NODE_OPS, get_node_target
 
-__all__ = ["OperatorSupportBase", "OperatorSupport", "create_op_support", "chain", "OpSupports", "any_chain"]
+__all__ = [
+    "OperatorSupportBase",
+    "OperatorSupport",
+    "create_op_support",
+    "chain",
+    "OpSupports",
+    "any_chain",
+]
 
 Submodules = Mapping[str, Any]
 Rule = Callable[[Submodules, Node], bool]
@@ -31,19 +38,25 @@ class OperatorSupport(OperatorSupportBase):
     """Takes what a table has: ``{target: None}``, or with the dtypes that arguments may have.
 
     Args:
-        support_dict: by ``get_node_target``'s text, None or a pair: for each positional argument the dtypes that it may have, and the same
-            by keyword. What is not said of an argument is not asked. Nodes that call nothing are taken.
+        support_dict: by ``get_node_target``'s text, None or a pair: for each positional argument
+            the dtypes that it may have, and the same by keyword. What is not said of an argument is
+            not asked. Nodes that call nothing are taken.
     """
 
     _support_dict: Mapping[str, Any]
 
     def __init__(
-        self, support_dict: Mapping[str, tuple[Sequence[Sequence[dtype]], dict[str, Sequence[dtype]]] | None] | None = None
+        self,
+        support_dict: Mapping[
+            str, tuple[Sequence[Sequence[dtype]], dict[str, Sequence[dtype]]] | None
+        ]
+        | None = None,
     ) -> None:
         self._support_dict = support_dict or {}
 
     def is_node_supported(self, submodules: Submodules, node: Node) -> bool:
-        """Whether the table has what the node calls, with these dtypes (``meta`` of ``ShapeProp``)."""
+        """Whether the table has what the node calls, with these dtypes (``meta`` of
+        ``ShapeProp``)."""
         if node.op not in CALLABLE_NODE_OPS:
             return True
         target = get_node_target(submodules, node)
@@ -56,7 +69,11 @@ class OperatorSupport(OperatorSupportBase):
         for place, dtypes in enumerate(by_place):
             if len(node.args) > place and _dtype_of(node.args[place]) not in dtypes:
                 return False
-        return all(_dtype_of(node.kwargs[name]) in dtypes for name, dtypes in by_name.items() if name in node.kwargs)
+        return all(
+            _dtype_of(node.kwargs[name]) in dtypes
+            for name, dtypes in by_name.items()
+            if name in node.kwargs
+        )
 
 
 class _Function(OperatorSupportBase):
@@ -74,12 +91,16 @@ def create_op_support(is_node_supported: Rule) -> OperatorSupportBase:
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
     """Takes the nodes that all rules take."""
-    return create_op_support(lambda submodules, node: all(one.is_node_supported(submodules, node) for one in op_support))
+    return create_op_support(
+        lambda submodules, node: all(one.is_node_supported(submodules, node) for one in op_support)
+    )
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
     """Takes the nodes that any of the rules takes."""
-    return create_op_support(lambda submodules, node: any(one.is_node_supported(submodules, node) for one in op_support))
+    return create_op_support(
+        lambda submodules, node: any(one.is_node_supported(submodules, node) for one in op_support)
+    )
 
 
 class OpSupports:

@@ -27,12 +27,16 @@ def _extract_tensor_metadata(result: Any, include_contiguity: bool = True) -> Te
     memory_format = None
     if include_contiguity:
         for candidate in (torch.contiguous_format, torch.channels_last, torch.channels_last_3d):
-            if candidate is not torch.contiguous_format and result.dim() != (4 if candidate is torch.channels_last else 5):
+            if candidate is not torch.contiguous_format and result.dim() != (
+                4 if candidate is torch.channels_last else 5
+            ):
                 continue
             if result.is_contiguous(memory_format=candidate):
                 memory_format = candidate
                 break
-    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), memory_format, False, {})
+    return TensorMetadata(
+        result.shape, result.dtype, result.requires_grad, result.stride(), memory_format, False, {}
+    )
 
 
 class ShapeProp(Interpreter):
@@ -47,7 +51,9 @@ class ShapeProp(Interpreter):
         try:
             result = super().run_node(n)
         except Exception as e:
-            raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from e
+            raise RuntimeError(
+                f"ShapeProp error for: node={n.format_node()} with meta={n.meta}"
+            ) from e
         seen = False
 
         def note(obj: torch.Tensor) -> Any:
@@ -69,7 +75,8 @@ class ShapeProp(Interpreter):
         if mode is None:
             return super().run(*args)
         fakes = [mode.from_tensor(t) if isinstance(t, torch.Tensor) else t for t in args]
-        before, mode.allow_non_fake_inputs = mode.allow_non_fake_inputs, True  # parameters and buffers are the module's own
+        # parameters and buffers are the module's own
+        before, mode.allow_non_fake_inputs = mode.allow_non_fake_inputs, True
         try:
             with mode:
                 return super().run(*fakes)

@@ -38,7 +38,8 @@ def split_module(
     keep_original_node_name: bool | None = False,
     **more: object,
 ) -> GraphModule:
-    """A module that calls one submodule for each value of ``split_callback(node)``, ``submod_0``, ``submod_1``, …
+    """A module that calls one submodule for each value of ``split_callback(node)``, ``submod_0``,
+    ``submod_1``, …
 
     Raises:
         RuntimeError: if the parts depend on each other in a circle.
@@ -86,7 +87,9 @@ def split_module(
     for node in m.graph.nodes:
         if node.op == "placeholder":
             default = node.args[0] if node.args else ...
-            base_env[node] = base.placeholder(node.target, type_expr=node.type, default_value=default)
+            base_env[node] = base.placeholder(
+                node.target, type_expr=node.type, default_value=default
+            )
             base_env[node].meta = node.meta.copy()
         elif node.op == "get_attr" and any(u.op == "output" for u in node.users):
             base_env[node] = base.get_attr(node.target)
@@ -95,7 +98,9 @@ def split_module(
         part = parts[name]
         _fill(part, m, root_m, qualname_map)
         outputs = [part.env[n] for n in part.outputs]
-        part.graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs)) if outputs else part.graph.output(())
+        part.graph.output(
+            outputs[0] if len(outputs) == 1 else tuple(outputs)
+        ) if outputs else part.graph.output(())
         attributes[part.submod_name] = GraphModule(part.targets, part.graph)
         called = base.call_module(part.submod_name, tuple([base_env[n] for n in part.inputs]))
         if len(part.outputs) == 1:
@@ -112,7 +117,9 @@ def split_module(
     return made
 
 
-def _fill(part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map: dict[str, str] | None) -> None:
+def _fill(
+    part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map: dict[str, str] | None
+) -> None:
     for n in part.inputs:
         part.env[n] = part.graph.placeholder(n.name, type_expr=n.type)
         part.env[n].meta = n.meta.copy()
@@ -132,7 +139,9 @@ def _fill(part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map
             part.targets[target] = _get_attr(root_m, node.target)
             if qualname_map is not None:
                 qualname_map[f"{part.submod_name}.{target}"] = str(node.target)
-        made = part.graph.create_node(node.op, target, args, kwargs, type_expr=node.type, name=node.name)
+        made = part.graph.create_node(
+            node.op, target, args, kwargs, type_expr=node.type, name=node.name
+        )
         made.meta = node.meta.copy()
         part.env[node] = made
 

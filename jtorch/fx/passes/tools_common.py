@@ -12,7 +12,14 @@ from .._compatibility import compatibility as compatibility
 from ..graph_module import GraphModule
 from ..node import Node, _get_qualified_name
 
-__all__ = ["CALLABLE_NODE_OPS", "get_acc_ops_name", "get_node_target", "is_node_output_tensor", "legalize_graph", "stable_topological_sort"]
+__all__ = [
+    "CALLABLE_NODE_OPS",
+    "get_acc_ops_name",
+    "get_node_target",
+    "is_node_output_tensor",
+    "legalize_graph",
+    "stable_topological_sort",
+]
 
 Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
 TensorOrTensors = torch.Tensor | Tensors
@@ -31,7 +38,9 @@ def get_node_target(submodules: Mapping[str, object], node: Node) -> str:
         AssertionError: for a node that calls nothing.
     """
     if node.op not in CALLABLE_NODE_OPS:
-        raise AssertionError(f"Expect op types of call_module, call_function, call_method, but found {node.op}")
+        raise AssertionError(
+            f"Expect op types of call_module, call_function, call_method, but found {node.op}"
+        )
     if node.op == "call_module":
         if not isinstance(node.target, str):
             raise AssertionError(f"Expected str target, got {type(node.target)}")
@@ -40,7 +49,8 @@ def get_node_target(submodules: Mapping[str, object], node: Node) -> str:
     if isinstance(node.target, str):
         return node.target
     name = _get_qualified_name(node.target)
-    return f"_{name}" if name.startswith("operator.") else name  # the module that Python's operators say they are of
+    # the module that Python's operators say they are of
+    return f"_{name}" if name.startswith("operator.") else name
 
 
 def get_acc_ops_name(k: str | type) -> str:
@@ -60,7 +70,8 @@ def is_node_output_tensor(node: Node) -> bool:
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes behind those among them that they take, else in the order given; those of circles are left out."""
+    """Nodes behind those among them that they take, else in the order given; those of circles are
+    left out."""
     place = {node: i for i, node in enumerate(nodes)}
     missing = {node: sum(n in place for n in node.all_input_nodes) for node in place}
     ready = [i for node, i in place.items() if not missing[node]]
@@ -78,15 +89,20 @@ def in_order(nodes: Iterable[Node]) -> list[Node]:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Puts the nodes in an order in which each stands behind what it takes, changing as little as can be.
+    """Puts the nodes in an order in which each stands behind what it takes, changing as little as
+    can be.
 
     Raises:
         RuntimeError: if they depend on each other in a circle.
     """
     nodes = list(gm.graph.nodes)
-    found = in_order([*[n for n in nodes if n.op == "placeholder"], *[n for n in nodes if n.op != "placeholder"]])
+    found = in_order(
+        [*[n for n in nodes if n.op == "placeholder"], *[n for n in nodes if n.op != "placeholder"]]
+    )
     if len(found) != len(nodes):
-        raise RuntimeError(f"Input graph has cycles, unable to add {[n for n in nodes if n not in set(found)]}")
+        raise RuntimeError(
+            f"Input graph has cycles, unable to add {[n for n in nodes if n not in set(found)]}"
+        )
     found.sort(key=lambda n: n.op == "output")
     for node in found:
         gm.graph._root.prepend(node)

@@ -19,7 +19,9 @@ _PARTS: dict[object, tuple[str, ...]] = {
 }
 
 
-def _tensors_match(a: torch.Tensor, b: torch.Tensor, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
+def _tensors_match(
+    a: torch.Tensor, b: torch.Tensor, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08
+) -> bool:
     """Whether two plain tensors have the same elements, or nearly so, whatever their dtypes.
 
     Raises:
@@ -32,18 +34,28 @@ def _tensors_match(a: torch.Tensor, b: torch.Tensor, exact: bool = True, rtol: f
     if a.dtype != b.dtype:
         b = b.type(a.dtype)
     if a.layout in _PARTS:
-        return all(_tensors_match(getattr(a, part)(), getattr(b, part)(), exact) for part in _PARTS[a.layout])
+        return all(
+            _tensors_match(getattr(a, part)(), getattr(b, part)(), exact)
+            for part in _PARTS[a.layout]
+        )
     if a.dim() != b.dim():
         return False
-    return bool(torch.eq(a, b).all().item()) if exact else torch.allclose(a, b, rtol=rtol, atol=atol)
+    return (
+        bool(torch.eq(a, b).all().item()) if exact else torch.allclose(a, b, rtol=rtol, atol=atol)
+    )
 
 
 def _masks_match(a: object, b: object) -> bool:
-    """Whether two masked tensors have the same elements present; True if one of them is no masked tensor."""
-    return not (is_masked_tensor(a) and is_masked_tensor(b)) or _tensors_match(a.get_mask(), b.get_mask())
+    """Whether two masked tensors have the same elements present; True if one of them is no masked
+    tensor."""
+    return not (is_masked_tensor(a) and is_masked_tensor(b)) or _tensors_match(
+        a.get_mask(), b.get_mask()
+    )
 
 
-def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor], object]) -> tuple[list[object], dict[str, object]]:
+def _map_mt_args_kwargs(
+    args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor], object]
+) -> tuple[list[object], dict[str, object]]:
     """Arguments with ``map_fn`` of each masked tensor in its place, in lists and tuples too."""
 
     def mapped(x: Any) -> Any:
@@ -55,11 +67,14 @@ def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor],
 
 
 def _wrap_result(result_data: object, result_mask: Any) -> object:
-    """A masked tensor of the two, or a list or tuple of them; ``NotImplemented`` for what is no tensor."""
+    """A masked tensor of the two, or a list or tuple of them; ``NotImplemented`` for what is no
+    tensor."""
     if isinstance(result_data, (list, tuple)):
         kind = list if isinstance(result_data, list) else tuple
         return kind(_wrap_result(d, m) for d, m in zip(result_data, result_mask, strict=False))
-    return MaskedTensor(result_data, result_mask) if torch.is_tensor(result_data) else NotImplemented
+    return (
+        MaskedTensor(result_data, result_mask) if torch.is_tensor(result_data) else NotImplemented
+    )
 
 
 def _get_data(a: object) -> object:

@@ -11,7 +11,9 @@ from ...wrappers.masked.handlers import UNARY as _NAMES
 __all__: list[str] = []
 
 UNARY_NAMES = list(_NAMES)
-INPLACE_UNARY_NAMES = [f"{name}_" for name in UNARY_NAMES if name not in ("angle", "isnan", "positive", "signbit")]
+INPLACE_UNARY_NAMES = [
+    f"{name}_" for name in UNARY_NAMES if name not in ("angle", "isnan", "positive", "signbit")
+]
 NATIVE_UNARY_FNS = [getattr(torch.ops.aten, name) for name in UNARY_NAMES]
 NATIVE_INPLACE_UNARY_FNS = [getattr(torch.ops.aten, name) for name in INPLACE_UNARY_NAMES]
 NATIVE_UNARY_MAP = {fn: fn for fn in NATIVE_UNARY_FNS}

@@ -1,4 +1,5 @@
-"""``NestedTensor`` and what makes it from its parts, under the names that programs import and that files hold."""
+"""``NestedTensor`` and what makes it from its parts, under the names that programs import and that
+files hold."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def nested_view_from_values_offsets(
     values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
 ) -> object:
     """A jagged view of packed values; see ``nested_tensor_from_jagged``."""
-    return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
+    return nested_view_from_values_offsets_lengths(
+        values, offsets, None, ragged_idx, min_seqlen, max_seqlen
+    )
 
 
 def nested_view_from_values_offsets_lengths(
@@ -36,9 +39,15 @@ def nested_view_from_values_offsets_lengths(
 
 
 def nested_from_padded(
-    padded: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: int | None = None, max_seqlen: int | None = None, sum_S: Any = None
+    padded: Tensor,
+    offsets: Tensor,
+    ragged_idx: int = 1,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+    sum_S: Any = None,
 ) -> object:
-    """A jagged tensor of the items in a padded dense one, cut to the lengths that ``offsets`` tells."""
+    """A jagged tensor of the items in a padded dense one, cut to the lengths that ``offsets``
+    tells."""
     cut = Cut(offsets)
     cut.ragged.know(min_seqlen, max_seqlen)
     front = padded if ragged_idx == 1 else padded.movedim(ragged_idx, 1)

@@ -1,4 +1,5 @@
-"""The choice of algorithm for ``scaled_dot_product_attention``: JAX has one, and only ``__torch_dispatch__`` sees which was chosen."""
+"""The choice of algorithm for ``scaled_dot_product_attention``: JAX has one, and only
+``__torch_dispatch__`` sees which was chosen."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from jtorch._src.facts.attention_kernels import ENABLED
 from jtorch._src.facts.errors import not_offered
 
 __all__ = [
-    "SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS", "register_flash_attention_impl", "activate_flash_attention_impl",
-    "list_flash_attention_impls", "current_flash_attention_impl", "restore_flash_attention_impl",
+    "SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS", "register_flash_attention_impl",
+    "activate_flash_attention_impl", "list_flash_attention_impls", "current_flash_attention_impl",
+    "restore_flash_attention_impl",
 ]  # fmt: skip
 
 #: Whether torch explains why it does not use a fused kernel; XLA alone decides here.
@@ -44,7 +46,8 @@ _SWITCHES = {
     SDPBackend.OVERRIDEABLE: "overrideable",
 }
 _priority = [
-    SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH, SDPBackend.CUDNN_ATTENTION, SDPBackend.OVERRIDEABLE,
+    SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH,
+    SDPBackend.CUDNN_ATTENTION, SDPBackend.OVERRIDEABLE,
 ]  # fmt: skip
 
 
@@ -54,15 +57,21 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
+) -> Iterator[dict[str, object]]:
     """Enables only ``backends`` inside the ``with`` block.
 
-    Differs from torch: all backends compute the same function, by the one implementation, which XLA compiles for the device. What
-    changes is what is reported as enabled, and the operators that ``__torch_dispatch__`` sees: without ``FLASH_ATTENTION`` products
-    and a softmax. A call that no enabled backend of PyTorch's would take is not refused.
+    Differs from torch: all backends compute the same function, by the one implementation, which XLA
+    compiles for the device. What changes is what is reported as enabled, and the operators that
+    ``__torch_dispatch__`` sees: without ``FLASH_ATTENTION`` products and a softmax. A call that no
+    enabled backend of PyTorch's would take is not refused.
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError(f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}")
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+            f"{type(backends).__name__}"
+        )
     global _priority
     before, order = dict(ENABLED), _priority
     chosen = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
@@ -86,13 +95,17 @@ def current_flash_attention_impl() -> str | None:
     return None
 
 
-def register_flash_attention_impl(impl: str, *, register_fn: object) -> None:  # noqa: ARG001 (refused)
+# refused
+def register_flash_attention_impl(impl: str, *, register_fn: object) -> None:  # noqa: ARG001
     """Not offered.
 
     Raises:
         NotImplementedError: always: XLA compiles attention.
     """
-    raise not_offered("torch.nn.attention.register_flash_attention_impl", "XLA compiles attention, whose kernels cannot be replaced")
+    raise not_offered(
+        "torch.nn.attention.register_flash_attention_impl",
+        "XLA compiles attention, whose kernels cannot be replaced",
+    )
 
 
 def activate_flash_attention_impl(impl: str) -> None:
@@ -101,7 +114,10 @@ def activate_flash_attention_impl(impl: str) -> None:
     Raises:
         ValueError: always, as there is none.
     """
-    raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: {list_flash_attention_impls()}")
+    raise ValueError(
+        f"Unknown flash attention impl '{impl}'. Available implementations: "
+        f"{list_flash_attention_impls()}"
+    )
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:

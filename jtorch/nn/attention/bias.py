@@ -33,7 +33,11 @@ class CausalBias(Tensor):
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
-            warnings.warn("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=2)
+            warnings.warn(
+                "Lower right causal bias will produce NaNs in the output when seq_len_q > "
+                "seq_len_kv!",
+                stacklevel=2,
+            )
         made = _elements(variant, seq_len_q, seq_len_kv).as_subclass(cls)
         made.variant, made.seq_len_q, made.seq_len_kv = variant, seq_len_q, seq_len_kv
         return made
@@ -49,7 +53,9 @@ class CausalBias(Tensor):
         return repr(self._materialize())
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Tensor:
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Tensor:
         kwargs = kwargs or {}
         if func is torch.nn.functional.scaled_dot_product_attention:
             mask = kwargs.get("attn_mask", args[3] if len(args) > 3 else None)
@@ -77,7 +83,8 @@ def causal_upper_left(*size: int) -> CausalBias:
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The causal mask ``(queries, keys)`` whose diagonal ends at the lower right corner: the last query sees all keys."""
+    """The causal mask ``(queries, keys)`` whose diagonal ends at the lower right corner: the last
+    query sees all keys."""
     if len(size) != 2:
         raise AssertionError("causal_lower_right only supports 2D tensors")
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -1,7 +1,7 @@
 """Attention whose scores a function changes and whose mask a function describes; masks by blocks.
 
-``score_mod(score, batch, head, q, kv)`` and ``mask_mod(batch, head, q, kv)`` are written for one element; they are called once, with
-tensors that broadcast to all elements.
+``score_mod(score, batch, head, q, kv)`` and ``mask_mod(batch, head, q, kv)`` are written for one
+element; they are called once, with tensors that broadcast to all elements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from jtorch.utils import _pytree as pytree
 
 from ...types import Device
 
-__all__ = ["BlockMask", "flex_attention", "AuxOutput", "AuxRequest", "FlexKernelOptions", "create_block_mask", "create_mask", "or_masks",
+__all__ = ["BlockMask", "flex_attention", "AuxOutput", "AuxRequest", "FlexKernelOptions",
+           "create_block_mask", "create_mask", "or_masks",
            "and_masks", "noop_mask"]  # fmt: skip
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
@@ -94,14 +95,20 @@ def _indices(sizes: tuple[int, int, int, int], device: Device) -> list[Tensor]:
 
 def _takes_scores(mod_fn: Callable[..., object]) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = sum(p.kind in kinds and p.default is p.empty for p in inspect.signature(mod_fn).parameters.values())
+    count = sum(
+        p.kind in kinds and p.default is p.empty
+        for p in inspect.signature(mod_fn).parameters.values()
+    )
     if count not in (4, 5):
         raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
     return count == 5
 
 
-def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Device = None) -> Tensor:
-    """The mask ``(B, H, Q_LEN, KV_LEN)`` that a ``mask_mod`` describes (a ``score_mod``: where scores of 0 stay above minus infinity)."""
+def create_mask(
+    mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Device = None
+) -> Tensor:
+    """The mask ``(B, H, Q_LEN, KV_LEN)`` that a ``mask_mod`` describes (a ``score_mod``: where
+    scores of 0 stay above minus infinity)."""
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
     takes_scores = _takes_scores(mod_fn)
     b, h, q, kv = _indices(shape, device)
@@ -121,21 +128,27 @@ def _to_dense(num_blocks: Tensor, indices: Tensor) -> Tensor:
     named = torch.arange(columns, device=indices.device, dtype=torch.int32) < num_blocks[..., None]
     dense = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.int32, device=indices.device)
     where = torch.where(named, indices, columns).long()
-    return dense.scatter(-1, where, torch.ones_like(where, dtype=torch.int32))[..., :columns].contiguous()
+    return dense.scatter(-1, where, torch.ones_like(where, dtype=torch.int32))[
+        ..., :columns
+    ].contiguous()
 
 
 def _to_ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
     """How many blocks each row has, and which, followed by those that it has not."""
     dense = dense.to(torch.int32)
-    return dense.sum(dim=-1).to(torch.int32), torch.argsort(dense, dim=-1, descending=True, stable=True).to(torch.int32).contiguous()
+    return dense.sum(dim=-1).to(torch.int32), torch.argsort(
+        dense, dim=-1, descending=True, stable=True
+    ).to(torch.int32).contiguous()
 
 
-_FIELDS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices", "full_q_num_blocks",
+_FIELDS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks",
+           "q_indices", "full_q_num_blocks",
            "full_q_indices")  # fmt: skip
 
 
 class BlockMask:
-    """A mask as lists of blocks: those that are shown in part (``kv_indices``), and those shown whole (``full_kv_indices``)."""
+    """A mask as lists of blocks: those that are shown in part (``kv_indices``), and those shown
+    whole (``full_kv_indices``)."""
 
     _TENSOR_ATTRS = _FIELDS
     _CONTEXT_ATTRS = ("seq_lengths", "BLOCK_SIZE", "mask_mod")
@@ -178,19 +191,23 @@ class BlockMask:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
-            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
+            raise AssertionError(
+                "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+            )
         q: tuple[Any, Any] = (None, None)
         full_q: tuple[Any, Any] = (None, None)
         if compute_q_blocks:
             q = _to_ordered(_to_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None:
-                full_q = _to_ordered(_to_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))  # type: ignore[arg-type]
+                full_q = _to_ordered(
+                    _to_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1)  # type: ignore[arg-type]
+                )
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         return cls(
-            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q, *full_q, BLOCK_SIZE=size,
-            mask_mod=noop_mask if mask_mod is None else mask_mod,
+            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q,
+            *full_q, BLOCK_SIZE=size, mask_mod=noop_mask if mask_mod is None else mask_mod,
         )  # fmt: skip
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
@@ -227,7 +244,12 @@ class BlockMask:
         # A number keeps its axis, so that the result is a mask still.
         index = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
         parts = [None if getattr(self, n) is None else getattr(self, n)[index] for n in _FIELDS[:4]]
-        return BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod, seq_lengths=self.seq_lengths)  # type: ignore[arg-type]
+        return BlockMask.from_kv_blocks(
+            *parts,  # type: ignore[arg-type]
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
+            seq_lengths=self.seq_lengths,
+        )
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The mask's upper left corner, of another size."""
@@ -238,14 +260,24 @@ class BlockMask:
                 return None, None
             return num[:, :, :rows].clamp(max=columns), indices[:, :, :rows, :columns]
 
-        partly, full = cut(self.kv_num_blocks, self.kv_indices), cut(self.full_kv_num_blocks, self.full_kv_indices)
+        partly, full = (
+            cut(self.kv_num_blocks, self.kv_indices),
+            cut(self.full_kv_num_blocks, self.full_kv_indices),
+        )
         lengths = (new_q_len, new_kv_len)
-        return BlockMask.from_kv_blocks(*partly, *full, self.BLOCK_SIZE, self.mask_mod, seq_lengths=lengths)
+        return BlockMask.from_kv_blocks(
+            *partly, *full, self.BLOCK_SIZE, self.mask_mod, seq_lengths=lengths
+        )
 
     def to(self, device: Device) -> BlockMask:
         """The mask with its lists on a device."""
         parts = [None if getattr(self, n) is None else getattr(self, n).to(device) for n in _FIELDS]
-        return BlockMask(self.seq_lengths, *parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)  # type: ignore[arg-type]
+        return BlockMask(
+            self.seq_lengths,
+            *parts,  # type: ignore[arg-type]
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
+        )
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A picture: what is shown, shown in part, and not shown."""
@@ -255,14 +287,23 @@ class BlockMask:
         *batches, rows, columns = dense.shape
         if isinstance(grid_size, int):
             grid_size = (rows, columns) if grid_size == -1 else (grid_size, grid_size)
-        down, across = _cdiv(rows, min(grid_size[0], rows)), _cdiv(columns, min(grid_size[1], columns))
+        down, across = (
+            _cdiv(rows, min(grid_size[0], rows)),
+            _cdiv(columns, min(grid_size[1], columns)),
+        )
         pictures = []
         cells: Any = dense.float().tolist()
         for b in range(batches[0]):
             for h in range(batches[1]):
                 if len(pictures) == limit:
                     more = "...\nTo print out more, set BlockMask.to_string(limit=N)\n"
-                    pictures.append(more + "You can also index (BlockMask[batch, head]) to choose a specific batch or head")
+                    pictures.append(
+                        more
+                        + (
+                            "You can also index (BlockMask[batch, head]) to choose a specific "
+                            "batch or head"
+                        )
+                    )
                     return "\n\n".join(pictures)
                 lines = []
                 for i in range(0, rows, down):
@@ -276,13 +317,22 @@ class BlockMask:
         return "\n\n".join(pictures)
 
     def __repr__(self) -> str:
-        lines = [f"{n}={'None' if (part := getattr(self, n)) is None else part.shape}" for n in _FIELDS]
-        lines += [f"BLOCK_SIZE={self.BLOCK_SIZE}", f"shape={self.shape}", f"sparsity={self.sparsity():.2f}%"]
+        lines = [
+            f"{n}={'None' if (part := getattr(self, n)) is None else part.shape}" for n in _FIELDS
+        ]
+        lines += [
+            f"BLOCK_SIZE={self.BLOCK_SIZE}",
+            f"shape={self.shape}",
+            f"sparsity={self.sparsity():.2f}%",
+        ]
         lines.append(f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}")
         return "BlockMask(\n    " + ",\n    ".join(lines) + "\n)"
 
     def __str__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()}\n)"
+        return (
+            f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()}\n"
+            ")"
+        )
 
 
 def _flat(mask: BlockMask) -> tuple[list[Any], Any]:
@@ -318,7 +368,10 @@ def create_block_mask(
     if not callable(mask_mod):
         raise TypeError(f"{mask_mod} is not a callable object")
     if compute_dq_write_order:
-        raise NotImplementedError("create_block_mask(compute_dq_write_order=True): XLA decides in which order gradients are written")
+        raise NotImplementedError(
+            "create_block_mask(compute_dq_write_order=True): XLA decides in which order gradients "
+            "are written"
+        )
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     rows, columns = _cdiv(Q_LEN, size[0]), _cdiv(KV_LEN, size[1])
@@ -329,10 +382,14 @@ def create_block_mask(
         parts = (*_to_ordered((shown > 0) & ~full), *_to_ordered(full))
     else:
         parts = (*_to_ordered(shown > 0), None, None)
-    return BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN))
+    return BlockMask.from_kv_blocks(
+        *parts, BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+    )
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool) -> None:
+def _check(
+    query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool
+) -> None:
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if query.size(-1) != key.size(-1):
@@ -343,11 +400,14 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
     hq, hkv = query.size(1), key.size(1)
     if not enable_gqa and hq != hkv:
         raise ValueError(
-            f"Expect query and key/value to have the same number of heads but got Hq={hq} and Hkv={hkv}. "
-            "Try setting enable_gqa=True for GQA."
+            f"Expect query and key/value to have the same number of heads but got Hq={hq} and "
+            f"Hkv={hkv}. Try setting enable_gqa=True for GQA."
         )
     if enable_gqa and hq % hkv:
-        raise ValueError(f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={hq} and Hkv={hkv}.")
+        raise ValueError(
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={hq} "
+            f"and Hkv={hkv}."
+        )
     if query.size(0) != key.size(0):
         if block_mask is None:
             raise ValueError(
@@ -356,25 +416,32 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
             )
         if block_mask.kv_num_blocks.size(0) != query.size(0):
             raise ValueError(
-                "Expect query and key/value to have the same batch size, or block_mask and query to have the same batch size, "
-                f"but got Bq={query.size(0)}, Bkv={key.size(0)}, B_block_mask={block_mask.kv_num_blocks.size(0)}."
+                "Expect query and key/value to have the same batch size, or block_mask and query "
+                f"to have the same batch size, but got Bq={query.size(0)}, Bkv={key.size(0)}, "
+                f"B_block_mask={block_mask.kv_num_blocks.size(0)}."
             )
     if block_mask is None:
         return
     q_len, kv_len = query.size(-2), key.size(-2)
     mask_q, mask_kv = block_mask.shape[-2:]
-    start = f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={q_len} and kv_len={kv_len}. "
+    start = (
+        f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={q_len} and "
+        f"kv_len={kv_len}. "
+    )
     if q_len > mask_q or kv_len > mask_kv:
         raise ValueError(
-            start + "As the block mask was created for a smaller length than you're using it for, you likely need to create a new block "
-            "mask."
+            start
+            + "As the block mask was created for a smaller length than you're using it for, you "
+            "likely need to create a new block mask."
         )
     if (q_len < mask_q and kv_len <= mask_kv) or (q_len <= mask_q and kv_len < mask_kv):
         raise ValueError(
-            start + "As the block mask was created for a larger length than you're using it for, you can either 1. create a new block mask "
-            "with the correct length, or 2. 'adjust' the existing block mask to the correct length by calling "
-            "block_mask._adjust(q_len, kv_len). This essentially 'crops' the block mask to the upper left corner, which does not work for "
-            "all mask_mods!"
+            start
+            + "As the block mask was created for a larger length than you're using it for, you can "
+            "either 1. create a new block mask with the correct length, or 2. 'adjust' the "
+            "existing block mask to the correct length by calling block_mask._adjust(q_len, "
+            "kv_len). This essentially 'crops' the block mask to the upper left corner, which "
+            "does not work for all mask_mods!"
         )
 
 
@@ -391,13 +458,15 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, AuxOutput]:
-    """``softmax(score_mod(query @ keyᵀ * scale)) @ value``, the softmax over what the mask shows; rows that show nothing give zeros.
+    """``softmax(score_mod(query @ keyᵀ * scale)) @ value``, the softmax over what the mask shows;
+    rows that show nothing give zeros.
 
-    Scores are computed as a whole and masked; XLA fuses what it can. ``kernel_options`` concern GPU kernels of PyTorch's and have no
-    effect here.
+    Scores are computed as a whole and masked; XLA fuses what it can. ``kernel_options`` concern GPU
+    kernels of PyTorch's and have no effect here.
 
-    Shapes: query ``(B, Hq, L, E)``, key ``(B, Hkv, S, E)``, value ``(B, Hkv, S, Ev)`` -> ``(B, Hq, L, Ev)``, and with ``return_lse``
-    the logarithms of the sums of exponentials ``(B, Hq, L)``.
+    Shapes: query ``(B, Hq, L, E)``, key ``(B, Hkv, S, E)``, value ``(B, Hkv, S, Ev)`` ->
+    ``(B, Hq, L, Ev)``, and with ``return_lse`` the logarithms of the sums of exponentials
+    ``(B, Hq, L)``.
 
     Raises:
         ValueError: for sizes that do not fit.

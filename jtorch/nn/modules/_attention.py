@@ -17,7 +17,8 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """Attention with ``num_heads`` heads: ``concat(softmax(q kᵀ / sqrt(d)) v) @ out_proj`` of projected query, key and value.
+    """Attention with ``num_heads`` heads: ``concat(softmax(q kᵀ / sqrt(d)) v) @ out_proj`` of
+    projected query, key and value.
 
     Args:
         embed_dim: features of query and result.
@@ -28,13 +29,15 @@ class MultiheadAttention(Module):
         add_zero_attn: whether a key and value of zeros are added to the sequence.
         kdim: features of the keys; ``embed_dim`` if None.
         vdim: features of the values; ``embed_dim`` if None.
-        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of
+            ``(L, N, …)``.
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``query (L, N, embed_dim)``, ``key (S, N, kdim)``, ``value (S, N, vdim)``, N first if ``batch_first``, or all without N ->
-    output like ``query``, and weights ``(N, L, S)``, ``(N, num_heads, L, S)`` if not averaged, None unless ``need_weights``.
-    In boolean masks True means: not attended to. Source: Vaswani et al. (2017).
+    Shapes: ``query (L, N, embed_dim)``, ``key (S, N, kdim)``, ``value (S, N, vdim)``, N first if
+    ``batch_first``, or all without N -> output like ``query``, and weights ``(N, L, S)``,
+    ``(N, num_heads, L, S)`` if not averaged, None unless ``need_weights``. In boolean masks True
+    means: not attended to. Source: Vaswani et al. (2017).
     """
 
     __module__ = "jtorch.nn.modules.activation"  # the name that files know it by
@@ -60,7 +63,10 @@ class MultiheadAttention(Module):
         dtype: _dtype | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
+            )
         super().__init__()
         self.embed_dim = embed_dim
         self.kdim = kdim if kdim is not None else embed_dim
@@ -89,7 +95,9 @@ class MultiheadAttention(Module):
             self.in_proj_bias = new(3 * embed_dim)
         else:
             self.register_parameter("in_proj_bias", None)
-        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
+        )
         if add_bias_kv:
             self.bias_k = new(1, 1, embed_dim)
             self.bias_v = new(1, 1, embed_dim)
@@ -127,18 +135,22 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """``key_padding_mask (N, S)`` hides keys, ``attn_mask (L, S)`` or ``(N·num_heads, L, S)`` pairs -> (output, weights).
+        """``key_padding_mask (N, S)`` hides keys, ``attn_mask (L, S)`` or ``(N·num_heads, L, S)``
+        pairs -> (output, weights).
 
         ``is_causal`` is a hint that ``attn_mask``, which must be given, is the causal one.
         """
         nested = any(getattr(x, "is_nested", False) for x in (query, key, value))
         if nested and not self.batch_first:
             raise AssertionError(
-                "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
-                "batch_first was not True"
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The "
+                "fast path was not hit because batch_first was not True"
             )
-        swap = self.batch_first and query.dim() == 3 and not nested  # of nested tensors the batch stays in front
-        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype)
+        # of nested tensors the batch stays in front
+        swap = self.batch_first and query.dim() == 3 and not nested
+        key_padding_mask = canonical_mask(
+            key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
+        )
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         if swap:  # equal operands stay the same object: one projection serves them
             first = query.transpose(1, 0)
@@ -176,8 +188,11 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swap else output), weights
 
-    def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> tuple[Tensor | None, int | None]:
-        """Both floating-point masks as one, and its kind: 1 ``key_padding_mask`` alone, 2 with ``attn_mask``. ``query (N, L, E)``."""
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
+        """Both floating-point masks as one, and its kind: 1 ``key_padding_mask`` alone, 2 with
+        ``attn_mask``. ``query (N, L, E)``."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape
@@ -186,5 +201,7 @@ class MultiheadAttention(Module):
         else:
             merged = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
         if key_padding_mask is not None:
-            merged = merged + key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
+            merged = merged + key_padding_mask.view(batch, 1, 1, length).expand(
+                -1, self.num_heads, -1, -1
+            )
         return merged, 2

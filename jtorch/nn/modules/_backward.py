@@ -1,4 +1,5 @@
-"""Full backward hooks: identity functions around a module's inputs and outputs that see the gradients passing."""
+"""Full backward hooks: identity functions around a module's inputs and outputs that see the
+gradients passing."""
 
 from __future__ import annotations
 
@@ -14,10 +15,13 @@ from jtorch.autograd.grad_mode import MODE
 
 
 class BackwardHookFunction(Function):
-    """The identity on tensors whose backward hands the gradients to a function and goes on with what it returns."""
+    """The identity on tensors whose backward hands the gradients to a function and goes on with
+    what it returns."""
 
     @staticmethod
-    def forward(ctx: Any, on_backward: Callable[..., object], materialize: bool, *args: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, on_backward: Callable[..., object], materialize: bool, *args: Tensor
+    ) -> tuple[Tensor, ...]:
         ctx.on_backward = on_backward
         ctx.set_materialize_grads(materialize)
         ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
@@ -48,7 +52,8 @@ class BackwardHook:
         return result
 
     def setup_output_hook(self, args: Any) -> Any:
-        """The module's output with its tensors passed through the identity that calls the pre-hooks."""
+        """The module's output with its tensors passed through the identity that calls the
+        pre-hooks."""
         outputs = args if isinstance(args, tuple) else (args,)
         self.n_outputs = len(outputs)
         result, self.output_tensors_index = _through(self._at_outputs, False, outputs)
@@ -63,7 +68,8 @@ class BackwardHook:
                 continue
             if len(found) != len(grad_outputs):
                 raise RuntimeError(
-                    f"Backward pre hook returned an invalid number of grad_output, got {len(found)}, but expected {len(grad_outputs)}"
+                    "Backward pre hook returned an invalid number of grad_output, got "
+                    f"{len(found)}, but expected {len(grad_outputs)}"
                 )
             grad_outputs = found
         self.grad_outputs = grad_outputs
@@ -73,21 +79,26 @@ class BackwardHook:
 
     def _without_inputs(self, grad_outputs: tuple[Tensor | None, ...]) -> None:
         warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. "
-            "See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more "
-            "details.",
+            "Full backward hook is firing when gradients are computed with respect to module "
+            "outputs since no inputs require gradients. See "
+            "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+            "register_full_backward_hook for more details.",
             stacklevel=5,
         )
         for hook in self.user_hooks:
             found = hook(self.module, (None,) * self.n_inputs, grad_outputs)
-            if found is not None and not (isinstance(found, tuple) and all(g is None for g in found)):
+            if found is not None and not (
+                isinstance(found, tuple) and all(g is None for g in found)
+            ):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+                    "Backward hook for Modules where no input requires gradient should always "
+                    "return None or None for all gradients."
                 )
         self.grad_outputs = None
 
     def _at_inputs(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        if self.grad_outputs is None:  # a gradient arrived that did not come through the module's output
+        # a gradient arrived that did not come through the module's output
+        if self.grad_outputs is None:
             return grads
         grad_inputs = _spread(self.input_tensors_index, grads, self.n_inputs)
         for hook in self.user_hooks:
@@ -96,7 +107,8 @@ class BackwardHook:
                 continue
             if len(found) != len(grad_inputs):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(found)}, but expected {len(grad_inputs)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(found)}, "
+                    f"but expected {len(grad_inputs)}"
                 )
             grad_inputs = found
         self.grad_outputs = None
@@ -106,22 +118,30 @@ class BackwardHook:
 def _through(
     on_backward: Callable[..., object], materialize: bool, args: tuple[Tensor, ...]
 ) -> tuple[tuple[Tensor, ...], list[int]] | tuple[tuple[Tensor, ...], None]:
-    """``args`` with tensors through the identity and the tensors' places; None for the places if there is nothing to differentiate.
+    """``args`` with tensors through the identity and the tensors' places; None for the places if
+    there is nothing to differentiate.
 
     ``materialize``: gradients that do not arrive are zeros, otherwise None.
     """
     index = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in index)):
         return args, None
-    if MODE.transforms and MODE.transforms[-1] is None:  # examples of ``vmap``, and ``jvp``: in PyTorch these require no gradient
+    # examples of ``vmap``, and ``jvp``: in PyTorch these require no gradient
+    if MODE.transforms and MODE.transforms[-1] is None:
         return args, None
     result = list(args)
-    for i, new in zip(index, BackwardHookFunction.apply(on_backward, materialize, *(args[i] for i in index)), strict=True):
+    for i, new in zip(
+        index,
+        BackwardHookFunction.apply(on_backward, materialize, *(args[i] for i in index)),
+        strict=True,
+    ):
         result[i] = new
     return (tuple(result) if type(args) is tuple else type(args)(*result)), index
 
 
-def _replaced(grads: tuple[Tensor | None, ...], found: Any, index: Sequence[int]) -> tuple[Tensor | None, ...]:
+def _replaced(
+    grads: tuple[Tensor | None, ...], found: Any, index: Sequence[int]
+) -> tuple[Tensor | None, ...]:
     """What the hooks gave in place of ``grads``, once it is seen that it can stand there."""
     result = tuple(found[i] for i in index)
     for before, after in zip(grads, result, strict=True):

@@ -1,4 +1,5 @@
-"""What convolutions share: their parameters and how those are filled, the sizes of transposed ones, and lazy ones."""
+"""What convolutions share: their parameters and how those are filled, the sizes of transposed ones,
+and lazy ones."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class _ConvNd(Module):
     """What all convolutions share: checked settings, ``weight`` and ``bias``, and their repr."""
 
     __constants__ = [
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels", "kernel_size",
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
+        "out_channels", "kernel_size",
     ]  # fmt: skip
     in_channels: int
     out_channels: int
@@ -69,11 +71,16 @@ class _ConvNd(Module):
             raise ValueError("out_channels must be divisible by groups")
         if isinstance(padding, str):
             if padding not in _PADDING_STRINGS:
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {_set(_PADDING_STRINGS)}")
+                raise ValueError(
+                    f"Invalid padding string {padding!r}, should be one of {_set(_PADDING_STRINGS)}"
+                )
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {_set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {_set(_PADDING_MODES)}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = kernel_size
@@ -85,7 +92,11 @@ class _ConvNd(Module):
         self.groups = groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._padding_for_pad()
-        channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+        channels = (
+            (in_channels, out_channels // groups)
+            if transposed
+            else (out_channels, in_channels // groups)
+        )
         self.weight = Parameter(torch.empty((*channels, *kernel_size), device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
@@ -106,7 +117,8 @@ class _ConvNd(Module):
         return found
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias from U(-b, b), b = 1/sqrt(channels seen by an output times the kernel's size)."""
+        """Draws weight and bias from U(-b, b), b = 1/sqrt(channels seen by an output times the
+        kernel's size)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -114,7 +126,12 @@ class _ConvNd(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        parts = [
+            (
+                f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}"
+            )
+        ]
         for name, default in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
             value = getattr(self, name)
             if value != (default,) * len(value):
@@ -159,8 +176,8 @@ class _ConvTransposeNd(_ConvNd):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias, padding_mode,
-            device, dtype,
+            in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
+            output_padding, groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _output_padding(
@@ -173,7 +190,8 @@ class _ConvTransposeNd(_ConvNd):
         num_spatial_dims: int,
         dilation: Sequence[int] | None = None,
     ) -> Sequence[int]:
-        """The ``output_padding`` that gives ``output_size`` (with or without its leading dimensions).
+        """The ``output_padding`` that gives ``output_size`` (with or without its leading
+        dimensions).
 
         Raises:
             ValueError: if ``output_size`` has another number of dimensions, or cannot be reached.
@@ -186,15 +204,25 @@ class _ConvTransposeNd(_ConvNd):
             output_size = output_size[leading:]
         if len(output_size) != n:
             raise ValueError(
-                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {leading + n} elements (got {len(output_size)})"
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
+                f"{leading + n} elements (got {len(output_size)})"
             )
         dilation = (1,) * n if dilation is None else dilation
-        smallest = [(input.size(d + leading) - 1) * stride[d] - 2 * padding[d] + dilation[d] * (kernel_size[d] - 1) + 1 for d in range(n)]
+        smallest = [
+            (input.size(d + leading) - 1) * stride[d]
+            - 2 * padding[d]
+            + dilation[d] * (kernel_size[d] - 1)
+            + 1
+            for d in range(n)
+        ]
         largest = [smallest[d] + stride[d] - 1 for d in range(n)]
-        if any(not low <= size <= high for size, low, high in zip(output_size, smallest, largest, strict=True)):
+        if any(
+            not low <= size <= high
+            for size, low, high in zip(output_size, smallest, largest, strict=True)
+        ):
             raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for an input of "
-                f"{input.size()[2:]})"
+                f"requested an output size of {output_size}, but valid sizes range from {smallest} "
+                f"to {largest} (for an input of {input.size()[2:]})"
             )
         return [size - low for size, low in zip(output_size, smallest, strict=True)]
 
@@ -203,9 +231,19 @@ class _ConvTransposeNd(_ConvNd):
         if self.padding_mode != "zeros":
             raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
         output_padding = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size), self.dilation  # type: ignore[arg-type]
+            input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size),  # type: ignore[arg-type]
+            self.dilation
         )  # fmt: skip
-        return input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
+        return (
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            output_padding,
+            self.groups,
+            self.dilation,
+        )
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
@@ -242,14 +280,17 @@ class _LazyConvXdMixin(LazyModuleMixin):
         n = self._get_num_spatial_dims()
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input of size: {input.shape}"
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == n + 2 else input.shape[0]
 
     def _get_num_spatial_dims(self) -> int:
         return len(self.kernel_size)
 
-    def _uninitialize(self, out_channels: int, bias: bool, device: Device, dtype: _dtype | None) -> None:
+    def _uninitialize(
+        self, out_channels: int, bias: bool, device: Device, dtype: _dtype | None
+    ) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:

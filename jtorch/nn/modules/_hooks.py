@@ -30,9 +30,11 @@ _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 
 
 class Registry(ModuleType):
-    """The class of ``nn.modules.module``, in which programs find the registries, and put others in their place.
+    """The class of ``nn.modules.module``, in which programs find the registries, and put others in
+    their place.
 
-    Those who look into a registry hold it, so that plain calls of modules find it fast: they are all told.
+    Those who look into a registry hold it, so that plain calls of modules find it fast: they are
+    all told.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -51,7 +53,10 @@ class Registry(ModuleType):
                     names[name] = value
 
 
-_MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
+_MIXED = (
+    "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of "
+    "them."
+)
 
 
 class _WrappedHook:
@@ -89,8 +94,11 @@ class _WrappedHook:
             self.module = weakref.ref(state["module"])
 
 
-def _add(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, flags: Any = ()) -> RemovableHandle:
-    """Enters ``hook``; ``flags`` are pairs (dictionary of flags, whether this hook has it), cleaned up with the handle."""
+def _add(
+    hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, flags: Any = ()
+) -> RemovableHandle:
+    """Enters ``hook``; ``flags`` are pairs (dictionary of flags, whether this hook has it), cleaned
+    up with the handle."""
     handle = RemovableHandle(hooks, extra_dict=[flag for flag, _ in flags])
     hooks[handle.id] = hook
     for flag, wanted in flags:
@@ -113,28 +121,38 @@ def _has_any_global_hook() -> bool:
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """``hook(module, name, buffer)`` is called at every registration of a buffer; a result other than None replaces the buffer."""
+    """``hook(module, name, buffer)`` is called at every registration of a buffer; a result other
+    than None replaces the buffer."""
     return _add(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """``hook(module, name, submodule)`` is called at every registration of a module; a result other than None replaces it."""
+    """``hook(module, name, submodule)`` is called at every registration of a module; a result other
+    than None replaces it."""
     return _add(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """``hook(module, name, param)`` is called at every registration of a parameter; a result other than None replaces it."""
+    """``hook(module, name, param)`` is called at every registration of a parameter; a result other
+    than None replaces it."""
     return _add(_global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """``hook(module, args)`` is called before every module's forward; a result other than None replaces ``args``."""
+    """``hook(module, args)`` is called before every module's forward; a result other than None
+    replaces ``args``."""
     return _add(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook: Callable[..., None], *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
-    """``hook(module, args, output)`` is called after every module's forward; a result other than None replaces ``output``."""
-    flags = ((_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call))
+def register_module_forward_hook(
+    hook: Callable[..., None], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """``hook(module, args, output)`` is called after every module's forward; a result other than
+    None replaces ``output``."""
+    flags = (
+        (_global_forward_hooks_with_kwargs, with_kwargs),
+        (_global_forward_hooks_always_called, always_call),
+    )
     return _add(_global_forward_hooks, hook, flags=flags)
 
 
@@ -146,17 +164,20 @@ def _set_global_kind(full: bool) -> None:
 
 
 def register_module_backward_hook(hook: Callable[..., object]) -> RemovableHandle:
-    """The old form of ``register_module_full_backward_hook``: sees only the last operation of each module's forward."""
+    """The old form of ``register_module_full_backward_hook``: sees only the last operation of each
+    module's forward."""
     _set_global_kind(False)
     return _add(_global_backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., object]) -> RemovableHandle:
-    """``hook(module, grad_output)`` is called for every module before its gradients; a result other than None replaces ``grad_output``."""
+    """``hook(module, grad_output)`` is called for every module before its gradients; a result other
+    than None replaces ``grad_output``."""
     return _add(_global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., object]) -> RemovableHandle:
-    """``hook(module, grad_input, grad_output)`` is called for every module; a result other than None replaces ``grad_input``."""
+    """``hook(module, grad_input, grad_output)`` is called for every module; a result other than
+    None replaces ``grad_input``."""
     _set_global_kind(True)
     return _add(_global_backward_hooks, hook)

@@ -23,7 +23,12 @@ def none_or_dtype(input: Tensor | None) -> Any:
 
 
 def canonical_mask(
-    mask: Tensor | None, mask_name: str, other_type: object, other_name: str, target_type: Any, check_other: bool = True
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: object,
+    other_name: str,
+    target_type: Any,
+    check_other: bool = True,
 ) -> Tensor | None:
     """A boolean ``mask`` as zeros and -inf of ``target_type``; a floating-point one as it is.
 
@@ -35,7 +40,11 @@ def canonical_mask(
     if mask.dtype is not torch.bool and not torch.is_floating_point(mask):
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=4)
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
+            "both instead.",
+            stacklevel=4,
+        )
     if mask.dtype is torch.bool:
         return torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
     return mask

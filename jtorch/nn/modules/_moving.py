@@ -21,11 +21,16 @@ Self = TypeVar("Self", bound="Moving")
 
 def _meant(given: object) -> Any:
     """What a type of Python's stands for among the arguments."""
-    return torch.promote_types(given, given) if isinstance(given, type) and given in (float, int, bool, complex) else given
+    return (
+        torch.promote_types(given, given)
+        if isinstance(given, type) and given in (float, int, bool, complex)
+        else given
+    )
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """``(device, dtype, non_blocking, memory_format)`` of the arguments of ``to``, whose first may be a device, a dtype or a tensor.
+    """``(device, dtype, non_blocking, memory_format)`` of the arguments of ``to``, whose first may
+    be a device, a dtype or a tensor.
 
     Raises:
         TypeError: for anything else.
@@ -38,20 +43,34 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     elif (args and isinstance(args[0], Tensor)) or "tensor" in kwargs:
         names = ("tensor", *names[2:])
     given = dict(zip(names, args, strict=False))
-    allowed = {"device", "dtype", "non_blocking", "copy", "memory_format"} if names[0] != "tensor" else {*names, "memory_format"}
+    allowed = (
+        {"device", "dtype", "non_blocking", "copy", "memory_format"}
+        if names[0] != "tensor"
+        else {*names, "memory_format"}
+    )
     fits = len(args) <= len(names) and not set(kwargs) & set(given) and set(kwargs) <= allowed
     given |= kwargs
     device, dtype = given.get("device"), given.get("dtype")
-    fits = fits and isinstance(device, (str, int, torch.device, type(None))) and isinstance(dtype, (torch.dtype, type(None)))
+    fits = (
+        fits
+        and isinstance(device, (str, int, torch.device, type(None)))
+        and isinstance(dtype, (torch.dtype, type(None)))
+    )
     if not fits or not all(isinstance(given.get(k, False), bool) for k in ("non_blocking", "copy")):
-        kinds = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        kinds = ", ".join(
+            [type(a).__name__ for a in args]
+            + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        )
         kinds += ", " if kwargs else ""  # as torch writes it
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
-            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            f"to() received an invalid combination of arguments - got ({kinds}), but expected one "
+            "of:\n"
+            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
+            "bool copy = False, *, torch.memory_format memory_format = None)\n"
+            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
             "torch.memory_format memory_format = None)\n"
-            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n"
         )
     if given.get("copy"):
         raise RuntimeError(".to() does not accept copy argument")
@@ -63,7 +82,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def _same_kind(a: Tensor, b: Tensor) -> bool:
-    """Whether ``a.data = b`` is possible: a meta tensor cannot turn into one with data, nor back, nor into one of another layout."""
+    """Whether ``a.data = b`` is possible: a meta tensor cannot turn into one with data, nor back,
+    nor into one of another layout."""
     return a.is_meta == b.is_meta and a.layout == b.layout
 
 
@@ -75,7 +95,8 @@ class Moving:
     children: Callable[..., Any]
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replaces the data of every parameter, gradient and buffer by ``fn`` of it; parameters stay the same objects if they can."""
+        """Replaces the data of every parameter, gradient and buffer by ``fn`` of it; parameters
+        stay the same objects if they can."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -85,8 +106,13 @@ class Moving:
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
-            holds = is_traceable_wrapper_subclass(applied)  # what it is are the tensors that it holds, which .data does not reach
-            if not holds and _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
+            # what it is are the tensors that it holds, which .data does not reach
+            holds = is_traceable_wrapper_subclass(applied)
+            if (
+                not holds
+                and _same_kind(param, applied)
+                and not _future.get_overwrite_module_params_on_conversion()
+            ):
                 param.data = applied
                 kept = param
             elif holds or _future.get_swap_module_params_on_conversion():
@@ -154,9 +180,11 @@ class Moving:
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Moves and casts parameters and buffers: ``to(device, dtype, non_blocking)``, ``to(dtype)``, ``to(tensor)``, ``memory_format=``.
+        """Moves and casts parameters and buffers: ``to(device, dtype, non_blocking)``,
+        ``to(dtype)``, ``to(tensor)``, ``memory_format=``.
 
-        A dtype applies to floating-point and complex tensors only; a memory format to those with 4 or 5 dimensions.
+        A dtype applies to floating-point and complex tensors only; a memory format to those with 4
+        or 5 dimensions.
 
         Raises:
             TypeError: if the dtype is neither floating-point nor complex.
@@ -164,12 +192,17 @@ class Moving:
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
-                raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+                raise TypeError(
+                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={dtype}"
+                )
             if dtype.is_complex:
                 warnings.warn(
-                    "Complex modules are a new feature under active development whose design may change, and some modules might not work "
-                    "as expected when using complex tensors as parameters or buffers. Please file an issue at "
-                    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as expected.",
+                    "Complex modules are a new feature under active development whose design may "
+                    "change, and some modules might not work as expected when using complex "
+                    "tensors as parameters or buffers. Please file an issue at "
+                    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+                    "complex module does not work as expected.",
                     stacklevel=2,
                 )
 
@@ -183,8 +216,8 @@ class Moving:
                 if str(e) != "Cannot copy out of meta tensor; no data!":
                     raise
                 raise NotImplementedError(
-                    f"{e} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a "
-                    "different device."
+                    f"{e} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+                    "when moving module from meta to a different device."
                 ) from None
 
         return self._apply(convert)

@@ -50,19 +50,21 @@ class Stateful:
     _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., object]]
     _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
-    # ---- hooks --------------------------------------------------------------------------------------------------------------------
+    # ---- hooks -----------------------------------------------------------------------------------
 
     def _register_state_dict_hook(self, hook: Callable[..., object]) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata)`` is called at the end of ``state_dict``; its result may replace it."""
+        """``hook(module, state_dict, prefix,
+        local_metadata)`` is called at the end of ``state_dict``; its result may replace it."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
-                "register_state_dict_post_hook"
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
             )
         return _add(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata)`` is called at the end of ``state_dict`` and may change it in place."""
+        """``hook(module, state_dict, prefix,
+        local_metadata)`` is called at the end of ``state_dict`` and may change it in place."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _add(self._state_dict_hooks, hook)
 
@@ -70,28 +72,36 @@ class Stateful:
         """``hook(module, prefix, keep_vars)`` is called before ``state_dict`` collects."""
         return _add(self._state_dict_pre_hooks, hook)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., object], with_module: bool = False) -> RemovableHandle:
-        return _add(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., object], with_module: bool = False
+    ) -> RemovableHandle:
+        return _add(
+            self._load_state_dict_pre_hooks,
+            _WrappedHook(hook, self if with_module else None),  # type: ignore[arg-type]
+        )
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`` is called first."""
+        """``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs)`` is called first."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """``hook(module, incompatible_keys)`` is called after loading and may change the keys in place."""
+        """``hook(module, incompatible_keys)`` is called after loading and may change the keys in
+        place."""
         return _add(self._load_state_dict_post_hooks, hook)
 
-    # ---- extra state --------------------------------------------------------------------------------------------------------------
+    # ---- extra state -----------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
-        """What else ``state_dict`` shall hold for this module; a class that needs it overrides this and ``set_extra_state``."""
+        """What else ``state_dict`` shall hold for this module; a class that needs it overrides this
+        and ``set_extra_state``."""
         raise RuntimeError(_UNREACHABLE.format("get_extra_state"))
 
     def set_extra_state(self, state: Any) -> None:
         """Takes back what ``get_extra_state`` has given."""
         raise RuntimeError(_UNREACHABLE.format("set_extra_state"))
 
-    # ---- saving -------------------------------------------------------------------------------------------------------------------
+    # ---- saving ----------------------------------------------------------------------------------
 
     def _persistent_buffers(self) -> dict[str, torch.Tensor]:
         return {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
@@ -104,10 +114,14 @@ class Stateful:
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """The parameters and persistent buffers of this module and its submodules, by name, in an ordered dictionary.
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
+        """The parameters and persistent buffers of this module and its submodules, by name, in an
+        ordered dictionary.
 
-        The tensors share data with the module's; they are detached unless ``keep_vars``. ``_metadata`` holds the modules' versions.
+        The tensors share data with the module's; they are detached unless ``keep_vars``.
+        ``_metadata`` holds the modules' versions.
 
         Args:
             args: ``destination``, ``prefix`` and ``keep_vars`` by position, which is deprecated.
@@ -118,7 +132,8 @@ class Stateful:
         if args:
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
-                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+                "state_dict for details.",
                 FutureWarning,
                 stacklevel=2,
             )
@@ -136,7 +151,9 @@ class Stateful:
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+                module.state_dict(
+                    destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars
+                )
         for hook in self._state_dict_hooks.values():
             found = hook(self, destination, prefix, local_metadata)
             if found is None:
@@ -146,7 +163,7 @@ class Stateful:
             destination = found
         return destination
 
-    # ---- loading ------------------------------------------------------------------------------------------------------------------
+    # ---- loading ---------------------------------------------------------------------------------
 
     def _load_from_state_dict(
         self,
@@ -158,10 +175,23 @@ class Stateful:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Takes what this module itself holds from ``state_dict``; what goes wrong is added to the three lists."""
+        """Takes what this module itself holds from ``state_dict``; what goes wrong is added to the
+        three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        local_state = {k: v for k, v in (*self._parameters.items(), *self._persistent_buffers().items()) if v is not None}
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+        local_state = {
+            k: v
+            for k, v in (*self._parameters.items(), *self._persistent_buffers().items())
+            if v is not None
+        }
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, param in local_state.items():
             key = prefix + name
@@ -186,11 +216,20 @@ class Stateful:
                     if name not in (self._modules if dot else local_state):
                         unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, param: torch.Tensor, given: torch.Tensor, assign: bool, error_msgs: list[str]) -> None:
+    def _load_one(
+        self,
+        name: str,
+        key: str,
+        param: torch.Tensor,
+        given: torch.Tensor,
+        assign: bool,
+        error_msgs: list[str],
+    ) -> None:
         """Copies (or assigns) one value of a state dict."""
         if not is_tensor_like(given):
             error_msgs.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
+                f'While copying the parameter named "{key}", expected torch.Tensor or '
+                "Tensor-like object from checkpoint but "
                 f"received {type(given)}"
             )
             return
@@ -199,20 +238,23 @@ class Stateful:
                 given = given[0]  # 0.3 saved 0-dim tensors with one dimension
             if given.shape != param.shape:
                 error_msgs.append(
-                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model is "
-                    f"{param.shape}."
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                    f"checkpoint, the shape in current model is {param.shape}."
                 )
                 return
         if param.is_meta and not given.is_meta and not assign:
             warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
-                "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
-                "module instead of copying them in place?)",
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
+                "parameter in the current model, which is a no-op. (Did you mean to pass "
+                "`assign=True` to assign items in the state dictionary to their corresponding key "
+                "in the module instead of copying them in place?)",
                 stacklevel=outside(),
             )
         try:
             with torch.no_grad():
-                if _future.get_swap_module_params_on_conversion() and (assign or not _PLAIN.issuperset((type(param), type(given)))):
+                if _future.get_swap_module_params_on_conversion() and (
+                    assign or not _PLAIN.issuperset((type(param), type(given)))
+                ):
                     _take(param, given, assign)
                     return
                 if not assign:
@@ -226,12 +268,16 @@ class Stateful:
                 setattr(self, name, given)
         except Exception as ex:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and whose dimensions in the '
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{param.size()} and whose dimensions in the "
                 f"checkpoint are {given.size()}, an exception occurred : {ex.args}."
             )
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
-        """Copies the values of ``state_dict`` into this module and its submodules (``assign``: takes the tensors themselves).
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copies the values of ``state_dict`` into this module and its submodules (``assign``:
+        takes the tensors themselves).
 
         Returns the missing and unexpected keys.
 
@@ -241,7 +287,8 @@ class Stateful:
             assign: take the tensors themselves, instead of copying into the module's.
 
         Raises:
-            RuntimeError: listing what is missing, unexpected or of the wrong size; without ``strict`` only the latter.
+            RuntimeError: listing what is missing, unexpected or of the wrong size; without
+                ``strict`` only the latter.
             TypeError: if ``state_dict`` is no mapping.
         """
         if not isinstance(state_dict, Mapping):
@@ -263,7 +310,9 @@ class Stateful:
                     error_msgs.insert(0, f"{what} key(s) in state_dict: {names}. ")
         if error_msgs:
             details = "\n\t".join(error_msgs)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}"
+            )
         return incompatible
 
 
@@ -272,11 +321,13 @@ _PLAIN = {torch.Tensor, Parameter}
 
 
 def _take(param: torch.Tensor, given: torch.Tensor, assign: bool) -> None:
-    """Gives a parameter or buffer, which stays the object it is, what its class makes of a value."""
+    """Gives a parameter or buffer, which stays the object it is, what its class makes of a
+    value."""
     made = param.module_load(given, assign=assign)
     if made is given or made is param:
         raise RuntimeError(
-            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
         )
     if isinstance(param, Parameter):
         if isinstance(made, Parameter):
@@ -287,13 +338,27 @@ def _take(param: torch.Tensor, given: torch.Tensor, assign: bool) -> None:
 
 
 def _load(
-    module: Any, local: Any, prefix: str, metadata: Any, assign: bool, incompatible: _IncompatibleKeys, error_msgs: list[str]
+    module: Any,
+    local: Any,
+    prefix: str,
+    metadata: Any,
+    assign: bool,
+    incompatible: _IncompatibleKeys,
+    error_msgs: list[str],
 ) -> None:
     """Loads the part of a state that belongs to a module, and those of the modules in it."""
     local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local_metadata["assign_to_params_buffers"] = assign
-    module._load_from_state_dict(local, prefix, local_metadata, True, incompatible.missing_keys, incompatible.unexpected_keys, error_msgs)
+    module._load_from_state_dict(
+        local,
+        prefix,
+        local_metadata,
+        True,
+        incompatible.missing_keys,
+        incompatible.unexpected_keys,
+        error_msgs,
+    )
     for name, child in module._modules.items():
         if child is not None:
             child_prefix = f"{prefix}{name}."
@@ -302,6 +367,7 @@ def _load(
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, incompatible) is not None:
             raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-                "incompatible_keys need to be modified, it should be done inplace."
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                "return new values, if incompatible_keys need to be modified, it should be done "
+                "inplace."
             )

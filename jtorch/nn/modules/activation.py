@@ -16,9 +16,10 @@ from ._attention import MultiheadAttention
 from .module import Module
 
 __all__ = [
-    "Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish", "ELU", "CELU",
-    "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU", "LogSigmoid", "Softplus", "Softshrink", "MultiheadAttention", "PReLU", "Softsign",
-    "Tanhshrink", "Softmin", "Softmax", "Softmax2d", "LogSoftmax",
+    "Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU",
+    "Mish", "Hardswish", "ELU", "CELU", "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU",
+    "LogSigmoid", "Softplus", "Softshrink", "MultiheadAttention", "PReLU", "Softsign", "Tanhshrink",
+    "Softmin", "Softmax", "Softmax2d", "LogSoftmax",
 ]  # fmt: skip
 
 
@@ -79,7 +80,8 @@ class ReLU(_Inplace):
 
 
 class RReLU(Module):
-    """``x`` where positive, else ``a·x`` with ``a`` drawn from U(lower, upper) in training, their mean in evaluation.
+    """``x`` where positive, else ``a·x`` with ``a`` drawn from U(lower, upper) in training, their
+    mean in evaluation.
 
     Args:
         lower: the smallest slope for negative inputs.
@@ -89,7 +91,9 @@ class RReLU(Module):
 
     __constants__ = ["lower", "upper", "inplace"]
 
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
         super().__init__()
         self.lower = lower
         self.upper = upper
@@ -133,7 +137,9 @@ class Hardtanh(Module):
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
-            raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+            raise AssertionError(
+                f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -300,7 +306,8 @@ class SELU(_Inplace):
 
 
 class GLU(Module):
-    """``a · sigmoid(b)``, a and b the halves of the input along ``dim``. Shapes: ``(*, 2n, *)`` -> ``(*, n, *)``.
+    """``a · sigmoid(b)``, a and b the halves of the input along ``dim``. Shapes: ``(*, 2n, *)`` ->
+    ``(*, n, *)``.
 
     Args:
         dim: the dimension that is halved.
@@ -448,7 +455,8 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """``x`` where positive, else ``weight·x``; ``weight`` is learned, one for all or one per channel (dimension 1).
+    """``x`` where positive, else ``weight·x``; ``weight`` is learned, one for all or one per
+    channel (dimension 1).
 
     Args:
         num_parameters: how many slopes there are: one, or one for each channel.
@@ -459,7 +467,13 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Device = None, dtype: _dtype | None = None) -> None:
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Device = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
@@ -555,7 +569,9 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, H, W)`` -> the same."""
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+            )
         return F.softmax(input, -3, _stacklevel=5)
 
 

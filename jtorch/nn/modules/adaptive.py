@@ -21,7 +21,8 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log softmax in two steps: a head for the most frequent classes and one entry per cluster, and a small tail per cluster.
+    """Log softmax in two steps: a head for the most frequent classes and one entry per cluster, and
+    a small tail per cluster.
 
     Args:
         in_features: features of the input.
@@ -32,8 +33,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_features)``, ``target (N)`` (classes sorted by frequency) -> ``output (N)``, the log probability of the target,
-    and ``loss``, minus its mean. Source: Grave et al. (2016).
+    Shapes: ``input (N, in_features)``, ``target (N)`` (classes sorted by frequency) ->
+    ``output (N)``, the log probability of the target, and ``loss``, minus its mean. Source: Grave
+    et al. (2016).
     """
 
     in_features: int
@@ -58,10 +60,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if cutoffs != sorted(set(cutoffs)) or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1 or any(int(c) != c for c in cutoffs):
+        if (
+            cutoffs != sorted(set(cutoffs))
+            or cutoffs[0] <= 0
+            or cutoffs[-1] > n_classes - 1
+            or any(int(c) != c for c in cutoffs)
+        ):
             raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is between 1 "
-                "and n_classes-1"
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+                "order, where each value is between 1 and n_classes-1"
             )
         self.in_features = in_features
         self.n_classes = n_classes
@@ -97,7 +104,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         target = target_ if batched else target_.unsqueeze(0)
         used_rows = 0
         output = input.new_zeros(target.size(0))
-        in_head = target.new_zeros(target.size(0))  # the entry of the head: a frequent class, or the target's cluster
+        # the entry of the head: a frequent class, or the target's cluster
+        in_head = target.new_zeros(target.size(0))
         for i, (low, high) in enumerate(pairwise([0, *self.cutoffs])):
             mask = (target >= low) & (target < high)
             rows = mask.nonzero().squeeze(1)
@@ -108,12 +116,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             else:
                 log_prob = F.log_softmax(self.tail[i - 1](input.index_select(0, rows)), dim=1)
                 in_head.index_fill_(0, rows, self.shortlist_size + i - 1)
-                output.index_copy_(0, rows, log_prob.gather(1, (target[mask] - low).unsqueeze(1)).squeeze(1))
+                output.index_copy_(
+                    0, rows, log_prob.gather(1, (target[mask] - low).unsqueeze(1)).squeeze(1)
+                )
             used_rows += rows.numel()
         if used_rows != target.size(0):
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
-                f"{target.max().item()}] were found. "
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         head_log_prob = F.log_softmax(self.head(input), dim=1)
         output = output + head_log_prob.gather(1, in_head.unsqueeze(1)).squeeze(1)
@@ -128,7 +138,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != target.dim() + 1:
             raise RuntimeError(
-                f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with size {input.size()}"
+                f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but "
+                f"found inputs with size {input.size()}"
             )
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
@@ -136,15 +147,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = F.log_softmax(head_output, dim=1)
         parts = [head[:, : self.shortlist_size]]
         for i, tail in enumerate(self.tail):
-            parts.append(F.log_softmax(tail(input), dim=1) + head[:, self.shortlist_size + i].unsqueeze(1))
+            parts.append(
+                F.log_softmax(tail(input), dim=1) + head[:, self.shortlist_size + i].unsqueeze(1)
+            )
         return torch.cat(parts, dim=1)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """The log probabilities of all classes. Shapes: ``(N, in_features)`` -> ``(N, n_classes)``."""
+        """The log probabilities of all classes. Shapes: ``(N, in_features)`` ->
+        ``(N, n_classes)``."""
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row; tails are computed only where the head points to one. Shapes: -> ``(N)``."""
+        """The most probable class of each row; tails are computed only where the head points to
+        one. Shapes: -> ``(N)``."""
         head_output = self.head(input)
         output = torch.argmax(head_output, dim=1)
         rare = output >= self.shortlist_size

@@ -14,11 +14,20 @@ from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin, documented
 from .module import Module
 
-__all__ = ["BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "LazyBatchNorm1d",
+    "BatchNorm2d",
+    "LazyBatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
 
 
 class _NormBase(Module):
-    """What batch and instance normalization share: affine parameters, running statistics and their loading."""
+    """What batch and instance normalization share: affine parameters, running statistics and their
+    loading."""
 
     _version = 2  # since version 2 there is num_batches_tracked
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
@@ -50,11 +59,22 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(torch.empty(num_features, device=device, dtype=dtype)) if wanted else None)
+            self.register_parameter(
+                name,
+                Parameter(torch.empty(num_features, device=device, dtype=dtype))
+                if wanted
+                else None,
+            )
         if track_running_stats:
-            self.register_buffer("running_mean", torch.zeros(num_features, device=device, dtype=dtype))
-            self.register_buffer("running_var", torch.ones(num_features, device=device, dtype=dtype))
-            self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=torch.long, device=device))
+            self.register_buffer(
+                "running_mean", torch.zeros(num_features, device=device, dtype=dtype)
+            )
+            self.register_buffer(
+                "running_var", torch.ones(num_features, device=device, dtype=dtype)
+            )
+            self.register_buffer(
+                "num_batches_tracked", torch.tensor(0, dtype=torch.long, device=device)
+            )
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)
@@ -80,8 +100,8 @@ class _NormBase(Module):
 
     def extra_repr(self) -> str:
         return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
     def _load_from_state_dict(
@@ -98,8 +118,14 @@ class _NormBase(Module):
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             tracked = self.num_batches_tracked
-            state_dict[key] = tracked if tracked is not None and not tracked.is_meta else torch.tensor(0, dtype=torch.long)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            state_dict[key] = (
+                tracked
+                if tracked is not None and not tracked.is_meta
+                else torch.tensor(0, dtype=torch.long)
+            )
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
 
 class _BatchNorm(_NormBase):
@@ -115,10 +141,13 @@ class _BatchNorm(_NormBase):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
 
     def _arguments(self, input: Tensor) -> tuple[Any, ...]:
-        """Counts the batch and returns the arguments of the functional form: batch statistics in training or if none are kept."""
+        """Counts the batch and returns the arguments of the functional form: batch statistics in
+        training or if none are kept."""
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -153,7 +182,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)  # nothing is made before the first input
+        # nothing is made before the first input
+        super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
@@ -185,26 +215,31 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 def _expect(input: Tensor, *dims: int) -> None:
     if input.dim() not in dims:
-        raise ValueError(f"expected {' or '.join(f'{d}D' for d in dims)} input (got {input.dim()}D input)")
+        raise ValueError(
+            f"expected {' or '.join(f'{d}D' for d in dims)} input (got {input.dim()}D input)"
+        )
 
 
 class BatchNorm1d(_BatchNorm):
     """Normalizes each feature over the batch: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
-    In training, mean and biased variance are the batch's, and the running ones move by ``momentum`` towards them (None: the plain average,
-    and the variance unbiased); in evaluation the running ones are used.
+    In training, mean and biased variance are the batch's, and the running ones move by ``momentum``
+    towards them (None: the plain average, and the variance unbiased); in evaluation the running
+    ones are used.
 
     Args:
         num_features: the number of channels, C.
         eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain
+            average of all.
         affine: whether there is a weight, and a bias, for each channel.
         track_running_stats: whether running means and variances are kept, and used in evaluation.
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
         bias: whether the affine part has a bias.
 
-    Shapes: ``input (N, num_features)`` or ``(N, num_features, L)`` -> the same. Source: Ioffe and Szegedy (2015).
+    Shapes: ``input (N, num_features)`` or ``(N, num_features, L)`` -> the same. Source: Ioffe and
+    Szegedy (2015).
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -222,12 +257,14 @@ class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalizes each channel over the batch and two dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, H, W)``.
+    """Normalizes each channel over the batch and two dimensions, like ``BatchNorm1d``.
+    Shapes: ``input (N, num_features, H, W)``.
 
     Args:
         num_features: the number of channels, C.
         eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain
+            average of all.
         affine: whether there is a weight, and a bias, for each channel.
         track_running_stats: whether running means and variances are kept, and used in evaluation.
         device: where parameters and buffers are made.
@@ -250,12 +287,14 @@ class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalizes each channel over the batch and three dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, D, H, W)``.
+    """Normalizes each channel over the batch and three dimensions, like ``BatchNorm1d``.
+    Shapes: ``input (N, num_features, D, H, W)``.
 
     Args:
         num_features: the number of channels, C.
         eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain
+            average of all.
         affine: whether there is a weight, and a bias, for each channel.
         track_running_stats: whether running means and variances are kept, and used in evaluation.
         device: where parameters and buffers are made.
@@ -285,7 +324,8 @@ class SyncBatchNorm(_BatchNorm):
     Args:
         num_features: the number of channels, C.
         eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain
+            average of all.
         affine: whether there is a weight, and a bias, for each channel.
         track_running_stats: whether running means and variances are kept, and used in evaluation.
         process_group: the processes whose batches count as one; all if None.
@@ -307,7 +347,9 @@ class SyncBatchNorm(_BatchNorm):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -323,20 +365,28 @@ class SyncBatchNorm(_BatchNorm):
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
         distributed = getattr(torch, "distributed", None)
-        if self.training and distributed is not None and distributed.is_available() and distributed.is_initialized():
+        if (
+            self.training
+            and distributed is not None
+            and distributed.is_available()
+            and distributed.is_initialized()
+        ):
             size = distributed.get_world_size(self.process_group or distributed.group.WORLD)
             if size > 1:
                 return self._together(input)
         return F.batch_norm(*self._arguments(input))
 
     def _together(self, input: Tensor) -> Tensor:
-        """Normalizes by the mean and variance of all processes' inputs, whose gradients take part, too."""
+        """Normalizes by the mean and variance of all processes' inputs, whose gradients take part,
+        too."""
         from jtorch.distributed.nn.functional import all_reduce
 
         _, _, _, weight, bias, _, factor, eps = self._arguments(input)
         wide = input.to(torch.float32) if input.dtype in (torch.float16, torch.bfloat16) else input
         dims = [0, *range(2, input.dim())]
-        count = torch.full((1,), input.numel() // input.size(1), dtype=wide.dtype, device=input.device)
+        count = torch.full(
+            (1,), input.numel() // input.size(1), dtype=wide.dtype, device=input.device
+        )
         sums = all_reduce(torch.cat([wide.sum(dims), count]), group=self.process_group)
         total = sums[-1].detach()
         mean = sums[:-1] / total
@@ -346,7 +396,9 @@ class SyncBatchNorm(_BatchNorm):
         if self.running_mean is not None and self.running_var is not None:
             with torch.no_grad():
                 self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
-                self.running_var.lerp_((variance * total / (total - 1)).to(self.running_var.dtype), factor)
+                self.running_var.lerp_(
+                    (variance * total / (total - 1)).to(self.running_var.dtype), factor
+                )
         result = centred * torch.rsqrt(variance + eps).reshape(shape)
         if weight is not None:
             result = result * weight.reshape(shape)
@@ -356,7 +408,8 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """``module`` with every batch normalization in it replaced by a ``SyncBatchNorm`` with the same tensors."""
+        """``module`` with every batch normalization in it replaced by a ``SyncBatchNorm`` with the
+        same tensors."""
         converted = module
         if isinstance(module, _BatchNorm):
             converted = SyncBatchNorm(

@@ -11,7 +11,8 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Splits the channels into ``groups`` and interleaves them. Shapes: ``(N, C, *)`` -> the same. Source: Zhang et al. (2017).
+    """Splits the channels into ``groups`` and interleaves them. Shapes: ``(N, C, *)`` -> the same.
+    Source: Zhang et al. (2017).
 
     Args:
         groups: into how many groups channels fall before they are mixed.

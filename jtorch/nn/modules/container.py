@@ -29,7 +29,8 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.",
             FutureWarning,
             stacklevel=2,
         )
@@ -58,15 +59,20 @@ def _each_pair(what: str, items: Iterable[object]) -> Iterator[tuple[Any, Any]]:
     """The (key, value) pairs of ``items``, checked."""
     for j, item in enumerate(items):
         if not isinstance(item, Iterable):
-            raise TypeError(f"{what} update sequence element #{j} should be Iterable; is{type(item).__name__}")
+            raise TypeError(
+                f"{what} update sequence element #{j} should be Iterable; is{type(item).__name__}"
+            )
         if not len(item) == 2:  # type: ignore[arg-type]
-            raise ValueError(f"{what} update sequence element #{j} has length {len(item)}; 2 is required")  # type: ignore[arg-type]
+            raise ValueError(
+                f"{what} update sequence element #{j} has length {len(item)}; 2 is required"  # type: ignore[arg-type]
+            )
         key, value = item
         yield key, value
 
 
 class Sequential(Module):
-    """Calls its modules one after the other. They are given as arguments, or named in one OrderedDict.
+    """Calls its modules one after the other. They are given as arguments, or named in one
+    OrderedDict.
 
     Args:
         *args: the modules in order, or one dict of them by name.
@@ -76,7 +82,11 @@ class Sequential(Module):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(i), m) for i, m in enumerate(args))
+        named = (
+            args[0].items()
+            if len(args) == 1 and isinstance(args[0], OrderedDict)
+            else ((str(i), m) for i, m in enumerate(args))
+        )
         for key, module in named:
             self.add_module(key, module)
 
@@ -92,10 +102,16 @@ class Sequential(Module):
         setattr(self, self._get_item_by_idx(self._modules.keys(), idx), module)
 
     def __delitem__(self, idx: slice | int) -> None:
-        keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_item_by_idx(self._modules.keys(), idx)]
+        keys = (
+            list(self._modules)[idx]
+            if isinstance(idx, slice)
+            else [self._get_item_by_idx(self._modules.keys(), idx)]
+        )
         for key in keys:
             delattr(self, key)
-        self._modules = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
+        self._modules = OrderedDict(
+            (str(i), module) for i, module in enumerate(self._modules.values())
+        )
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -108,7 +124,10 @@ class Sequential(Module):
 
     def _check_addend(self, other: Module | int) -> None:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)!s} is "
+                "given."
+            )
 
     def __add__(self, other: Sequential) -> Sequential:
         self._check_addend(other)
@@ -197,10 +216,16 @@ class ModuleList(Module):
         setattr(self, self._get_abs_string_index(idx), module)
 
     def __delitem__(self, idx: int | slice) -> None:
-        keys = [str(k) for k in range(len(self))[idx]] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
+        keys = (
+            [str(k) for k in range(len(self))[idx]]
+            if isinstance(idx, slice)
+            else [self._get_abs_string_index(idx)]
+        )
         for key in keys:
             delattr(self, key)
-        self._modules = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
+        self._modules = OrderedDict(
+            (str(i), module) for i, module in enumerate(self._modules.values())
+        )
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -253,7 +278,10 @@ class ModuleList(Module):
     def extend(self, modules: Iterable[Module]) -> Any:
         """Adds several modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                f"{type(modules).__name__}"
+            )
         offset = len(self)
         for i, module in enumerate(modules):
             self.add_module(str(offset + i), module)
@@ -317,14 +345,25 @@ class ModuleDict(Module):
     def update(self, modules: Mapping[str, Module]) -> None:
         """Adds the modules of a mapping or of (name, module) pairs, in order."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
-        pairs = modules.items() if isinstance(modules, (ModuleDict, Mapping)) else _each_pair("ModuleDict", modules)
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
+            )
+        pairs = (
+            modules.items()
+            if isinstance(modules, (ModuleDict, Mapping))
+            else _each_pair("ModuleDict", modules)
+        )
         for key, module in pairs:
             self[key] = module
 
 
 def _as_parameter(value: Tensor | int) -> Tensor | int:
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+    return (
+        Parameter(value)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter)
+        else value
+    )
 
 
 def _summary(key: object, value: object, kind: Callable[[Tensor], object]) -> str:
@@ -338,7 +377,8 @@ def _summary(key: object, value: object, kind: Callable[[Tensor], object]) -> st
 
 
 class ParameterList(Module):
-    """A list of parameters, all of them registered. Tensors become Parameters; other values are kept as they are.
+    """A list of parameters, all of them registered. Tensors become Parameters; other values are
+    kept as they are.
 
     Args:
         values: the parameters in order.
@@ -382,7 +422,10 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> Any:
         """Adds several values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                f"{type(values).__name__}"
+            )
         for value in values:
             self.append(value)
         return self
@@ -397,7 +440,8 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters in order of insertion, all registered. Tensors become Parameters; other values are kept.
+    """A dictionary of parameters in order of insertion, all registered. Tensors become Parameters;
+    other values are kept.
 
     Args:
         parameters: the parameters by name: a mapping or pairs.
@@ -412,8 +456,8 @@ class ParameterDict(Module):
     def _key_to_attr(self, key: str) -> str:
         if not isinstance(key, str):
             raise TypeError(
-                f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}'). Open an "
-                "issue on github if you need non-string keys."
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type "
+                f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
             )
         return key
 
@@ -489,10 +533,12 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds the values of a mapping (sorted by key if it is no OrderedDict or ParameterDict) or of (name, value) pairs."""
+        """Adds the values of a mapping (sorted by key if it is no OrderedDict or ParameterDict) or
+        of (name, value) pairs."""
         if not isinstance(parameters, Iterable):
             raise TypeError(
-                f"ParametersDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}"
+                "ParametersDict.update should be called with an iterable of key/value pairs, but "
+                f"got {type(parameters).__name__}"
             )
         if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs: Iterable[tuple[Any, Any]] = parameters.items()

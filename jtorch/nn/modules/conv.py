@@ -12,8 +12,9 @@ from .lazy import documented
 from .utils import _pair, _single, _triple
 
 __all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
-    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
 ]  # fmt: skip
 
 
@@ -25,7 +26,8 @@ class Conv1d(_ConvNd):
         out_channels: channels of the output.
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing,
+            ``"same"`` for as much as keeps the size.
         dilation: how far the elements of the window lie apart.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
@@ -33,8 +35,9 @@ class Conv1d(_ConvNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (out_channels, in_channels / groups, kernel_size)``
-    -> ``(N, out_channels, L')``, L' = floor((L + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1).
+    Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (out_channels,
+    in_channels / groups, kernel_size)`` -> ``(N, out_channels, L')``, L' = floor((L + 2·padding -
+    dilation·(kernel_size - 1) - 1) / stride + 1).
     """
 
     def __init__(
@@ -52,13 +55,22 @@ class Conv1d(_ConvNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _single(kernel_size), _single(stride), padding if isinstance(padding, str) else _single(padding),
-            _single(dilation), False, _single(0), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _single(kernel_size), _single(stride),
+            padding if isinstance(padding, str) else _single(padding), _single(dilation), False,
+            _single(0), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.padding_mode != "zeros":
-            return F.conv1d(self._padded(input), weight, bias, self.stride, _single(0), self.dilation, self.groups)
+            return F.conv1d(
+                self._padded(input),
+                weight,
+                bias,
+                self.stride,
+                _single(0),
+                self.dilation,
+                self.groups,
+            )
         return F.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -74,7 +86,8 @@ class Conv2d(_ConvNd):
         out_channels: channels of the output.
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing,
+            ``"same"`` for as much as keeps the size.
         dilation: how far the elements of the window lie apart.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
@@ -82,8 +95,9 @@ class Conv2d(_ConvNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)``, ``weight (out_channels, in_channels / groups, *kernel_size)``
-    -> ``(N, out_channels, H', W')``, each size as in ``Conv1d``.
+    Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)``, ``weight (out_channels,
+    in_channels / groups, *kernel_size)`` -> ``(N, out_channels, H',
+    W')``, each size as in ``Conv1d``.
     """
 
     def __init__(
@@ -101,13 +115,16 @@ class Conv2d(_ConvNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _pair(kernel_size), _pair(stride), padding if isinstance(padding, str) else _pair(padding),
-            _pair(dilation), False, _pair(0), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _pair(kernel_size), _pair(stride),
+            padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False,
+            _pair(0), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.padding_mode != "zeros":
-            return F.conv2d(self._padded(input), weight, bias, self.stride, _pair(0), self.dilation, self.groups)
+            return F.conv2d(
+                self._padded(input), weight, bias, self.stride, _pair(0), self.dilation, self.groups
+            )
         return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -123,7 +140,8 @@ class Conv3d(_ConvNd):
         out_channels: channels of the output.
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing,
+            ``"same"`` for as much as keeps the size.
         dilation: how far the elements of the window lie apart.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
@@ -131,8 +149,8 @@ class Conv3d(_ConvNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, D, H, W)`` or without N, ``weight (out_channels, in_channels / groups, *kernel_size)``
-    -> ``(N, out_channels, D', H', W')``, each size as in ``Conv1d``.
+    Shapes: ``input (N, in_channels, D, H, W)`` or without N, ``weight (out_channels, in_channels /
+    groups, *kernel_size)`` -> ``(N, out_channels, D', H', W')``, each size as in ``Conv1d``.
     """
 
     def __init__(
@@ -150,13 +168,22 @@ class Conv3d(_ConvNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _triple(kernel_size), _triple(stride), padding if isinstance(padding, str) else _triple(padding),
-            _triple(dilation), False, _triple(0), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _triple(kernel_size), _triple(stride),
+            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False,
+            _triple(0), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.padding_mode != "zeros":
-            return F.conv3d(self._padded(input), weight, bias, self.stride, _triple(0), self.dilation, self.groups)
+            return F.conv3d(
+                self._padded(input),
+                weight,
+                bias,
+                self.stride,
+                _triple(0),
+                self.dilation,
+                self.groups,
+            )
         return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -169,7 +196,8 @@ _ConvTransposeMixin = _ConvTransposeNd
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The transpose (gradient) of ``Conv1d``; ``output_padding`` or ``output_size`` chooses among the lengths that fit.
+    """The transpose (gradient) of ``Conv1d``; ``output_padding`` or ``output_size`` chooses among
+    the lengths that fit.
 
     Args:
         in_channels: channels of the input.
@@ -177,7 +205,8 @@ class ConvTranspose1d(_ConvTransposeNd):
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves in the output from one input to the next.
         padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        output_padding: how much is added to one side of the output, where several sizes have the
+            same input size.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
         dilation: how far the elements of the window lie apart.
@@ -185,8 +214,9 @@ class ConvTranspose1d(_ConvTransposeNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (in_channels, out_channels / groups, kernel_size)``
-    -> ``(N, out_channels, (L - 1)·stride - 2·padding + dilation·(kernel_size - 1) + output_padding + 1)``.
+    Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (in_channels,
+    out_channels / groups, kernel_size)`` -> ``(N, out_channels, (L - 1)·stride - 2·padding +
+    dilation·(kernel_size - 1) + output_padding + 1)``.
     """
 
     def __init__(
@@ -205,8 +235,9 @@ class ConvTranspose1d(_ConvTransposeNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation), True,
-            _single(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
+            _single(dilation), True, _single(output_padding), groups, bias, padding_mode, device,
+            dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
@@ -215,7 +246,8 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The transpose (gradient) of ``Conv2d``; ``output_padding`` or ``output_size`` chooses among the sizes that fit.
+    """The transpose (gradient) of ``Conv2d``; ``output_padding`` or ``output_size`` chooses among
+    the sizes that fit.
 
     Args:
         in_channels: channels of the input.
@@ -223,7 +255,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves in the output from one input to the next.
         padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        output_padding: how much is added to one side of the output, where several sizes have the
+            same input size.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
         dilation: how far the elements of the window lie apart.
@@ -231,7 +264,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)`` -> ``(N, out_channels, H', W')``, as in ``ConvTranspose1d``.
+    Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)`` ->
+    ``(N, out_channels, H', W')``, as in ``ConvTranspose1d``.
     """
 
     def __init__(
@@ -250,8 +284,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation), True,
-            _pair(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
+            _pair(dilation), True, _pair(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
@@ -260,7 +294,8 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The transpose (gradient) of ``Conv3d``; ``output_padding`` or ``output_size`` chooses among the sizes that fit.
+    """The transpose (gradient) of ``Conv3d``; ``output_padding`` or ``output_size`` chooses among
+    the sizes that fit.
 
     Args:
         in_channels: channels of the input.
@@ -268,7 +303,8 @@ class ConvTranspose3d(_ConvTransposeNd):
         kernel_size: the size of the window, one number or one for each dimension.
         stride: how far the window moves in the output from one input to the next.
         padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        output_padding: how much is added to one side of the output, where several sizes have the
+            same input size.
         groups: into how many groups channels fall that do not see each other.
         bias: whether a bias is added, and learnt.
         dilation: how far the elements of the window lie apart.
@@ -276,7 +312,8 @@ class ConvTranspose3d(_ConvTransposeNd):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (N, in_channels, D, H, W)`` or without N -> ``(N, out_channels, D', H', W')``, as in ``ConvTranspose1d``.
+    Shapes: ``input (N, in_channels, D, H, W)`` or without N -> ``(N, out_channels, D', H', W')``,
+    as in ``ConvTranspose1d``.
     """
 
     def __init__(
@@ -295,8 +332,9 @@ class ConvTranspose3d(_ConvTransposeNd):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation), True,
-            _triple(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),
+            _triple(dilation), True, _triple(output_padding), groups, bias, padding_mode, device,
+            dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
@@ -323,7 +361,9 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._uninitialize(out_channels, bias, device, dtype)
 
 
@@ -346,7 +386,9 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._uninitialize(out_channels, bias, device, dtype)
 
 
@@ -369,7 +411,9 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._uninitialize(out_channels, bias, device, dtype)
 
 
@@ -393,7 +437,20 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[mi
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._uninitialize(out_channels, bias, device, dtype)
 
 
@@ -417,7 +474,20 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[mi
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._uninitialize(out_channels, bias, device, dtype)
 
 
@@ -441,5 +511,18 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[mi
         device: Device = None,
         dtype: _dtype | None = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._uninitialize(out_channels, bias, device, dtype)

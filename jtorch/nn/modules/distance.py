@@ -11,7 +11,8 @@ __all__ = ["PairwiseDistance", "CosineSimilarity"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of ``x1 - x2 + eps`` over the last dimension. Shapes: ``(N, D)`` or ``(D)`` each -> ``(N)``, ``(N, 1)`` if keepdim.
+    """The p-norm of ``x1 - x2 + eps`` over the last dimension. Shapes: ``(N, D)`` or ``(D)`` each
+    -> ``(N)``, ``(N, 1)`` if keepdim.
 
     Args:
         p: the power of the norm.
@@ -33,7 +34,8 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """``x1·x2 / max(|x1||x2|, eps)`` along ``dim``. Shapes: ``x1`` and ``x2`` broadcast; the result lacks ``dim``.
+    """``x1·x2 / max(|x1||x2|, eps)`` along ``dim``. Shapes: ``x1`` and ``x2`` broadcast; the result
+    lacks ``dim``.
 
     Args:
         dim: along which the vectors lie.

@@ -66,7 +66,8 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, D, H, W)`` or
+    ``(C, D, H, W)``.
 
     Args:
         p: the probability with which a channel is set to zero.
@@ -79,7 +80,8 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout for SELU networks: keeps mean 0 and variance 1 by setting elements to SELU's negative limit and rescaling.
+    """Dropout for SELU networks: keeps mean 0 and variance 1 by setting elements to SELU's negative
+    limit and rescaling.
 
     Args:
         p: the probability with which an element is dropped.

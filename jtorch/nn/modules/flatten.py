@@ -52,10 +52,15 @@ class Unflatten(Module):
 
     def _require_tuple_int(self, input: object) -> None:
         if not isinstance(input, (tuple, list)):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}"
+            )
         for idx, elem in enumerate(input):
             if not isinstance(elem, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(elem).__name__} at pos {idx}")
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(elem).__name__} at pos {idx}"
+                )
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*, S, *)`` -> ``(*, *unflattened_size, *)``."""

@@ -21,7 +21,8 @@ class Fold(Module):
         padding: how much was added on both sides.
         stride: how far blocks lie apart.
 
-    Shapes: ``input (N, C · prod(kernel_size), L)`` or without N -> ``(N, C, *output_size)``; L is the number of blocks.
+    Shapes: ``input (N, C · prod(kernel_size), L)`` or without N -> ``(N, C, *output_size)``; L is
+    the number of blocks.
     """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
@@ -43,13 +44,15 @@ class Fold(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C · prod(kernel_size), L)`` -> ``(N, C, *output_size)``."""
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+        return F.fold(
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
         return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-            f"stride={self.stride}"
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
+            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
         )
 
 
@@ -62,12 +65,19 @@ class Unfold(Module):
         padding: how many zeros are added on both sides.
         stride: how far blocks lie apart.
 
-    Shapes: ``input (N, C, *)`` or ``(C, *)`` -> ``(N, C · prod(kernel_size), L)``; L is the number of blocks.
+    Shapes: ``input (N, C, *)`` or ``(C, *)`` -> ``(N, C · prod(kernel_size), L)``; L is the number
+    of blocks.
     """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, kernel_size: _size_any_t, dilation: _size_any_t = 1, padding: _size_any_t = 0, stride: _size_any_t = 1) -> None:
+    def __init__(
+        self,
+        kernel_size: _size_any_t,
+        dilation: _size_any_t = 1,
+        padding: _size_any_t = 0,
+        stride: _size_any_t = 1,
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation
@@ -80,4 +90,7 @@ class Unfold(Module):
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+        return (
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
+            f"stride={self.stride}"
+        )

@@ -15,7 +15,8 @@ C = TypeVar("C", bound="type[LazyModuleMixin]")
 
 
 def documented(cls: C) -> C:
-    """Describes the arguments of a lazy class as those of the class that it turns into, but for the first, which it learns."""
+    """Describes the arguments of a lazy class as those of the class that it turns into, but for the
+    first, which it learns."""
     _, section, told = (inspect.getdoc(cls.cls_to_become) or "").partition("\nArgs:\n")
     if section and cls.__doc__:
         _, *rest = told.partition("\n\n")[0].splitlines()
@@ -24,10 +25,12 @@ def documented(cls: C) -> C:
 
 
 class LazyModuleMixin:
-    """Makes a module lazy: its uninitialized parameters are made by ``initialize_parameters(*inputs)`` before the first forward.
+    """Makes a module lazy: its uninitialized parameters are made by
+    ``initialize_parameters(*inputs)`` before the first forward.
 
-    A subclass inherits this before the module class, sets its parameters to ``UninitializedParameter`` and defines
-    ``initialize_parameters``. After the first call the module turns into ``cls_to_become``, if that is set.
+    A subclass inherits this before the module class, sets its parameters to
+    ``UninitializedParameter`` and defines ``initialize_parameters``. After the first call the
+    module turns into ``cls_to_become``, if that is set.
     """
 
     cls_to_become: type[Any] | None = None
@@ -38,14 +41,20 @@ class LazyModuleMixin:
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        self._initialize_hook = self.register_forward_pre_hook(
+            self._infer_parameters, with_kwargs=True
+        )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         # An uninitialized parameter has nothing to detach: it is saved as it is.
-        buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
+        buffers = {
+            k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set
+        }
         for name, value in (*self._parameters.items(), *buffers.items()):
             if value is not None:
-                destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
+                destination[prefix + name] = (
+                    value if keep_vars or is_lazy(value) else value.detach()
+                )
 
     def _lazy_load_hook(
         self,
@@ -66,14 +75,19 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Makes the parameters for the inputs of the first call; every lazy class defines it."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer is still uninitialized."""
         return any(is_lazy(p) for p in (*self._parameters.values(), *self._buffers.values()))
 
-    def _infer_parameters(self, module: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, object] | None = None) -> None:
-        """The forward pre-hook that initializes, then removes itself and turns the module into its ordinary class."""
+    def _infer_parameters(
+        self, module: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, object] | None = None
+    ) -> None:
+        """The forward pre-hook that initializes, then removes itself and turns the module into its
+        ordinary class."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
@@ -86,6 +100,6 @@ class LazyModuleMixin:
 
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to correctly initialize "
-            "the modules"
+            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy "
+            "forward pass to correctly initialize the modules"
         )

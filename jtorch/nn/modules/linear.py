@@ -43,7 +43,8 @@ class Linear(Module):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (*, in_features)``, ``weight (out_features, in_features)`` -> ``(*, out_features)``.
+    Shapes: ``input (*, in_features)``, ``weight (out_features, in_features)`` ->
+    ``(*, out_features)``.
     """
 
     __constants__ = ["in_features", "out_features"]
@@ -51,11 +52,20 @@ class Linear(Module):
     out_features: int
     weight: Tensor
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(torch.empty((out_features, in_features), device=device, dtype=dtype))
+        self.weight = Parameter(
+            torch.empty((out_features, in_features), device=device, dtype=dtype)
+        )
         if bias:
             self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
         else:
@@ -76,7 +86,10 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -118,7 +131,9 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(torch.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.weight = Parameter(
+            torch.empty((out_features, in1_features, in2_features), device=device, dtype=dtype)
+        )
         if bias:
             self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
         else:
@@ -139,8 +154,8 @@ class Bilinear(Module):
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
         return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
         )
 
 
@@ -158,7 +173,13 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: Any
     bias: Any
 
-    def __init__(self, out_features: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
+    def __init__(
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__(0, 0, False)  # the real shapes are not known yet
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features
@@ -182,7 +203,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:
                 raise AssertionError(
-                    "The in_features inferred from input: "
-                    f"{input.shape[-1]} is not equal to in_features from self.weight: {self.weight.shape[-1]}"
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to "
+                    f"in_features from self.weight: {self.weight.shape[-1]}"
                 )
             self.in_features = input.shape[-1]

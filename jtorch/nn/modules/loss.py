@@ -1,4 +1,5 @@
-"""Losses. All take ``reduction``: "mean", "sum" or "none" (and the older ``size_average`` and ``reduce``, which warn)."""
+"""Losses. All take ``reduction``: "mean", "sum" or "none" (and the older ``size_average`` and
+``reduce``, which warn)."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ from .linear import Linear
 from .module import Module
 
 __all__ = [
-    "L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "MSELoss", "BCELoss", "BCEWithLogitsLoss",
-    "HingeEmbeddingLoss", "MultiLabelMarginLoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss", "CrossEntropyLoss",
-    "LinearCrossEntropyLoss", "MultiLabelSoftMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss",
+    "L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "MSELoss",
+    "BCELoss", "BCEWithLogitsLoss", "HingeEmbeddingLoss", "MultiLabelMarginLoss", "SmoothL1Loss",
+    "HuberLoss", "SoftMarginLoss", "CrossEntropyLoss", "LinearCrossEntropyLoss",
+    "MultiLabelSoftMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "CTCLoss",
 ]  # fmt: skip
 
@@ -27,7 +29,9 @@ __all__ = [
 class _Loss(Module):
     reduction: str
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
             reduction = _Reduction.legacy_get_string(size_average, reduce)
@@ -64,7 +68,8 @@ class L1Loss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """``-weight[target] · input[target]`` for log probabilities ``input (N, C, *)`` and classes ``target (N, *)``.
+    """``-weight[target] · input[target]`` for log probabilities ``input (N, C, *)`` and classes
+    ``target (N, *)``.
 
     The mean is weighted; targets equal to ``ignore_index`` count nothing.
 
@@ -91,7 +96,13 @@ class NLLLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """``(N, C, *)`` and ``(N, *)`` -> ``()``."""
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
 
 
 class NLLLoss2d(NLLLoss):
@@ -113,8 +124,9 @@ class NLLLoss2d(NLLLoss):
         reduction: str = "mean",
     ) -> None:
         warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
-            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more "
+            "details.",
             FutureWarning,
             stacklevel=2,
         )
@@ -122,7 +134,8 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(input) - target · input`` (without ``log_input``: ``input - target · log(input + eps)``); ``full`` adds Stirling's term.
+    """``exp(input) - target · input`` (without ``log_input``:
+    ``input - target · log(input + eps)``); ``full`` adds Stirling's term.
 
     Args:
         log_input: whether the input is the logarithm of the rate.
@@ -150,7 +163,14 @@ class PoissonNLLLoss(_Loss):
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """``(*)`` and ``(*)`` -> ``()``."""
-        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+        return F.poisson_nll_loss(
+            log_input,
+            target,
+            log_input=self.log_input,
+            full=self.full,
+            eps=self.eps,
+            reduction=self.reduction,
+        )
 
 
 class GaussianNLLLoss(_Loss):
@@ -171,11 +191,14 @@ class GaussianNLLLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         """``(*)``, ``(*)`` and ``(*)`` or a number -> ``()``."""
-        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+        return F.gaussian_nll_loss(
+            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
+        )
 
 
 class KLDivLoss(_Loss):
-    """``target · (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is a logarithm too.
+    """``target · (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the
+    target is a logarithm too.
 
     Args:
         size_average, reduce: deprecated; ``reduction`` says it.
@@ -216,7 +239,8 @@ class MSELoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """``-weight · (target · log(input) + (1 - target) · log(1 - input))`` for probabilities ``input``.
+    """``-weight · (target · log(input) + (1 - target) · log(1 -
+    input))`` for probabilities ``input``.
 
     Args:
         weight: a factor for each element, of a shape that broadcasts with the input's.
@@ -258,7 +282,9 @@ class BCEWithLogitsLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """``(*)`` and ``(*)`` -> ``()``."""
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction)
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -272,7 +298,13 @@ class HingeEmbeddingLoss(_Loss):
 
     __constants__ = ["margin", "reduction"]
 
-    def __init__(self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -282,7 +314,8 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge between each target class (``target`` lists them, up to a -1) and each other class. Shapes: ``(N, C)`` both.
+    """The hinge between each target class (``target`` lists them, up to a -1) and each other class.
+    Shapes: ``(N, C)`` both.
 
     Args:
         size_average, reduce: deprecated; ``reduction`` says it.
@@ -307,7 +340,13 @@ class SmoothL1Loss(_Loss):
 
     __constants__ = ["reduction"]
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0) -> None:
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
@@ -353,7 +392,8 @@ class SoftMarginLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """``NLLLoss`` of ``log_softmax(input)``; the target is classes ``(N, *)`` or probabilities ``(N, C, *)``.
+    """``NLLLoss`` of ``log_softmax(input)``; the target is classes ``(N, *)`` or probabilities
+    ``(N, C, *)``.
 
     ``label_smoothing`` mixes the target with the uniform distribution.
 
@@ -362,7 +402,8 @@ class CrossEntropyLoss(_WeightedLoss):
         size_average, reduce: deprecated; ``reduction`` says it.
         ignore_index: targets of this class count for nothing.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
-        label_smoothing: how much of the target's probability goes to all classes alike, from 0 to 1.
+        label_smoothing: how much of the target's probability goes to all classes alike, from 0
+            to 1.
     """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
@@ -407,7 +448,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
         weight: a factor for each class.
         ignore_index: targets of this class count for nothing.
-        label_smoothing: how much of the target's probability goes to all classes alike, from 0 to 1.
+        label_smoothing: how much of the target's probability goes to all classes alike, from 0
+            to 1.
         options: how the logits are computed in parts.
 
     Shapes: ``input (N, in_features)``, ``target (N, *out_features)`` -> ``()``.
@@ -435,15 +477,25 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         options: Any = None,
     ) -> None:
         if weight is not None and weight.shape != (num_classes,):
-            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
         if label_smoothing < 0 or label_smoothing > 1.0:
-            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
         super().__init__(weight=weight, reduction=reduction)
         self.num_classes = num_classes
         self.out_features = out_features
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
-        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+        self.linear = Linear(
+            in_features,
+            math.prod(out_features, start=num_classes),
+            bias=bias,
+            device=device,
+            dtype=dtype,
+        )
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -465,14 +517,16 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
         return (
-            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
             f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the logistic loss. Shapes: ``input (N, C)``, ``target (N, C)`` of 0 and 1.
+    """The mean over classes of the logistic loss. Shapes: ``input (N, C)``, ``target (N, C)`` of 0
+    and 1.
 
     Args:
         weight: a factor for each class.
@@ -484,7 +538,9 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """``(N, C)`` and ``(N, C)`` -> ``()``."""
-        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+        return F.multilabel_soft_margin_loss(
+            input, target, weight=self.weight, reduction=self.reduction
+        )
 
 
 class CosineEmbeddingLoss(_Loss):
@@ -498,13 +554,21 @@ class CosineEmbeddingLoss(_Loss):
 
     __constants__ = ["margin", "reduction"]
 
-    def __init__(self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """``(N, D)``, ``(N, D)`` and ``(N)`` -> ``()``."""
-        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return F.cosine_embedding_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
 
 
 class MarginRankingLoss(_Loss):
@@ -518,17 +582,26 @@ class MarginRankingLoss(_Loss):
 
     __constants__ = ["margin", "reduction"]
 
-    def __init__(self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """``(N)``, ``(N)`` and ``(N)`` -> ``()``."""
-        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return F.margin_ranking_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """``sum over i ≠ target of max(0, margin - input[target] + input[i])ᵖ / C``. Shapes: ``input (N, C)``, ``target (N)``.
+    """``sum over i ≠ target of max(0, margin - input[target] + input[i])ᵖ / C``. Shapes: ``input
+    (N, C)``, ``target (N)``.
 
     Args:
         p: 1 or 2, the power of the violations.
@@ -553,17 +626,28 @@ class MultiMarginLoss(_WeightedLoss):
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D "
+                "instead"
+            )
         self.p = p
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """``(N, C)`` and ``(N)`` -> ``()``."""
-        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+        return F.multi_margin_loss(
+            input,
+            target,
+            p=self.p,
+            margin=self.margin,
+            weight=self.weight,
+            reduction=self.reduction,
+        )
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, |anchor - positive|_p - |anchor - negative|_p + margin)``; ``swap`` takes the nearer of anchor and positive.
+    """``max(0, |anchor - positive|_p - |anchor - negative|_p + margin)``; ``swap`` takes the nearer
+    of anchor and positive.
 
     Args:
         margin: by how much the negative shall be farther than the positive.
@@ -588,7 +672,9 @@ class TripletMarginLoss(_Loss):
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -597,7 +683,14 @@ class TripletMarginLoss(_Loss):
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """``(N, D)`` each -> ``()``."""
         return F.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
         )
 
 
@@ -623,8 +716,13 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:
         super().__init__(reduction=reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
-        self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
+            raise ValueError(
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                f"{margin} instead"
+            )
+        self.distance_function = (
+            distance_function if distance_function is not None else PairwiseDistance()
+        )
         self.margin = margin
         self.swap = swap
 
@@ -642,23 +740,38 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Minus the log probability of all alignments of a target sequence with the input (connectionist temporal classification).
+    """Minus the log probability of all alignments of a target sequence with the input
+    (connectionist temporal classification).
 
     Args:
         blank: the class that stands for no label.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
-        zero_infinity: whether infinite losses, of targets that do not fit, and their gradients become zero.
+        zero_infinity: whether infinite losses, of targets that do not fit, and their gradients
+            become zero.
 
-    Shapes: ``log_probs (T, N, C)``, ``targets (N, S)`` or concatenated, ``input_lengths (N)``, ``target_lengths (N)``.
+    Shapes: ``log_probs (T, N, C)``, ``targets (N, S)`` or concatenated, ``input_lengths (N)``,
+    ``target_lengths (N)``.
     """
 
     __constants__ = ["blank", "reduction"]
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
         super().__init__(reduction=reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity
 
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor
+    ) -> Tensor:
         """``(T, N, C)``, ``(N, S)``, ``(N)`` and ``(N)`` -> ``()``."""
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+        return F.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
+        )

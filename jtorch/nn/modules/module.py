@@ -1,4 +1,5 @@
-"""``Module``: a tree of modules that hold parameters and buffers, and the attribute protocol that registers them."""
+"""``Module``: a tree of modules that hold parameters and buffers, and the attribute protocol that
+registers them."""
 
 from __future__ import annotations
 
@@ -41,9 +42,11 @@ from ._moving import Moving
 from ._state import _EXTRA_STATE_KEY_SUFFIX, Stateful, _IncompatibleKeys  # noqa: F401
 
 __all__ = [
-    "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
-    "register_module_backward_hook", "register_module_full_backward_hook", "register_module_buffer_registration_hook",
-    "register_module_module_registration_hook", "register_module_parameter_registration_hook", "Module",
+    "register_module_forward_pre_hook", "register_module_forward_hook",
+    "register_module_full_backward_pre_hook", "register_module_backward_hook",
+    "register_module_full_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+    "Module",
 ]  # fmt: skip
 
 sys.modules[__name__].__class__ = _Registry
@@ -52,8 +55,9 @@ T = TypeVar("T", bound="Module")
 _grad_t = tuple[Tensor, ...] | Tensor
 
 _HOOK_TABLES = (
-    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
-    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )  # fmt: skip
 
@@ -70,10 +74,17 @@ def _forward_unimplemented(self: Module, *input: object) -> None:
     Args:
         input: what the module is called with.
     """
-    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    raise NotImplementedError(
+        f'Module [{type(self).__name__}] is missing the required "forward" function'
+    )
 
 
-def _run(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Tensor | Module | None) -> Any:
+def _run(
+    hooks: OrderedDict[int, Callable[..., Any]],
+    module: Module,
+    name: str,
+    value: Tensor | Module | None,
+) -> Any:
     """``value``, or what the registration hooks make of it."""
     for hook in hooks.values():
         found = hook(module, name, value)
@@ -94,8 +105,9 @@ def _check_name(kind: str, name: str) -> None:
 class Module(Calling, Stateful, Moving):
     """The base class of all neural network modules.
 
-    A subclass calls ``super().__init__()`` and defines ``forward``. Parameters, Buffers and modules that are assigned as attributes are
-    registered: ``parameters()``, ``state_dict()``, ``to()`` and the rest act on the whole tree.
+    A subclass calls ``super().__init__()`` and defines ``forward``. Parameters, Buffers and modules
+    that are assigned as attributes are registered: ``parameters()``, ``state_dict()``, ``to()`` and
+    the rest act on the whole tree.
 
     Args:
         *args, **kwargs: none, but for classes that accept them.
@@ -110,8 +122,12 @@ class Module(Calling, Stateful, Moving):
         if not self.call_super_init and (args or kwargs):
             name = type(self).__name__
             if kwargs:
-                raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
-            raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+                raise TypeError(
+                    f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
+            raise TypeError(
+                f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+            )
         # not self.x = …: Module.__setattr__ needs these tables
         put = object.__setattr__
         put(self, "training", True)
@@ -125,10 +141,11 @@ class Module(Calling, Stateful, Moving):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    # ---- registering --------------------------------------------------------------------------------------------------------------
+    # ---- registering -----------------------------------------------------------------------------
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a buffer: a tensor that is part of the module but no parameter; ``state_dict`` holds it if ``persistent``.
+        """Adds a buffer: a tensor that is part of the module but no parameter; ``state_dict`` holds
+        it if ``persistent``.
 
         Args:
             name: the attribute that holds it.
@@ -144,16 +161,24 @@ class Module(Calling, Stateful, Moving):
         _check_name("buffer", name)
         if hasattr(self, name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
-        if tensor is not None and not (isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")):
-            raise TypeError(f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = owned(self._buffers.get(name), _run(_global_buffer_registration_hooks, self, name, tensor))
+        if tensor is not None and not (
+            isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")
+        ):
+            raise TypeError(
+                f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor "
+                "or None required)"
+            )
+        self._buffers[name] = owned(
+            self._buffers.get(name), _run(_global_buffer_registration_hooks, self, name, tensor)
+        )
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter; None makes the attribute None and leaves it out of ``parameters()`` and ``state_dict()``.
+        """Adds a parameter; None makes the attribute None and leaves it out of ``parameters()`` and
+        ``state_dict()``.
 
         Args:
             name: the attribute that holds it.
@@ -173,11 +198,15 @@ class Module(Calling, Stateful, Moving):
             self._parameters[name] = None
             return
         if not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{torch.typename(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None required)"
+            )
         if param.grad_fn:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express '{name}' "
-                "as a function of another Tensor, compute the value in the forward() method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                f"created explicitly. To express '{name}' as a function of another Tensor, compute "
+                "the value in the forward() method."
             )
         self._parameters[name] = _run(_global_parameter_registration_hooks, self, name, param)
 
@@ -208,7 +237,7 @@ class Module(Calling, Stateful, Moving):
         """The same as ``add_module``."""
         self.add_module(name, module)
 
-    # ---- attributes ---------------------------------------------------------------------------------------------------------------
+    # ---- attributes ------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         d = self.__dict__
@@ -234,7 +263,10 @@ class Module(Calling, Stateful, Moving):
             return
         if params is not None and name in params:
             if value is not None:
-                raise TypeError(f"cannot assign '{torch.typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
+                )
             self.register_parameter(name, value)
             return
         modules = d.get("_modules")
@@ -246,7 +278,10 @@ class Module(Calling, Stateful, Moving):
             return
         if modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as child module '{name}' "
+                    "(torch.nn.Module or None expected)"
+                )
             modules[name] = _run(_global_module_registration_hooks, self, name, value)
             return
         buffers = d.get("_buffers")
@@ -262,15 +297,24 @@ class Module(Calling, Stateful, Moving):
         self._non_persistent_buffers_set.discard(name)
 
     def _assign_buffer(self, name: str, value: Tensor | None) -> None:
-        if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
-            raise TypeError(f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
-        persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
+        if value is not None and not (
+            isinstance(value, Tensor) or hasattr(value, "__torch_function__")
+        ):
+            raise TypeError(
+                f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, "
+                "torch.Tensor or None expected)"
+            )
+        persistent = (
+            value.persistent
+            if isinstance(value, Buffer)
+            else name not in self._non_persistent_buffers_set
+        )
         own = getattr(self.register_buffer, "__func__", None) is not Module.register_buffer
         if own and "persistent" not in inspect.signature(self.register_buffer).parameters:
             if not persistent:
                 raise RuntimeError(
-                    "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent "
-                    "argument is not allowed."
+                    "Registering a non-persistent buffer on a Module subclass that implements "
+                    "register_buffer() without the persistent argument is not allowed."
                 )
             self.register_buffer(name, value)
         else:
@@ -285,8 +329,15 @@ class Module(Calling, Stateful, Moving):
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
-        keys = [*dir(self.__class__), *self.__dict__, *self._parameters, *self._modules, *self._buffers]
-        return sorted(key for key in keys if not key[0].isdigit())  # digits: no attribute syntax for them
+        keys = [
+            *dir(self.__class__),
+            *self.__dict__,
+            *self._parameters,
+            *self._modules,
+            *self._buffers,
+        ]
+        # digits: no attribute syntax for them
+        return sorted(key for key in keys if not key[0].isdigit())
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -300,7 +351,7 @@ class Module(Calling, Stateful, Moving):
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
 
-    # ---- finding by path ----------------------------------------------------------------------------------------------------------
+    # ---- finding by path -------------------------------------------------------------------------
 
     def get_submodule(self, target: str) -> Module:
         """The submodule at the dotted path ``target``; the module itself for "".
@@ -321,11 +372,13 @@ class Module(Calling, Stateful, Moving):
         return getattr(self, name)
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts ``module`` at the dotted path ``target``; with ``strict`` something must be there already.
+        """Puts ``module`` at the dotted path ``target``; with ``strict`` something must be there
+        already.
 
         Raises:
             ValueError: for an empty path, or if ``module`` is no module.
-            AttributeError: if the path's beginning leads nowhere, or its end to something that is no module.
+            AttributeError: if the path's beginning leads nowhere, or its end to something that is
+                no module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -364,7 +417,7 @@ class Module(Calling, Stateful, Moving):
             raise AttributeError(f"`{name}` is not a buffer")
         return found
 
-    # ---- walking the tree ---------------------------------------------------------------------------------------------------------
+    # ---- walking the tree ------------------------------------------------------------------------
 
     def apply(self: T, fn: Callable[[Module], None]) -> T:
         """Calls ``fn`` with every submodule, children first, and with the module itself.
@@ -378,10 +431,18 @@ class Module(Calling, Stateful, Moving):
         return self
 
     def _named_members(
-        self, get_members_fn: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         memo = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        modules = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
         for module_prefix, module in modules:
             for k, v in get_members_fn(module):
                 if v is None or v in memo:
@@ -399,7 +460,9 @@ class Module(Calling, Stateful, Moving):
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names, which ``prefix`` precedes.
 
         Args:
@@ -407,7 +470,9 @@ class Module(Calling, Stateful, Moving):
             recurse: also those of modules inside.
             remove_duplicate: give a parameter with several names once.
         """
-        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(
+            lambda m: m._parameters.items(), prefix, recurse, remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once; of the whole tree if ``recurse``.
@@ -418,9 +483,13 @@ class Module(Calling, Stateful, Moving):
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names, which ``prefix`` precedes."""
-        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(
+            lambda m: m._buffers.items(), prefix, recurse, remove_duplicate
+        )
 
     def children(self) -> Iterator[Module]:
         """The immediate child modules, each once."""
@@ -463,9 +532,11 @@ class Module(Calling, Stateful, Moving):
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+                yield from module.named_modules(
+                    memo, f"{prefix}.{name}" if prefix else name, remove_duplicate
+                )
 
-    # ---- modes and gradients ------------------------------------------------------------------------------------------------------
+    # ---- modes and gradients ---------------------------------------------------------------------
 
     def train(self: T, mode: bool = True) -> T:
         """Sets ``training`` of the whole tree to ``mode``.
@@ -498,9 +569,11 @@ class Module(Calling, Stateful, Moving):
         """
         if getattr(self, "_is_replica", False):
             warnings.warn(
-                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are copied (in a "
-                "differentiable manner) from the original module. This means they are not leaf nodes in autograd and so don't accumulate "
-                "gradients. If you need gradients in your forward method, consider using autograd.grad instead.",
+                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. "
+                "The parameters are copied (in a differentiable manner) from the original module. "
+                "This means they are not leaf nodes in autograd and so don't accumulate gradients. "
+                "If you need gradients in your forward method, consider using autograd.grad "
+                "instead.",
                 stacklevel=2,
             )
         for p in self.parameters():
@@ -516,7 +589,7 @@ class Module(Calling, Stateful, Moving):
                 grad.requires_grad_(False)
             grad.zero_()
 
-    # ---- printing -----------------------------------------------------------------------------------------------------------------
+    # ---- printing --------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
         return self.__class__.__name__
@@ -528,7 +601,9 @@ class Module(Calling, Stateful, Moving):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
-        lines = extra_lines + [f"({key}): {_addindent(repr(module), 2)}" for key, module in self._modules.items()]
+        lines = extra_lines + [
+            f"({key}): {_addindent(repr(module), 2)}" for key, module in self._modules.items()
+        ]
         name = self._get_name()
         if not lines:
             return f"{name}()"
@@ -539,7 +614,8 @@ class Module(Calling, Stateful, Moving):
     def _replicate_for_data_parallel(self) -> Any:
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
-        replica._parameters = {}  # copies of parameters are no leaves, so they are set as plain attributes
+        # copies of parameters are no leaves, so they are set as plain attributes
+        replica._parameters = {}
         replica._buffers = replica._buffers.copy()
         replica._modules = replica._modules.copy()
         replica._is_replica = True

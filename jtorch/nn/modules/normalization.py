@@ -17,7 +17,8 @@ __all__ = ["LocalResponseNorm", "CrossMapLRN2d", "LayerNorm", "GroupNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """Divides by ``(k + alpha/size · sum of squares over size neighbouring channels) ** beta``. Shapes: ``(N, C, *)`` -> the same.
+    """Divides by ``(k + alpha/size · sum of squares over size neighbouring channels) **
+    beta``. Shapes: ``(N, C, *)`` -> the same.
 
     Args:
         size: how many neighbouring channels count.
@@ -45,7 +46,8 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalization across the channels of images. Shapes: ``(N, C, H, W)`` -> the same.
+    """Local response normalization across the channels of images. Shapes: ``(N, C, H, W)`` -> the
+    same.
 
     Args:
         size: how many neighbouring channels count.
@@ -65,14 +67,18 @@ class CrossMapLRN2d(Module):
         """``(N, C, H, W)`` -> the same."""
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        reach = int((self.size - 1) / 2 + 1)  # the window is 2 · reach - 1 channels, also for an even size
+        # the window is 2 · reach - 1 channels, also for an even size
+        reach = int((self.size - 1) / 2 + 1)
         channels = input.shape[1]
         squares = F.pad(input.pow(2), (0, 0, 0, 0, reach - 1, reach - 1))
         total = squares[:, :channels]
         for i in range(1, 2 * reach - 1):
             total = total + squares[:, i : i + channels]
-        if channels > reach:  # torch moves the window along, and never takes the first channel out again
-            total = total + F.pad(input[:, :1].pow(2).expand(-1, channels - reach, -1, -1), (0, 0, 0, 0, reach, 0))
+        # torch moves the window along, and never takes the first channel out again
+        if channels > reach:
+            total = total + F.pad(
+                input[:, :1].pow(2).expand(-1, channels - reach, -1, -1), (0, 0, 0, 0, reach, 0)
+            )
         return input * (self.k + self.alpha / self.size * total).pow(-self.beta)
 
     def extra_repr(self) -> str:
@@ -81,14 +87,20 @@ class CrossMapLRN2d(Module):
 
 
 def _shape(normalized_shape: object) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)  # type: ignore[return-value]
+    return (
+        (normalized_shape,)
+        if isinstance(normalized_shape, numbers.Integral)
+        else tuple(normalized_shape)  # type: ignore[return-value]
+    )
 
 
 class LayerNorm(Module):
-    """Normalizes over the last dimensions, whose sizes are ``normalized_shape``: ``(x - mean) / sqrt(var + eps) * weight + bias``.
+    """Normalizes over the last dimensions, whose sizes are ``normalized_shape``:
+    ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
     Args:
-        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the last.
+        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the
+            last.
         eps: added to the variance.
         elementwise_affine: whether there is a weight, and a bias, for each element.
         bias: whether the affine part has a bias.
@@ -117,7 +129,11 @@ class LayerNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None
+            made = (
+                Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype))
+                if wanted
+                else None
+            )
             self.register_parameter(name, made)
         self.reset_parameters()
 
@@ -134,7 +150,10 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
 
 
 class GroupNorm(Module):
@@ -171,13 +190,20 @@ class GroupNorm(Module):
     ) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(torch.empty(num_channels, device=device, dtype=dtype)) if wanted else None)
+            self.register_parameter(
+                name,
+                Parameter(torch.empty(num_channels, device=device, dtype=dtype))
+                if wanted
+                else None,
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -193,14 +219,19 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
-    """Divides by the root mean square over the last dimensions: ``x / sqrt(mean(x²) + eps) * weight``; ``eps`` None: the dtype's.
+    """Divides by the root mean square over the last dimensions:
+    ``x / sqrt(mean(x²) + eps) * weight``; ``eps`` None: the dtype's.
 
     Args:
-        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the last.
+        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the
+            last.
         eps: added to the mean of the squares; the smallest step of the input's dtype if None.
         elementwise_affine: whether there is a weight, and a bias, for each element.
         device: where parameters and buffers are made.
@@ -226,7 +257,11 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        made = (
+            Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None
+        )
         self.register_parameter("weight", made)
         self.reset_parameters()
 
@@ -241,4 +276,6 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )

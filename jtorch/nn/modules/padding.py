@@ -11,9 +11,9 @@ from .module import Module
 from .utils import _ntuple, _pair, _quadruple
 
 __all__ = [
-    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
-    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d",
-    "ZeroPad3d",
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
 
 _sextuple = _ntuple(6, "_sextuple")
@@ -36,10 +36,12 @@ class _CircularPadNd(Module):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+    """Pads with the values of the other end. ``padding``: an int or (left, right).
+    Shapes: ``(N, C, W)`` or ``(C, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_2_t) -> None:
@@ -51,10 +53,12 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+    """Pads with the values of the other end. ``padding``: an int or (left, right, top, bottom).
+    Shapes: ``(N, C, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_4_t) -> None:
@@ -66,10 +70,12 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+    """Pads with the values of the other end. ``padding``: an int or six of them, last dimension
+    first. Shapes: ``(N, C, D, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_6_t) -> None:
@@ -101,7 +107,8 @@ class ConstantPad1d(_ConstantPadNd):
     """Pads the last dimension with ``value``. ``padding``: an int or (left, right).
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
         value: what is added.
     """
 
@@ -111,10 +118,12 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Pads the last two dimensions with ``value``. ``padding``: an int or (left, right, top, bottom).
+    """Pads the last two dimensions with ``value``. ``padding``: an int or (left, right, top,
+    bottom).
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
         value: what is added.
     """
 
@@ -124,10 +133,12 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Pads the last three dimensions with ``value``. ``padding``: an int or six of them, last dimension first.
+    """Pads the last three dimensions with ``value``. ``padding``: an int or six of them, last
+    dimension first.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
         value: what is added.
     """
 
@@ -149,10 +160,12 @@ class _ReflectionPadNd(Module):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right).
+    Shapes: ``(N, C, W)`` or ``(C, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_2_t) -> None:
@@ -161,10 +174,12 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right, top, bottom).
+    Shapes: ``(N, C, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_4_t) -> None:
@@ -173,10 +188,12 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+    """Pads with the input mirrored at its edge. ``padding``: an int or six of them, last dimension
+    first. Shapes: ``(N, C, D, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_6_t) -> None:
@@ -197,10 +214,12 @@ class _ReplicationPadNd(Module):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+    """Pads with the value at the edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)``
+    or ``(C, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_2_t) -> None:
@@ -209,10 +228,12 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+    """Pads with the value at the edge. ``padding``: an int or (left, right, top, bottom).
+    Shapes: ``(N, C, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_4_t) -> None:
@@ -221,10 +242,12 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+    """Pads with the value at the edge. ``padding``: an int or six of them, last dimension first.
+    Shapes: ``(N, C, D, H, W)``.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_6_t) -> None:
@@ -236,7 +259,8 @@ class ZeroPad1d(ConstantPad1d):
     """Pads the last dimension with zeros. ``padding``: an int or (left, right).
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_2_t) -> None:
@@ -251,7 +275,8 @@ class ZeroPad2d(ConstantPad2d):
     """Pads the last two dimensions with zeros. ``padding``: an int or (left, right, top, bottom).
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_4_t) -> None:
@@ -263,10 +288,12 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Pads the last three dimensions with zeros. ``padding``: an int or six of them, last dimension first.
+    """Pads the last three dimensions with zeros. ``padding``: an int or six of them, last dimension
+    first.
 
     Args:
-        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        padding: how much is added on each side, one number, or two for each dimension beginning
+            with the last.
     """
 
     def __init__(self, padding: _size_6_t) -> None:

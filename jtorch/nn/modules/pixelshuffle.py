@@ -11,7 +11,8 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """Rearranges ``(*, C·r², H, W)`` to ``(*, C, H·r, W·r)``, r = ``upscale_factor``. Source: Shi et al. (2016).
+    """Rearranges ``(*, C·r², H, W)`` to ``(*, C, H·r, W·r)``, r = ``upscale_factor``. Source: Shi
+    et al. (2016).
 
     Args:
         upscale_factor: by what height and width grow.
@@ -33,7 +34,8 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The inverse of ``PixelShuffle``: ``(*, C, H·r, W·r)`` to ``(*, C·r², H, W)``, r = ``downscale_factor``.
+    """The inverse of ``PixelShuffle``: ``(*, C, H·r, W·r)`` to ``(*, C·r², H, W)``, r =
+    ``downscale_factor``.
 
     Args:
         downscale_factor: by what height and width shrink.

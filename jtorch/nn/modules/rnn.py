@@ -30,20 +30,37 @@ def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Ten
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """The deprecated name of ``tensor.index_select(dim, permutation)``."""
     warnings.warn(
-        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead", FutureWarning, stacklevel=2
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` "
+        "instead",
+        FutureWarning,
+        stacklevel=2,
     )
     return _apply_permutation(tensor, permutation, dim)
 
 
 def _check_settings(
-    input_size: int, hidden_size: int, num_layers: int, bias: bool, batch_first: bool, dropout: float, proj_size: int
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    bias: bool,
+    batch_first: bool,
+    dropout: float,
+    proj_size: int,
 ) -> None:
-    if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+    if (
+        not isinstance(dropout, numbers.Number)
+        or not 0 <= dropout <= 1
+        or isinstance(dropout, bool)
+    ):  # type: ignore[operator]
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element "
+            "being zeroed"
+        )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
-            f"got dropout={dropout} and num_layers={num_layers}",
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
+            f"expects num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={num_layers}",
             stacklevel=4,
         )
     for name, value in (("bias", bias), ("batch_first", batch_first)):
@@ -63,10 +80,12 @@ def _check_settings(
 
 
 class RNNBase(Module):
-    """What all recurrent networks share: settings, parameters by layer and direction, and checks of the input.
+    """What all recurrent networks share: settings, parameters by layer and direction, and checks of
+    the input.
 
-    Layer k, direction d has ``weight_ih_l{k}``, ``weight_hh_l{k}``, ``bias_ih_l{k}``, ``bias_hh_l{k}`` and, with projections,
-    ``weight_hr_l{k}``; the backward direction's names end in ``_reverse``.
+    Layer k, direction d has ``weight_ih_l{k}``, ``weight_hh_l{k}``, ``bias_ih_l{k}``,
+    ``bias_hh_l{k}`` and, with projections, ``weight_hr_l{k}``; the backward direction's names end
+    in ``_reverse``.
 
     Args:
         mode: ``"LSTM"``, ``"GRU"``, ``"RNN_TANH"`` or ``"RNN_RELU"``.
@@ -74,8 +93,10 @@ class RNNBase(Module):
         hidden_size: features of the state.
         num_layers: layers, each of which takes the states of the one below.
         bias: whether there are biases.
-        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
-        dropout: the probability with which a state that goes to the next layer is set to zero in training.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of
+            ``(L, N, …)``.
+        dropout: the probability with which a state that goes to the next layer is set to zero in
+            training.
         bidirectional: whether there is a second network that goes from the end to the beginning.
         proj_size: to how many features the state of an LSTM is projected; 0 for none.
         device: where parameters and buffers are made.
@@ -83,7 +104,8 @@ class RNNBase(Module):
     """
 
     __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+        "bidirectional", "proj_size",
     ]  # fmt: skip
     mode: str
     input_size: int
@@ -130,7 +152,11 @@ class RNNBase(Module):
         self._flat_weights_names: list[str] = []
         for k, names in enumerate(self._all_weights):
             layer_input = input_size if k < self._directions else out_size * self._directions
-            shapes = {"weight_ih": (gates, layer_input), "weight_hh": (gates, out_size), "weight_hr": (proj_size, hidden_size)}
+            shapes = {
+                "weight_ih": (gates, layer_input),
+                "weight_hh": (gates, out_size),
+                "weight_hr": (proj_size, hidden_size),
+            }
             for name in names:
                 shape = shapes.get(name[:9], (gates,))
                 setattr(self, name, Parameter(torch.empty(shape, device=device, dtype=dtype)))
@@ -144,7 +170,11 @@ class RNNBase(Module):
 
     def _names(self) -> list[list[str]]:
         """The parameters' names, a list for each layer and direction."""
-        kinds = ["weight_ih", "weight_hh"] + (["bias_ih", "bias_hh"] if self.bias else []) + (["weight_hr"] if self.proj_size else [])
+        kinds = (
+            ["weight_ih", "weight_hh"]
+            + (["bias_ih", "bias_hh"] if self.bias else [])
+            + (["weight_hr"] if self.proj_size else [])
+        )
         return [
             [f"{kind}_l{layer}{suffix}" for kind in kinds]
             for layer in range(self.num_layers)
@@ -182,28 +212,38 @@ class RNNBase(Module):
         wanted = self._flat_weights[0].dtype
         if input.dtype != wanted and not torch.is_autocast_enabled(input.device.type):
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({wanted}). Convert input: input.to({wanted}), or convert "
-                f"model: model.to({input.dtype})"
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({wanted}). Convert "
+                f"input: input.to({wanted}), or convert model: model.to({input.dtype})"
             )
         ndim = 2 if batch_sizes is not None else 3
         if input.dim() != ndim:
             raise RuntimeError(f"input must have {ndim} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}"
+            )
 
-    def _state_shape(self, size: int, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+    def _state_shape(
+        self, size: int, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         if batch_sizes is not None:
             batch = int(batch_sizes[0])
         else:
             batch = input.size(0) if self.batch_first else input.size(1)
         return self.num_layers * self._directions, batch, size
 
-    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         """The shape of the hidden state that goes with an input."""
         return self._state_shape(self.proj_size or self.hidden_size, input, batch_sizes)
 
     def check_hidden_size(
-        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
     ) -> None:
         """Checks the shape of a hidden state."""
         if hx.size() != expected_hidden_size:
@@ -226,13 +266,20 @@ class RNNBase(Module):
         return False
 
     def _update_flat_weights(self) -> None:
-        if self._weights_have_changed():  # parametrizations and direct writes into _parameters pass __setattr__ by
+        # parametrizations and direct writes into _parameters pass __setattr__ by
+        if self._weights_have_changed():
             self._init_flat_weights()
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
-        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0)):
+        for name, default in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+        ):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         if self.bidirectional is not False:
@@ -267,10 +314,13 @@ class RNNBase(Module):
         replica._flat_weights_names = replica._flat_weights_names[:]
         return replica
 
-    # ---- running ------------------------------------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------
 
-    def _forward(self, function: Callable[..., Any], name: str, input: Tensor, hx: Any) -> tuple[Any, Any]:
-        """Unpacks, checks, runs and packs again. ``hx`` is a tuple of states, as is the second result."""
+    def _forward(
+        self, function: Callable[..., Any], name: str, input: Tensor, hx: Any
+    ) -> tuple[Any, Any]:
+        """Unpacks, checks, runs and packs again. ``hx`` is a tuple of states, as is the second
+        result."""
         self._update_flat_weights()
         single = self.mode != "LSTM"
         packed = isinstance(input, PackedSequence)
@@ -296,19 +346,32 @@ class RNNBase(Module):
         if hx is None:
             sizes = [self.proj_size or self.hidden_size] + ([] if single else [self.hidden_size])
             layers = self.num_layers * self._directions
-            hx = tuple(torch.zeros(layers, batch, size, dtype=input.dtype, device=input.device) for size in sizes)
+            hx = tuple(
+                torch.zeros(layers, batch, size, dtype=input.dtype, device=input.device)
+                for size in sizes
+            )
             self.check_forward_args(input, hx[0] if single else hx, batch_sizes)
         else:
-            if packed and single:  # torch permutes before it checks here, and after it for LSTM; the shapes are the same
+            # torch permutes before it checks here, and after it for LSTM; the shapes are the same
+            if packed and single:
                 hx = tuple(self._permuted(h, order) for h in hx)
             self.check_forward_args(input, hx[0] if single else hx, batch_sizes)
             if packed and not single:
                 hx = tuple(self._permuted(h, order) for h in hx)
-        common = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        common = (
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
         state = hx[0] if single else hx
         if packed:
             output, *finals = function(input, batch_sizes, state, *common)
-            return PackedSequence(output, batch_sizes, order, unsorted), tuple(self._permuted(h, unsorted) for h in finals)
+            return PackedSequence(output, batch_sizes, order, unsorted), tuple(
+                self._permuted(h, unsorted) for h in finals
+            )
         output, *finals = function(input, state, *common, self.batch_first)
         if unbatched:
             return output.squeeze(batch_dim), tuple(h.squeeze(1) for h in finals)
@@ -324,8 +387,12 @@ class RNNBase(Module):
             return
         if self.mode == "LSTM":
             given = ", ".join(f"{h.dim()}-D" for h in hx)
-            raise RuntimeError(f"For {kind} input, hx and cx should also be {what} but got ({given}) tensors")
-        raise RuntimeError(f"For {kind} input, hx should also be {what} but got {hx[0].dim()}-D tensor")
+            raise RuntimeError(
+                f"For {kind} input, hx and cx should also be {what} but got ({given}) tensors"
+            )
+        raise RuntimeError(
+            f"For {kind} input, hx should also be {what} but got {hx[0].dim()}-D tensor"
+        )
 
 
 def _refuse_projection(kwargs: dict[str, object]) -> None:
@@ -334,16 +401,19 @@ def _refuse_projection(kwargs: dict[str, object]) -> None:
 
 
 class RNN(RNNBase):
-    """An Elman network: ``h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)`` (or relu), in ``num_layers`` layers.
+    """An Elman network: ``h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} +
+    b_hh)`` (or relu), in ``num_layers`` layers.
 
-    ``RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-    device=None, dtype=None)``.
+    ``RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False,
+    dropout=0.0, bidirectional=False, device=None, dtype=None)``.
 
     Args:
-        *args, **kwargs: as for ``RNNBase``, without its mode; and ``nonlinearity``, ``"tanh"`` or ``"relu"``.
+        *args, **kwargs: as for ``RNNBase``, without its mode; and ``nonlinearity``, ``"tanh"`` or
+            ``"relu"``.
 
-    Shapes: ``input (L, N, input_size)``, ``(N, L, input_size)`` if ``batch_first``, ``(L, input_size)`` or a PackedSequence;
-    ``hx (layers · directions, N, hidden_size)`` -> output ``(L, N, directions · hidden_size)`` and the final ``hx``.
+    Shapes: ``input (L, N, input_size)``, ``(N, L, input_size)`` if ``batch_first``,
+    ``(L, input_size)`` or a PackedSequence; ``hx (layers · directions, N, hidden_size)`` -> output
+    ``(L, N, directions · hidden_size)`` and the final ``hx``.
     """
 
     def __init__(self, *args: Any, **kwargs: object) -> None:
@@ -354,12 +424,15 @@ class RNN(RNNBase):
         else:
             nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
         self.nonlinearity = nonlinearity
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """``(L, N, input_size)`` -> ``(L, N, directions · hidden_size)`` and ``(layers · directions, N, hidden_size)``."""
+        """``(L, N, input_size)`` -> ``(L, N, directions · hidden_size)`` and
+        ``(layers · directions, N, hidden_size)``."""
         function = torch.rnn_tanh if self.mode == "RNN_TANH" else torch.rnn_relu
         output, (hidden,) = self._forward(function, "RNN", input, None if hx is None else (hx,))
         return output, hidden
@@ -368,22 +441,24 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """A long short-term memory network in ``num_layers`` layers.
 
-    ``i, f, o = sigmoid(…)``, ``g = tanh(…)``, ``c_t = f c_{t-1} + i g``, ``h_t = o tanh(c_t)``, each … being
-    ``W_ih x_t + b_ih + W_hh h_{t-1} + b_hh``; with ``proj_size``, h is projected to that size.
-    ``LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None,
-    dtype=None)``.
+    ``i, f, o = sigmoid(…)``, ``g = tanh(…)``, ``c_t = f c_{t-1} + i g``, ``h_t = o tanh(c_t)``,
+    each … being ``W_ih x_t + b_ih + W_hh h_{t-1} + b_hh``; with ``proj_size``, h is projected to
+    that size. ``LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+    dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None)``.
 
     Args:
         *args, **kwargs: as for ``RNNBase``, without its mode.
 
-    Shapes: input as for ``RNN``; ``hx`` the pair of h ``(layers · directions, N, proj_size or hidden_size)`` and c ``(…, hidden_size)``.
-    Source: Hochreiter and Schmidhuber (1997).
+    Shapes: input as for ``RNN``; ``hx`` the pair of h ``(layers · directions, N, proj_size or
+    hidden_size)`` and c ``(…, hidden_size)``. Source: Hochreiter and Schmidhuber (1997).
     """
 
     def __init__(self, *args: Any, **kwargs: object) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         """The shape of the cell state that goes with an input."""
         return self._state_shape(self.hidden_size, input, batch_sizes)
 
@@ -399,7 +474,9 @@ class LSTM(RNNBase):
         """Both states with their batch reordered."""
         return hx if permutation is None else tuple(_apply_permutation(h, permutation) for h in hx)
 
-    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+    def forward(
+        self, input: Any, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, tuple[Tensor, Tensor]]:
         """``(L, N, input_size)`` -> ``(L, N, directions · H)`` and the final (h, c)."""
         output, hidden = self._forward(torch.lstm, "LSTM", input, hx)
         return output, hidden
@@ -408,8 +485,9 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """A network of gated recurrent units in ``num_layers`` layers.
 
-    ``r, z = sigmoid(…)``, ``n = tanh(W_in x_t + b_in + r (W_hn h_{t-1} + b_hn))``, ``h_t = (1 - z) n + z h_{t-1}``.
-    ``GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None)``.
+    ``r, z = sigmoid(…)``, ``n = tanh(W_in x_t + b_in + r (W_hn h_{t-1} + b_hn))``, ``h_t = (1 - z)
+    n + z h_{t-1}``. ``GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+    dropout=0.0, bidirectional=False, device=None, dtype=None)``.
 
     Args:
         *args, **kwargs: as for ``RNNBase``, without its mode.
@@ -422,7 +500,8 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """``(L, N, input_size)`` -> ``(L, N, directions · hidden_size)`` and ``(layers · directions, N, hidden_size)``."""
+        """``(L, N, input_size)`` -> ``(L, N, directions · hidden_size)`` and
+        ``(layers · directions, N, hidden_size)``."""
         output, (hidden,) = self._forward(torch.gru, "GRU", input, None if hx is None else (hx,))
         return output, hidden
 
@@ -447,7 +526,13 @@ class RNNCellBase(Module):
     weight_hh: Tensor
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Device = None, dtype: _dtype | None = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         self.input_size = input_size
@@ -478,8 +563,15 @@ class RNNCellBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _step(self, function: Callable[..., Any], input: Tensor, hx: tuple[Tensor, ...] | None, states: int) -> tuple[Tensor, ...]:
-        """Runs ``function`` with a batch dimension, and with zeros for a missing ``hx``, which is a tuple of ``states`` tensors."""
+    def _step(
+        self,
+        function: Callable[..., Any],
+        input: Tensor,
+        hx: tuple[Tensor, ...] | None,
+        states: int,
+    ) -> tuple[Tensor, ...]:
+        """Runs ``function`` with a batch dimension, and with zeros for a missing ``hx``, which is a
+        tuple of ``states`` tensors."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
@@ -491,7 +583,11 @@ class RNNCellBase(Module):
         if unbatched:
             input = input.unsqueeze(0)
         if hx is None:
-            hx = (torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device),) * states
+            hx = (
+                torch.zeros(
+                    input.size(0), self.hidden_size, dtype=input.dtype, device=input.device
+                ),
+            ) * states
         elif unbatched:
             hx = tuple(h.unsqueeze(0) for h in hx)
         self._check_sizes(input, hx)
@@ -502,16 +598,26 @@ class RNNCellBase(Module):
 
     def _check_sizes(self, input: Tensor, hx: tuple[Tensor, ...]) -> None:
         if input.size(1) != self.weight_ih.size(1):
-            raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.weight_ih.size(1)}")
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(1)} expected "
+                f"{self.weight_ih.size(1)}"
+            )
         for i, h in enumerate(hx):
             if h.size(0) != input.size(0):
-                raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {h.size(0)}")
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size "
+                    f"{h.size(0)}"
+                )
             if h.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {h.size(1)}, expected {self.hidden_size}")
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {h.size(1)}, expected "
+                    f"{self.hidden_size}"
+                )
 
 
 class RNNCell(RNNCellBase):
-    """One step of an Elman network. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``.
+    """One step of an Elman network. Shapes: ``input (N, input_size)`` or ``(input_size)``,
+    ``hx (N, hidden_size)`` -> like ``hx``.
 
     Args:
         input_size: features of the input.
@@ -546,7 +652,8 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx`` the pair h, c ``(N, hidden_size)`` -> (h, c).
+    """One step of an LSTM. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx`` the pair
+    h, c ``(N, hidden_size)`` -> (h, c).
 
     Args:
         input_size: features of the input.
@@ -556,17 +663,27 @@ class LSTMCell(RNNCellBase):
         dtype: the dtype of parameters and buffers.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         """``(N, input_size)`` and twice ``(N, hidden_size)`` -> (h, c)."""
         h, c = self._step(torch.lstm_cell, input, hx, 2)
         return h, c
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``.
+    """One step of a GRU. Shapes: ``input (N, input_size)`` or ``(input_size)``,
+    ``hx (N, hidden_size)`` -> like ``hx``.
 
     Args:
         input_size: features of the input.
@@ -576,7 +693,14 @@ class GRUCell(RNNCellBase):
         dtype: the dtype of parameters and buffers.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -34,10 +34,14 @@ class _Table(Module):
     scale_grad_by_freq: bool
     weight: Tensor
 
-    def _make_weight(self, given: Tensor | None, requires_grad: bool, device: Device, dtype: _dtype | None) -> None:
+    def _make_weight(
+        self, given: Tensor | None, requires_grad: bool, device: Device, dtype: _dtype | None
+    ) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
         if given is None:
-            self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype), requires_grad=requires_grad)
+            self.weight = Parameter(
+                torch.empty(shape, device=device, dtype=dtype), requires_grad=requires_grad
+            )
             self.reset_parameters()
             return
         if tuple(given.shape) != shape:
@@ -74,7 +78,15 @@ class Embedding(_Table):
     Shapes: ``input (*)`` of integers -> ``(*, embedding_dim)``.
     """
 
-    __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"]
+    __constants__ = [
+        "num_embeddings",
+        "embedding_dim",
+        "padding_idx",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "sparse",
+    ]
     sparse: bool
 
     def __init__(
@@ -103,7 +115,15 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*, embedding_dim)``."""
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""
@@ -149,7 +169,8 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, averages or takes the maximum of rows of a table, for each bag of indices, without making the rows.
+    """Sums, averages or takes the maximum of rows of a table, for each bag of indices, without
+    making the rows.
 
     Args:
         num_embeddings: rows of the table.
@@ -165,12 +186,13 @@ class EmbeddingBag(_Table):
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``input (B, N)``, a bag per row; or ``input (N)`` with ``offsets (B)``, where each bag begins -> ``(B, embedding_dim)``.
+    Shapes: ``input (B, N)``, a bag per row; or ``input (N)`` with ``offsets (B)``, where each bag
+    begins -> ``(B, embedding_dim)``.
     """
 
     __constants__ = [
-        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "include_last_offset",
-        "padding_idx",
+        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode",
+        "sparse", "include_last_offset", "padding_idx",
     ]  # fmt: skip
     mode: str
     sparse: bool
@@ -203,7 +225,9 @@ class EmbeddingBag(_Table):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
 
-    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
         """``(B, N)``, or ``(N)`` with offsets ``(B)`` -> ``(B, embedding_dim)``."""
         return F.embedding_bag(
             input,

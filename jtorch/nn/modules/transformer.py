@@ -22,12 +22,20 @@ from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-__all__ = ["Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"]
+__all__ = [
+    "Transformer",
+    "TransformerEncoder",
+    "TransformerDecoder",
+    "TransformerEncoderLayer",
+    "TransformerDecoderLayer",
+]
 
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _generate_square_subsequent_mask(sz: int, device: Device = None, dtype: _dtype | None = None) -> Tensor:
+def _generate_square_subsequent_mask(
+    sz: int, device: Device = None, dtype: _dtype | None = None
+) -> Tensor:
     """The causal mask: -inf above the diagonal, zeros elsewhere."""
     return torch.triu(torch.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
@@ -38,11 +46,15 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
     return src.size(0) if src.dim() == 2 else src.size(1 if batch_first else 0)
 
 
-def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+def _detect_is_causal_mask(
+    mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
+) -> bool:
     """``is_causal`` if given, else whether ``mask`` is the causal mask, which is compared."""
     if is_causal is not None or mask is None:
         return is_causal is True
-    causal = _generate_square_subsequent_mask(mask.size(-2) if size is None else size, device=mask.device, dtype=mask.dtype)
+    causal = _generate_square_subsequent_mask(
+        mask.size(-2) if size is None else size, device=mask.device, dtype=mask.dtype
+    )
     return mask.size() == causal.size() and bool((mask == causal).all())
 
 
@@ -72,14 +84,15 @@ class Transformer(Module):
         custom_encoder: another encoder.
         custom_decoder: another decoder.
         layer_norm_eps: ``eps`` of the normalisations.
-        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of
+            ``(L, N, …)``.
         norm_first: whether blocks normalise their input instead of their output.
         bias: whether linear layers and normalisations have biases.
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``src (S, N, d_model)``, ``tgt (T, N, d_model)``, N first if ``batch_first``, or both without N -> like ``tgt``.
-    Source: Vaswani et al. (2017).
+    Shapes: ``src (S, N, d_model)``, ``tgt (T, N, d_model)``, N first if ``batch_first``, or both
+    without N -> like ``tgt``. Source: Vaswani et al. (2017).
     """
 
     def __init__(
@@ -101,7 +114,19 @@ class Transformer(Module):
         dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        layer = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            device,
+            dtype,
+        )
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
@@ -133,13 +158,16 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Encodes ``src`` and decodes ``tgt`` with it. The masks are as in ``MultiheadAttention``."""
+        """Encodes ``src`` and decodes ``tgt`` with it. The masks are as in
+        ``MultiheadAttention``."""
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
         return self.decoder(
             tgt,
             memory,
@@ -152,7 +180,9 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Device = None, dtype: _dtype | None = None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: Device = None, dtype: _dtype | None = None
+    ) -> Tensor:
         """The causal mask ``(sz, sz)``: -inf above the diagonal, zeros elsewhere."""
         return _generate_square_subsequent_mask(sz, dtype=dtype, device=device)
 
@@ -165,14 +195,16 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """``num_layers`` copies of an encoder layer, and ``norm`` after them.
 
-    In evaluation without gradients, torch drops the padded positions from the computation where it can (``enable_nested_tensor``); what
-    remains visible of that is kept here: they are zero after the last layer.
+    In evaluation without gradients, torch drops the padded positions from the computation where it
+    can (``enable_nested_tensor``); what remains visible of that is kept here: they are zero after
+    the last layer.
 
     Args:
         encoder_layer: the layer, of which there are copies.
         num_layers: how many.
         norm: what is applied to the result, or None.
-        enable_nested_tensor: whether masked sequences are computed without their padding where that is possible.
+        enable_nested_tensor: whether masked sequences are computed without their padding where that
+            is possible.
         mask_check: whether that looks at what the mask masks.
     """
 
@@ -195,7 +227,11 @@ class TransformerEncoder(Module):
         self.use_nested_tensor = enable_nested_tensor and not why_not
         self.mask_check = mask_check
         if enable_nested_tensor and why_not:
-            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2)
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"{why_not}",
+                stacklevel=2,
+            )
 
     def forward(
         self,
@@ -205,13 +241,22 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:
         """``(S, N, E)`` -> the same shape."""
-        src_key_padding_mask = canonical_mask(src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype)
+        src_key_padding_mask = canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype
+        )
         mask = canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
         first: Any = self.layers[0]
-        is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, first.self_attn.batch_first))
+        is_causal = _detect_is_causal_mask(
+            mask, is_causal, _get_seq_len(src, first.self_attn.batch_first)
+        )
         output = src
         for layer in self.layers:
-            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
+            output = layer(
+                output,
+                src_mask=mask,
+                is_causal=is_causal,
+                src_key_padding_mask=src_key_padding_mask,
+            )
         if src_key_padding_mask is not None and mask is None and self._drops_padding(first, src):
             padded = src_key_padding_mask.ne(0)
             if self.mask_check:  # only padding at the end is dropped
@@ -221,7 +266,12 @@ class TransformerEncoder(Module):
 
     def _drops_padding(self, first: Module, src: Tensor) -> bool:
         """Whether torch would compute on a nested tensor."""
-        if not getattr(self, "use_nested_tensor", False) or first.training or src.dim() != 3 or torch.is_autocast_enabled():
+        if (
+            not getattr(self, "use_nested_tensor", False)
+            or first.training
+            or src.dim() != 3
+            or torch.is_autocast_enabled()
+        ):
             return False
         tensors = [src, *first.parameters()]
         return not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
@@ -235,7 +285,10 @@ def _why_not_nested(layer: Module) -> str:
         return "encoder_layer.norm_first was True"
     attention = layer.self_attn
     if not attention.batch_first:
-        return "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)"
+        return (
+            "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference "
+            "performance)"
+        )
     if not attention._qkv_same_embed_dim:
         return "encoder_layer.self_attn._qkv_same_embed_dim was not True"
     if attention.in_proj_bias is None:
@@ -260,7 +313,9 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(
+        self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None
+    ) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -279,7 +334,9 @@ class TransformerDecoder(Module):
     ) -> Tensor:
         """``tgt (T, N, E)`` and ``memory (S, N, E)`` -> like ``tgt``."""
         first: Any = self.layers[0]
-        tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, first.self_attn.batch_first))
+        tgt_is_causal = _detect_is_causal_mask(
+            tgt_mask, tgt_is_causal, _get_seq_len(tgt, first.self_attn.batch_first)
+        )
         output = tgt
         for layer in self.layers:
             output = layer(
@@ -296,7 +353,8 @@ class TransformerDecoder(Module):
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a two-layer network, each with dropout, a residual and a layer norm (before it if ``norm_first``).
+    """Self-attention and a two-layer network, each with dropout, a residual and a layer norm
+    (before it if ``norm_first``).
 
     Args:
         d_model: features of the input and the output.
@@ -305,13 +363,15 @@ class TransformerEncoderLayer(Module):
         dropout: the probability with which an element is set to zero in training.
         activation: what stands between them: ``"relu"``, ``"gelu"`` or a function.
         layer_norm_eps: ``eps`` of the normalisations.
-        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of
+            ``(L, N, …)``.
         norm_first: whether blocks normalise their input instead of their output.
         bias: whether linear layers and normalisations have biases.
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``src (S, N, d_model)``, ``(N, S, d_model)`` if ``batch_first``, or ``(S, d_model)`` -> the same.
+    Shapes: ``src (S, N, d_model)``, ``(N, S, d_model)`` if ``batch_first``, or ``(S, d_model)`` ->
+    the same.
     """
 
     __constants__ = ["norm_first"]
@@ -332,7 +392,9 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **made
+        )
         self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **made)
@@ -364,7 +426,13 @@ class TransformerEncoderLayer(Module):
         is_causal: bool = False,
     ) -> Tensor:
         """``(S, N, d_model)`` -> the same shape."""
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", none_or_dtype(src_mask), "src_mask", src.dtype)
+        padding = canonical_mask(
+            src_key_padding_mask,
+            "src_key_padding_mask",
+            none_or_dtype(src_mask),
+            "src_mask",
+            src.dtype,
+        )
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
         x = src
         if self.norm_first:
@@ -373,8 +441,18 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal=is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
-        given: dict[str, Any] = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        given: dict[str, Any] = {
+            "attn_mask": attn_mask,
+            "key_padding_mask": key_padding_mask,
+            "is_causal": is_causal,
+        }
         return self.dropout1(self.self_attn(x, x, x, need_weights=False, **given)[0])
 
     def _ff_block(self, x: Tensor) -> Tensor:
@@ -382,7 +460,8 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to ``memory`` and a two-layer network, each with dropout, a residual and a layer norm.
+    """Self-attention, attention to ``memory`` and a two-layer network, each with dropout, a
+    residual and a layer norm.
 
     Args:
         d_model: features of the input and the output.
@@ -391,13 +470,15 @@ class TransformerDecoderLayer(Module):
         dropout: the probability with which an element is set to zero in training.
         activation: what stands between them: ``"relu"``, ``"gelu"`` or a function.
         layer_norm_eps: ``eps`` of the normalisations.
-        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of
+            ``(L, N, …)``.
         norm_first: whether blocks normalise their input instead of their output.
         bias: whether linear layers and normalisations have biases.
         device: where parameters and buffers are made.
         dtype: the dtype of parameters and buffers.
 
-    Shapes: ``tgt (T, N, d_model)``, ``memory (S, N, d_model)``, N first if ``batch_first``, or both without N -> like ``tgt``.
+    Shapes: ``tgt (T, N, d_model)``, ``memory (S, N, d_model)``, N first if ``batch_first``, or both
+    without N -> like ``tgt``.
     """
 
     __constants__ = ["norm_first"]
@@ -418,8 +499,12 @@ class TransformerDecoderLayer(Module):
     ) -> None:
         super().__init__()
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **made
+        )
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **made
+        )
         self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **made)
@@ -430,7 +515,9 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+        self.activation = (
+            _get_activation_fn(activation) if isinstance(activation, str) else activation
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("activation", F.relu)
@@ -459,14 +546,33 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *cross))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
-        given: dict[str, Any] = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        given: dict[str, Any] = {
+            "attn_mask": attn_mask,
+            "key_padding_mask": key_padding_mask,
+            "is_causal": is_causal,
+        }
         return self.dropout1(self.self_attn(x, x, x, need_weights=False, **given)[0])
 
     def _mha_block(
-        self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
     ) -> Tensor:
-        given: dict[str, Any] = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        given: dict[str, Any] = {
+            "attn_mask": attn_mask,
+            "key_padding_mask": key_padding_mask,
+            "is_causal": is_causal,
+        }
         return self.dropout2(self.multihead_attn(x, mem, mem, need_weights=False, **given)[0])
 
     def _ff_block(self, x: Tensor) -> Tensor:

@@ -14,19 +14,28 @@ __all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
 
 
 class Upsample(Module):
-    """Resizes the spatial dimensions to ``size`` or by ``scale_factor``: nearest, linear, bilinear, bicubic, trilinear.
+    """Resizes the spatial dimensions to ``size`` or by ``scale_factor``: nearest, linear, bilinear,
+    bicubic, trilinear.
 
     Args:
         size: the spatial size of the result.
         scale_factor: by what the sizes are multiplied, one number or one for each dimension.
         mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
-        align_corners: whether the outermost elements, instead of their outer edges, stay where they are.
+        align_corners: whether the outermost elements, instead of their outer edges, stay where they
+            are.
         recompute_scale_factor: whether the factor is computed anew from the sizes that it gives.
 
     Shapes: ``(N, C, *)`` with 1 to 3 spatial dimensions -> ``(N, C, *size)``.
     """
 
-    __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
+    __constants__ = [
+        "size",
+        "scale_factor",
+        "mode",
+        "align_corners",
+        "name",
+        "recompute_scale_factor",
+    ]
 
     def __init__(
         self,
@@ -77,7 +86,9 @@ class UpsamplingNearest2d(Upsample):
         scale_factor: by what the sizes are multiplied.
     """
 
-    def __init__(self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None) -> None:
+    def __init__(
+        self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None
+    ) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -89,5 +100,7 @@ class UpsamplingBilinear2d(Upsample):
         scale_factor: by what the sizes are multiplied.
     """
 
-    def __init__(self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None) -> None:
+    def __init__(
+        self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None
+    ) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -25,21 +25,28 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[Any, ...]:
-    """The items of ``t`` from last to first, each ``n`` times: a convolution's padding as ``F.pad`` wants it."""
+    """The items of ``t`` from last to first, each ``n`` times: a convolution's padding as ``F.pad``
+    wants it."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
-def _list_with_default(out_size: int | Sequence[int | None], defaults: Sequence[int]) -> int | list[int]:
-    """``out_size`` with each None replaced by the entry of ``defaults`` at its place, counted from the end."""
+def _list_with_default(
+    out_size: int | Sequence[int | None], defaults: Sequence[int]
+) -> int | list[int]:
+    """``out_size`` with each None replaced by the entry of ``defaults`` at its place, counted from
+    the end."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)]
+    return [
+        d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)
+    ]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Strips ``prefix`` (such as ``"module."``) off the keys of ``state_dict`` and of its metadata, in place."""
+    """Strips ``prefix`` (such as ``"module."``) off the keys of ``state_dict`` and of its metadata,
+    in place."""
     for key in list(state_dict.keys()):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)

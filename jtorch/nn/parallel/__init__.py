@@ -1,4 +1,5 @@
-"""Data parallelism as PyTorch spells it. On JAX a batch is sharded over the devices instead; see ``torch.distributed.tensor``."""
+"""Data parallelism as PyTorch spells it. On JAX a batch is sharded over the devices instead; see
+``torch.distributed.tensor``."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from .replicate import parallel_apply as parallel_apply
 from .replicate import replicate as replicate
 from .replicate import scatter as scatter
 
-__all__ = ["replicate", "scatter", "parallel_apply", "gather", "data_parallel", "DataParallel", "DistributedDataParallel"]
+__all__ = [
+    "replicate",
+    "scatter",
+    "parallel_apply",
+    "gather",
+    "data_parallel",
+    "DataParallel",
+    "DistributedDataParallel",
+]
 
 
 class DistributedDataParallelCPU(DistributedDataParallel):
@@ -23,7 +32,8 @@ class DistributedDataParallelCPU(DistributedDataParallel):
 
     def __init__(self, *args: Any, **kwargs: object) -> None:
         warnings.warn(
-            "`torch.nn.parallel.DistributedDataParallelCPU` is deprecated, please use `torch.nn.parallel.DistributedDataParallel` instead.",
+            "`torch.nn.parallel.DistributedDataParallelCPU` is deprecated, please use "
+            "`torch.nn.parallel.DistributedDataParallel` instead.",
             FutureWarning,
             stacklevel=2,
         )

@@ -1,4 +1,5 @@
-"""What ``DistributedDataParallel`` does with gradients: flat buckets that are combined over the processes once all gradients are there."""
+"""What ``DistributedDataParallel`` does with gradients: flat buckets that are combined over the
+processes once all gradients are there."""
 
 from __future__ import annotations
 
@@ -16,38 +17,47 @@ import numpy as np
 import jtorch as torch
 from jtorch.autograd.engine import outermost_walk, queue_callback
 
-_PRIOR = "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your "
+_PRIOR = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This "
+    "error indicates that your "
+)
 _CHANGED = "training graph has changed in this iteration, e.g., one parameter is "
 _STATIC = " this is not compatible with static_graph set to True."
 _UNUSED = (
-    f"{_PRIOR}module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword "
-    "argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function "
+    f"{_PRIOR}module has parameters that were not used in producing loss. You can enable unused "
+    "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
+    "`torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function "
     "outputs participate in calculating loss. "
 )
 _PLACES = (
-    "\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output "
-    "tensors in the return "
-    "value of your module's `forward` function. Please include the loss function and the structure of the return value of "
-    "`forward` of your "
-    "module when reporting this issue (e.g. list, dict, iterable)."
+    "\nIf you already have done the above, then the distributed data parallel module wasn't able "
+    "to locate the output tensors in the return value of your module's `forward` function. Please "
+    "include the loss function and the structure of the return value of `forward` of your module "
+    "when reporting this issue (e.g. list, dict, iterable)."
 )
-_NO_LONGER = f"{_PRIOR}{_CHANGED}used in first iteration, but then got unused in the second iteration.{_STATIC}"
-_NOT_BEFORE = f"Your {_CHANGED}unused in first iteration, but then got used in the second iteration.{_STATIC}"
+_NO_LONGER = (
+    f"{_PRIOR}{_CHANGED}used in first iteration, but then got unused in the second "
+    f"iteration.{_STATIC}"
+)
+_NOT_BEFORE = (
+    f"Your {_CHANGED}unused in first iteration, but then got used in the second iteration.{_STATIC}"
+)
 _NAMES = (
-    "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about "
-    "which particular parameters did not receive gradient on this rank as part of this error"
+    "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO "
+    "or DETAIL to print out information about which particular parameters did not receive gradient "
+    "on this rank as part of this error"
 )
 _TWICE = (
-    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module "
-    "parameter outside "
-    "the `forward` function. Please make sure model parameters are not shared across multiple concurrent forward-backward "
-    "passes. or try to "
-    "use _set_static_graph() as a workaround if this module graph does not change during training loop.2) Reused parameters in multiple "
-    "reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part of your model, "
-    "it would result "
-    "in the same set of parameters been used by different reentrant backward passes multiple times, and hence marking a variable ready "
-    "multiple times. DDP does not support such use cases in default. You can try to use _set_static_graph() as a workaround if your module "
-    "graph does not change over iterations.\n"
+    "Expected to mark a variable ready only once. This error is caused by one of the following "
+    "reasons: 1) Use of a module parameter outside the `forward` function. Please make sure model "
+    "parameters are not shared across multiple concurrent forward-backward passes. or try to use "
+    "_set_static_graph() as a workaround if this module graph does not change during training "
+    "loop.2) Reused parameters in multiple reentrant backward passes. For example, if you use "
+    "multiple `checkpoint` functions to wrap the same part of your model, it would result in the "
+    "same set of parameters been used by different reentrant backward passes multiple times, and "
+    "hence marking a variable ready multiple times. DDP does not support such use cases in "
+    "default. You can try to use _set_static_graph() as a workaround if your module graph does not "
+    "change over iterations.\n"
 )
 
 
@@ -60,7 +70,8 @@ def _transport() -> Any:
 
 
 class BuiltinCommHookType(IntEnum):
-    """Hooks that ``DistributedDataParallel`` knows by name: means over the processes, sent as they are or in float16."""
+    """Hooks that ``DistributedDataParallel`` knows by name: means over the processes, sent as they
+    are or in float16."""
 
     ALLREDUCE = 0
     FP16_COMPRESS = 1
@@ -69,7 +80,9 @@ class BuiltinCommHookType(IntEnum):
 class GradBucket:
     """The gradients of some parameters in one flat tensor, as comm hooks get them."""
 
-    def __init__(self, index: int, count: int, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
+    def __init__(
+        self, index: int, count: int, buffer: torch.Tensor, parameters: list[torch.Tensor]
+    ) -> None:
         self._index, self._count, self._buffer, self._parameters = index, count, buffer, parameters
 
     def index(self) -> int:
@@ -91,7 +104,10 @@ class GradBucket:
     def gradients(self) -> list[torch.Tensor]:
         """Views of the flat tensor, one for each parameter."""
         sizes = [p.numel() for p in self._parameters]
-        return [part.view(p.shape) for part, p in zip(self._buffer.split(sizes), self._parameters, strict=True)]
+        return [
+            part.view(p.shape)
+            for part, p in zip(self._buffer.split(sizes), self._parameters, strict=True)
+        ]
 
     def parameters(self) -> list[torch.Tensor]:
         """The parameters."""
@@ -149,7 +165,10 @@ class Flat:
         ends = [*accumulate(-(-n // unit) * unit for n in sizes)]
         self.bounds = [(at, at + n) for at, n in zip([0, *ends], sizes, strict=False)]
         self.whole = programs.aligned((ends[-1],), dtype)
-        self.parts = [self.whole[at:end].reshape(shape) for (at, end), shape in zip(self.bounds, self.shapes, strict=True)]
+        self.parts = [
+            self.whole[at:end].reshape(shape)
+            for (at, end), shape in zip(self.bounds, self.shapes, strict=True)
+        ]
 
 
 class Reducer:
@@ -161,7 +180,8 @@ class Reducer:
         cap: bytes of the first buckets of a dtype; the last number is that of all others, too.
         find_unused: whether a pass may leave out parameters.
         as_view: whether gradients become views of the buckets.
-        sparse: names of parameters whose gradients are sparse tensors, which are combined by themselves.
+        sparse: names of parameters whose gradients are sparse tensors, which are combined by
+            themselves.
         listed: whether the sizes are those of buckets one by one.
     """
 
@@ -184,7 +204,8 @@ class Reducer:
         #: What is done with gradients that are combined, if anything.
         self.steps: Callable[[], None] | None = None
         self.static = False
-        #: With ``static``, what the first pass has used anywhere, and how often it came to each parameter here.
+        #: With ``static``, what the first pass has used anywhere, and how often it came to each
+        #: parameter here.
         self._fixed: set[int] | None = None
         self._times: Counter[int] | None = None
         self._seen: Counter[int] = Counter()
@@ -192,19 +213,24 @@ class Reducer:
         self.started = False
         #: The outermost walk in which gradients were combined, until it is over.
         self._walk: Any = None
-        #: Whether that was before any, as nothing could be seen that leads to parameters (reentrant checkpoints hide it).
+        #: Whether that was before any, as nothing could be seen that leads to parameters (reentrant
+        #: checkpoints hide it).
         self.closed = False
         self._expecting = self._begun = False
         self._pending: set[int] = set()
         self._used: set[int] = set()
-        # As in PyTorch the first pass, which may still tell in which order gradients come, has one bucket for each dtype, unless sizes
-        # are listed; with ``static`` the first two, as the first one is counted.
+        # As in PyTorch the first pass, which may still tell in which order gradients come, has one
+        # bucket for each dtype, unless sizes are listed; with ``static`` the first two, as the
+        # first one is counted.
         self._cap = cap
         self._regroup = 0 if find_unused else 1
         self._joined = self._whole()
         self._memory: list[Flat] = []
         self.buckets = self._at_first() if listed or not self._regroup else self._joined
-        self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
+        self._handles = [
+            p.register_post_accumulate_grad_hook(self._note(i))
+            for i, p in enumerate(self.parameters)
+        ]
 
     def _note(self, index: int) -> Callable[[Any], None]:
         return lambda _: self._ready(index)
@@ -235,8 +261,11 @@ class Reducer:
         return found + [items for items, _ in open_ones.values() if items]
 
     def _at_first(self) -> list[list[int]]:
-        """Buckets before it is known in which order gradients come, those of the last parameters first."""
-        return sorted(self._in_buckets(self._cap, range(len(self.parameters))), key=min, reverse=True)
+        """Buckets before it is known in which order gradients come, those of the last parameters
+        first."""
+        return sorted(
+            self._in_buckets(self._cap, range(len(self.parameters))), key=min, reverse=True
+        )
 
     def be_static(self) -> None:
         """Has all passes be like the first one."""
@@ -276,22 +305,31 @@ class Reducer:
         if self._expecting and self._begun and self._pending:
             missing = sorted(self._pending)
             rank = torch.distributed.get_rank(self.group)
-            words = _NO_LONGER if self.static else _UNUSED if self.find_unused else _UNUSED + _PLACES
-            indices = f"\nParameter indices which did not receive grad for rank {rank}: {' '.join(map(str, missing))}"
+            words = (
+                _NO_LONGER if self.static else _UNUSED if self.find_unused else _UNUSED + _PLACES
+            )
+            indices = (
+                f"\nParameter indices which did not receive grad for rank {rank}: "
+                f"{' '.join(map(str, missing))}"
+            )
             if torch.distributed.get_debug_level() == torch.distributed.DebugLevel.OFF:
                 raise RuntimeError(words + indices + _NAMES)
             names = ", ".join(self.names[i] for i in reversed(missing))
-            raise RuntimeError(f"{words}\nParameters which did not receive grad for rank {rank}: {names}{indices}")
+            raise RuntimeError(
+                f"{words}\nParameters which did not receive grad for rank {rank}: {names}{indices}"
+            )
 
     def _twice(self, index: int) -> RuntimeError:
         return RuntimeError(
-            f"{_TWICE}Parameter at index {index} with name {self.names[index]} has been marked as ready twice. This means that multiple "
-            "autograd engine  hooks have fired for this particular parameter during this iteration."
+            f"{_TWICE}Parameter at index {index} with name {self.names[index]} has been marked as "
+            "ready twice. This means that multiple autograd engine  hooks have fired for this "
+            "particular parameter during this iteration."
         )
 
     def _ready(self, index: int) -> None:
         if not self._expecting:
-            # What comes after gradients have been combined, in the same pass, would be this process's alone.
+            # What comes after gradients have been combined, in the same pass, would be this
+            # process's alone.
             if self.closed or (self._walk is not None and self._walk() is outermost_walk()):
                 raise RuntimeError(_NOT_BEFORE) if self.static else self._twice(index)
             return
@@ -311,7 +349,8 @@ class Reducer:
             self._finish()
 
     def _over(self) -> None:
-        """The pass is over: what outputs depend on, but not what the pass began from, has no part in it."""
+        """The pass is over: what outputs depend on, but not what the pass began from, has no part
+        in it."""
         self._walk = None
         if not self._expecting:
             return
@@ -345,14 +384,18 @@ class Reducer:
         return found
 
     def combine(self, used: set[int] | None) -> None:
-        """Averages the gradients over the processes; those of parameters that nobody has used stay what they are."""
+        """Averages the gradients over the processes; those of parameters that nobody has used stay
+        what they are."""
         # Without a hook nobody sees buckets: one message for each dtype has the least to wait for.
         if self.hook is None:
             self._combine_joined(used)
         else:
             arrays = _transport().arrays
             taken = arrays.taken
-            flats = [arrays.made(np.concatenate([self._gradient(i, taken) for i in bucket])) for bucket in self.buckets]
+            flats = [
+                arrays.made(np.concatenate([self._gradient(i, taken) for i in bucket]))
+                for bucket in self.buckets
+            ]
             for bucket, flat in zip(self.buckets, self._hooked(flats, taken), strict=True):
                 self._put_back(bucket, flat, used)
         for i in self.sparse:
@@ -369,8 +412,12 @@ class Reducer:
         collectives = transport.collectives
         for k in range(len(self._memory), len(self._joined)):
             self._memory.append(Flat([self.parameters[i] for i in self._joined[k]]))
-        asked = [("DistributedDataParallel", flat.whole, "sum", f"bucket {k}") for k, flat in enumerate(self._memory)]
-        ahead = [collectives.agreeing(*facts, self.group) for facts in asked]  # goes on while gradients are computed
+        asked = [
+            ("DistributedDataParallel", flat.whole, "sum", f"bucket {k}")
+            for k, flat in enumerate(self._memory)
+        ]
+        # goes on while gradients are computed
+        ahead = [collectives.agreeing(*facts, self.group) for facts in asked]
         try:
             self._fill(n, taken)
         except BaseException:
@@ -397,11 +444,16 @@ class Reducer:
                 else:  # before they are added up, as in PyTorch
                     np.multiply(taken(grad), 1 / n, out=part)
 
-    def _take_back(self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray) -> None:
+    def _take_back(
+        self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray
+    ) -> None:
         whole = _transport().arrays.made(total) if self.as_view else None
         for i, (at, end), shape in zip(bucket, flat.bounds, flat.shapes, strict=True):
             if used is None or i in used:
-                self._give(self.parameters[i], total[at:end].reshape(shape) if whole is None else whole[at:end].view(shape))
+                self._give(
+                    self.parameters[i],
+                    total[at:end].reshape(shape) if whole is None else whole[at:end].view(shape),
+                )
 
     def _combine_sparse(self, p: torch.Tensor) -> None:
         grad = p.grad if p.grad is not None else torch.zeros_like(p, layout=torch.sparse_coo)
@@ -417,10 +469,15 @@ class Reducer:
         state, hook = self.hook
         futures = []
         for k, buffer in enumerate(buffers):
-            bucket = GradBucket(k, len(buffers), buffer, [self.parameters[i] for i in self.buckets[k]])
+            bucket = GradBucket(
+                k, len(buffers), buffer, [self.parameters[i] for i in self.buckets[k]]
+            )
             future = hook(state, bucket)
             if not isinstance(future, torch.futures.Future):
-                raise RuntimeError(f"Expected a DDP communication hook to return a torch.futures.Future, but it returned {type(future)}")
+                raise RuntimeError(
+                    "Expected a DDP communication hook to return a torch.futures.Future, but it "
+                    f"returned {type(future)}"
+                )
             futures.append(future)
         found = []
         for future in futures:
@@ -435,7 +492,12 @@ class Reducer:
         for i in bucket:
             p, n = self.parameters[i], self.parameters[i].numel()
             if used is None or i in used:
-                self._give(p, flat[at : at + n].reshape(tuple(p.shape)) if whole is None else whole[at : at + n].view(p.shape))
+                self._give(
+                    p,
+                    flat[at : at + n].reshape(tuple(p.shape))
+                    if whole is None
+                    else whole[at : at + n].view(p.shape),
+                )
             at += n
 
     @staticmethod

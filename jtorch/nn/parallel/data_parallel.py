@@ -24,13 +24,18 @@ class DataParallel(Module, Generic[_T]):
         output_device: where the results are gathered; the first device if None.
         dim: along which the batch is divided.
 
-    Differs from torch: no batch is split. Several ``device_ids`` are refused; without them, everything runs on the module's device.
+    Differs from torch: no batch is split. Several ``device_ids`` are refused; without them,
+    everything runs on the module's device.
     """
 
     module: _T
 
     def __init__(
-        self, module: _T, device_ids: Sequence[int | device] | None = None, output_device: int | device | None = None, dim: int = 0
+        self,
+        module: _T,
+        device_ids: Sequence[int | device] | None = None,
+        output_device: int | device | None = None,
+        dim: int = 0,
     ) -> None:
         super().__init__()
         refuse_several("DataParallel", device_ids)

@@ -1,4 +1,5 @@
-"""``DistributedDataParallel``: each process has the whole module and its own part of the batch; gradients are averaged."""
+"""``DistributedDataParallel``: each process has the whole module and its own part of the batch;
+gradients are averaged."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ __all__ = ["DistributedDataParallel"]
 
 
 def _find_tensors(obj: object) -> Iterable[torch.Tensor]:
-    """The tensors in nested lists, tuples, dicts and dataclasses, as wrappers around this class look for them in outputs."""
+    """The tensors in nested lists, tuples, dicts and dataclasses, as wrappers around this class
+    look for them in outputs."""
     if isinstance(obj, torch.Tensor):
         return [obj]
     if isinstance(obj, (list, tuple)):
@@ -41,14 +43,14 @@ _MIB = 1 << 20
 #: Bytes of the first bucket and of the others, unless ``bucket_cap_mb`` says.
 _FIRST, _OTHERS = _MIB, 25 * _MIB
 _BOTH = (
-    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its value is ignored when "
-    "`forward_sync_buffers` is provided."
+    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is "
+    "deprecated and its value is ignored when `forward_sync_buffers` is provided."
 )
 _DEPRECATED = (
-    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, "
-    "`forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. "
-    "rank-local buffers), keep "
-    "using `broadcast_buffers=False` until `init_sync_buffers` is available."
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike "
+    "`broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init. If you "
+    "rely on buffers NOT being synced at init (e.g. rank-local buffers), keep using "
+    "`broadcast_buffers=False` until `init_sync_buffers` is available."
 )
 
 
@@ -68,7 +70,8 @@ class _BufferCommHookLocation(Enum):
 
 @dataclass
 class _MixedPrecision:
-    """Dtypes that ``DistributedDataParallel(mixed_precision=...)`` would compute and send in, which is refused."""
+    """Dtypes that ``DistributedDataParallel(mixed_precision=...)`` would compute and send in, which
+    is refused."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -76,17 +79,22 @@ class _MixedPrecision:
 
 
 class DistributedDataParallel(Module):
-    """``module`` under the name ``module``, whose gradients are averaged over the processes at the end of each backward pass.
+    """``module`` under the name ``module``, whose gradients are averaged over the processes at the
+    end of each backward pass.
 
-    The parameters and buffers of rank 0 are everybody's at first, and its buffers before each ``forward``, unless
-    ``forward_sync_buffers`` is False. ``find_unused_parameters`` is for passes that leave out parameters.
+    The parameters and buffers of rank 0 are everybody's at first, and its buffers before each
+    ``forward``, unless ``forward_sync_buffers`` is False. ``find_unused_parameters`` is for passes
+    that leave out parameters.
 
     Args:
         module: the module, equal on all processes.
-        device_ids: the device of this process in a list, or None for a module that lies on several or on the CPU.
-        output_device: the device of a module on one accelerator: results stay where they are computed.
+        device_ids: the device of this process in a list, or None for a module that lies on several
+            or on the CPU.
+        output_device: the device of a module on one accelerator: results stay where they are
+            computed.
         dim: the dimension of batches.
-        broadcast_buffers: deprecated; send the buffers of rank 0 at first and before each ``forward``.
+        broadcast_buffers: deprecated; send the buffers of rank 0 at first and before each
+            ``forward``.
         init_sync: compare modules, and send parameters and buffers of rank 0 at first.
         process_group: the processes that take part; all if it is None.
         bucket_cap_mb: how much is sent at once, in MiB.
@@ -94,7 +102,8 @@ class DistributedDataParallel(Module):
         check_reduction: deprecated, without effect but a warning.
         gradient_as_bucket_view: let gradients be views of the memory that is sent.
         static_graph: say that every pass uses the same parameters.
-        delay_all_reduce_named_params: parameters by name whose gradients are averaged by themselves.
+        delay_all_reduce_named_params: parameters by name whose gradients are averaged by
+            themselves.
         param_to_hook_all_reduce: the parameter whose gradient says when.
         mixed_precision: refused unless it is None.
         device_mesh: a mesh of one dimension, in place of ``process_group``.
@@ -106,8 +115,8 @@ class DistributedDataParallel(Module):
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.
-        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors without
-            a ``device_mesh`` that is a part of theirs.
+        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and
+            parameters that are DTensors without a ``device_mesh`` that is a part of theirs.
     """
 
     def __init__(
@@ -136,51 +145,78 @@ class DistributedDataParallel(Module):
         super().__init__()
         del skip_all_reduce_unused_params, batched_grad_copy
         if mixed_precision is not None:
-            raise NotImplementedError("DistributedDataParallel(mixed_precision=...) is not offered by jtorch: use autocast or a comm hook")
+            raise NotImplementedError(
+                "DistributedDataParallel(mixed_precision=...) is not offered by jtorch: use "
+                "autocast or a comm hook"
+            )
         if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
-            raise ValueError("delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time.")
+            raise ValueError(
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the "
+                "same time."
+            )
         if device_mesh is not None:
             if process_group is not None:
                 raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
             if device_mesh.ndim != 1:
                 raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
-            if device_mesh._get_root_mesh() is not device_mesh:  # what is beside it may be tensor parallelism
+            # what is beside it may be tensor parallelism
+            if device_mesh._get_root_mesh() is not device_mesh:
                 hooks.local_parameters(module)
         distributed = torch.distributed
         distributed.get_world_size(process_group)  # raises without a group
         if not isinstance(process_group, (distributed.ProcessGroup, type(None))):
-            raise TypeError(f"DistributedDataParallel(): argument 'process_group' must be ProcessGroup, not {type(process_group).__name__}")
+            raise TypeError(
+                "DistributedDataParallel(): argument 'process_group' must be ProcessGroup, not "
+                f"{type(process_group).__name__}"
+            )
         self.process_group = distributed.distributed_c10d.world(process_group)
         delayed: list[Any] = list(delay_all_reduce_named_params or ())
-        self.parameters_to_ignore = {*getattr(module, "_ddp_params_and_buffers_to_ignore", ()), *(name for name, _ in delayed)}
-        self._module_parameters = [p for name, p in module.named_parameters() if name not in self.parameters_to_ignore]
+        self.parameters_to_ignore = {
+            *getattr(module, "_ddp_params_and_buffers_to_ignore", ()),
+            *(name for name, _ in delayed),
+        }
+        self._module_parameters = [
+            p for name, p in module.named_parameters() if name not in self.parameters_to_ignore
+        ]
         if not delayed and not any(p.requires_grad for p in self._module_parameters):
-            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameter "
+                "that requires a gradient."
+            )
         self.module = module
         self._place(device_ids, output_device)
         if any(isinstance(p, torch.nn.UninitializedParameter) for p in self._module_parameters):
             raise RuntimeError(
-                "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward pass to correctly "
-                "initialize the modules"
+                "Modules with uninitialized parameters can't be used with "
+                "`DistributedDataParallel`. Run a dummy forward pass to correctly initialize the "
+                "modules"
             )
         if any(hasattr(p, "placements") for p in self._module_parameters):
             raise NotImplementedError(
-                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch without device_mesh=mesh[name] for the "
-                "dimension of their mesh that has copies of the data"
+                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch "
+                "without device_mesh=mesh[name] for the dimension of their mesh that has copies of "
+                "the data"
             )
         if check_reduction:
             warnings.warn(
-                "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using it.",
+                "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. "
+                "Please avoid using it.",
                 FutureWarning,
                 stacklevel=2,
             )
         self.dim = dim
         self.find_unused_parameters, self.static_graph = find_unused_parameters, False
         if broadcast_buffers is not None:
-            warnings.warn(_DEPRECATED if forward_sync_buffers is None else _BOTH, FutureWarning, stacklevel=2)
-        initial = broadcast_buffers is None or bool(broadcast_buffers) or forward_sync_buffers is not None
-        self.forward_sync_buffers = initial if forward_sync_buffers is None else forward_sync_buffers
+            warnings.warn(
+                _DEPRECATED if forward_sync_buffers is None else _BOTH, FutureWarning, stacklevel=2
+            )
+        initial = (
+            broadcast_buffers is None or bool(broadcast_buffers) or forward_sync_buffers is not None
+        )
+        self.forward_sync_buffers = (
+            initial if forward_sync_buffers is None else forward_sync_buffers
+        )
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._join_config: Any = None
@@ -195,17 +231,25 @@ class DistributedDataParallel(Module):
         size = None if bucket_cap_mb is None else int(bucket_cap_mb * _MIB)
         self.bucket_bytes_cap_list = [int(each * _MIB) for each in bucket_cap_mb_list or ()]
         self._caps = self.bucket_bytes_cap_list or ([_FIRST, _OTHERS] if size is None else [size])
-        self.bucket_bytes_cap = max(self.bucket_bytes_cap_list or [_OTHERS if size is None else size])
+        self.bucket_bytes_cap = max(
+            self.bucket_bytes_cap_list or [_OTHERS if size is None else size]
+        )
         self._make_reducer()
         self._delayed = _Delayed(self, delayed, param_to_hook_all_reduce) if delayed else None
         if any(hasattr(p, "_in_backward_optimizers") for _, p in chosen):
-            self.reducer.steps = torch.distributed.optim.apply_optimizer_in_backward._taken_over(p for _, p in chosen)
+            self.reducer.steps = torch.distributed.optim.apply_optimizer_in_backward._taken_over(
+                p for _, p in chosen
+            )
         if static_graph:
             self._set_static_graph()
 
     def _chosen(self) -> list[Any]:
         named = self.module.named_parameters()
-        return [(name, p) for name, p in named if p.requires_grad and name not in self.parameters_to_ignore]
+        return [
+            (name, p)
+            for name, p in named
+            if p.requires_grad and name not in self.parameters_to_ignore
+        ]
 
     def _place(self, device_ids: Any, output_device: Any) -> None:
         """Takes notes of devices, and refuses those that a module does not lie on."""
@@ -215,21 +259,24 @@ class DistributedDataParallel(Module):
         types = {d.type for d in devices}
         if len(types) != 1:
             raise ValueError(
-                f"DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in "
-                f"{types}."
+                "DistributedDataParallel's input module must be on the same type of devices, but "
+                f"input module parameters locate in {types}."
             )
         self.is_multi_device_module = len(devices) > 1
         self.device, self.device_type = next(iter(devices)), next(iter(types))
         if not device_ids or self.device_type == "cpu" or self.is_multi_device_module:
             if device_ids or output_device:
                 raise ValueError(
-                    "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
-                    f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
-                    f"{devices}."
+                    "DistributedDataParallel device_ids and output_device arguments only work with "
+                    "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
+                    f"{device_ids}, output_device {output_device}, and module parameters {devices}."
                 )
             self.device_ids = self.output_device = None
         else:
-            self.device_ids, self.output_device = device_ids, device_ids[0] if output_device is None else output_device
+            self.device_ids, self.output_device = (
+                device_ids,
+                device_ids[0] if output_device is None else output_device,
+            )
 
     def _make_reducer(self) -> None:
         sparse = {
@@ -237,14 +284,28 @@ class DistributedDataParallel(Module):
             for at, m in self.module.named_modules()
             if isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and m.sparse
         }
-        find, listed = self.find_unused_parameters and not self.static_graph, bool(self.bucket_bytes_cap_list)
-        self.reducer = Reducer(self._chosen(), self.process_group, self._caps, find, self.gradient_as_bucket_view, sparse, listed)
+        find, listed = (
+            self.find_unused_parameters and not self.static_graph,
+            bool(self.bucket_bytes_cap_list),
+        )
+        self.reducer = Reducer(
+            self._chosen(),
+            self.process_group,
+            self._caps,
+            find,
+            self.gradient_as_bucket_view,
+            sparse,
+            listed,
+        )
         if self.static_graph:
             self.reducer.be_static()
 
     @staticmethod
-    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: object) -> None:
-        """Says which parameters and buffers, by name, a module's ``DistributedDataParallel`` is to leave alone."""
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: object
+    ) -> None:
+        """Says which parameters and buffers, by name, a module's ``DistributedDataParallel`` is to
+        leave alone."""
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _set_static_graph(self) -> None:
@@ -254,11 +315,14 @@ class DistributedDataParallel(Module):
             RuntimeError: once there has been a pass.
         """
         if self.static_graph:
-            warnings.warn("You've set static_graph to be True, no need to set it again.", stacklevel=2)
+            warnings.warn(
+                "You've set static_graph to be True, no need to set it again.", stacklevel=2
+            )
             return
         if self.reducer.started:
             raise RuntimeError(
-                "set_static_graph() should be called before training loop starts and after DistributedDataParallel is constructed."
+                "set_static_graph() should be called before training loop starts and after "
+                "DistributedDataParallel is constructed."
             )
         self.static_graph = True
         self.reducer.be_static()
@@ -266,13 +330,16 @@ class DistributedDataParallel(Module):
     def _get_ddp_logging_data(self) -> dict[str, object]:
         """Facts about the module, under PyTorch's names; libraries look for advice to give in it.
 
-        Differs from torch: times and sizes of buckets are left out: the gradients of a pass travel together.
+        Differs from torch: times and sizes of buckets are left out: the gradients of a pass travel
+        together.
         """
         distributed, parameters = torch.distributed, self.reducer.parameters
         facts: dict[str, Any] = {
             "backend_name": distributed.get_backend(self.process_group),
             "device_ids": ", ".join(map(str, self.device_ids or ())),
-            "dtypes": ", ".join(sorted({_C_NAMES.get(p.dtype.scalar_name, p.dtype.scalar_name) for p in parameters})),
+            "dtypes": ", ".join(
+                sorted({_C_NAMES.get(p.dtype.scalar_name, p.dtype.scalar_name) for p in parameters})
+            ),
             "module_name": type(self.module).__name__,
             "broadcast_buffers": int(self.broadcast_buffers),
             "bucket_cap_bytes": self.bucket_bytes_cap,
@@ -281,12 +348,20 @@ class DistributedDataParallel(Module):
             "has_sync_bn": int(any(isinstance(m, torch.nn.SyncBatchNorm) for m in self.modules())),
             "is_multi_device_module": int(self.is_multi_device_module),
             "num_parameter_tensors": len(parameters),
-            "output_device": -1 if self.output_device is None else torch.device(self.output_device).index or 0,
+            "output_device": -1
+            if self.output_device is None
+            else torch.device(self.output_device).index or 0,
             "rank": distributed.get_rank(self.process_group),
             "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
             "world_size": distributed.get_world_size(self.process_group),
         }
-        for name in ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "GLOO_SOCKET_IFNAME", "TORCH_DISTRIBUTED_DEBUG"):
+        for name in (
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "CUDA_VISIBLE_DEVICES",
+            "GLOO_SOCKET_IFNAME",
+            "TORCH_DISTRIBUTED_DEBUG",
+        ):
             facts[name.lower()] = os.environ.get(name, "N/A")
         if self.reducer.hook is not None:
             facts["comm_hook"] = getattr(self.reducer.hook[1], "__qualname__", "")
@@ -311,7 +386,8 @@ class DistributedDataParallel(Module):
         hooks.same_parameters(self.process_group, [p for _, p in chosen])
 
     def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
-        """Writes one process's tensors, by its rank in the group, into all: those of one dtype at once."""
+        """Writes one process's tensors, by its rank in the group, into all: those of one dtype at
+        once."""
         if self.process_group.size() == 1 or not tensors:
             return
         import numpy as np
@@ -334,10 +410,18 @@ class DistributedDataParallel(Module):
 
     def will_sync_module_buffers(self) -> bool:
         """Whether the next ``forward`` takes over rank 0's buffers."""
-        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_of_module())
+        return (
+            self.require_forward_param_sync
+            and self.broadcast_buffers
+            and bool(self._buffers_of_module())
+        )
 
     def _buffers_of_module(self) -> dict[str, torch.Tensor]:
-        return {name: b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore}
+        return {
+            name: b
+            for name, b in self.module.named_buffers()
+            if name not in self.parameters_to_ignore
+        }
 
     def _sync_buffers(self, src: int = 0) -> None:
         with torch.no_grad():
@@ -348,13 +432,17 @@ class DistributedDataParallel(Module):
             for future in hook(state, self._buffers_of_module()) or ():
                 future.wait()
 
-    def _register_buffer_comm_hook(self, state: object, hook: object, comm_hook_location: object = None) -> None:
-        """Has ``hook(state, buffers by name)`` combine buffers; it returns futures that are waited for.
+    def _register_buffer_comm_hook(
+        self, state: object, hook: object, comm_hook_location: object = None
+    ) -> None:
+        """Has ``hook(state, buffers by name)`` combine buffers; it returns futures that are waited
+        for.
 
         Args:
             state: given to the hook.
             hook: the hook.
-            comm_hook_location: whether it is called before each ``forward`` or, by default, after it.
+            comm_hook_location: whether it is called before each ``forward`` or, by default, after
+                it.
         """
         if not callable(hook):
             raise AssertionError(f"hook must be callable, got {type(hook)}")
@@ -365,7 +453,9 @@ class DistributedDataParallel(Module):
         inputs, kwargs = self._pre_forward(*inputs, **kwargs)
         return self._post_forward(self.module(*inputs, **kwargs))
 
-    def _pre_forward(self, *inputs: object, **kwargs: object) -> tuple[tuple[object, ...], dict[str, object]]:
+    def _pre_forward(
+        self, *inputs: object, **kwargs: object
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
         """What comes before the module: buffers, and whether the pass before is over."""
         if self._delayed is not None:
             self._delayed.clear()
@@ -376,7 +466,9 @@ class DistributedDataParallel(Module):
             if self._join_config is not None:
                 running = _joining().Join.notify_join_context(self)
                 self.reducer.divisor = None if self._divides else running
-        if (self._buffer_hook is None or self._buffer_hook[2] is _BufferCommHookLocation.PRE_FORWARD) and self.will_sync_module_buffers():
+        if (
+            self._buffer_hook is None or self._buffer_hook[2] is _BufferCommHookLocation.PRE_FORWARD
+        ) and self.will_sync_module_buffers():
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
         return inputs, kwargs
 
@@ -405,7 +497,8 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: object, hook: Any) -> None:
-        """Has ``hook(state, bucket)`` combine the gradients of each bucket; it returns a future of the flat tensor.
+        """Has ``hook(state, bucket)`` combine the gradients of each bucket; it returns a future of
+        the flat tensor.
 
         Raises:
             TypeError: if it is not callable.
@@ -416,13 +509,25 @@ class DistributedDataParallel(Module):
             raise TypeError("Communication hook must be callable.")
         signature = inspect.signature(hook)
         bucket = signature.parameters.get("bucket")
-        said, given = inspect.Signature.empty if bucket is None else bucket.annotation, signature.return_annotation
+        said, given = (
+            inspect.Signature.empty if bucket is None else bucket.annotation,
+            signature.return_annotation,
+        )
         if said not in (inspect.Signature.empty, GradBucket, Any) and not isinstance(said, str):
             raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-        if given not in (inspect.Signature.empty, torch.futures.Future[torch.Tensor], Any) and not isinstance(given, str):
-            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
+        if given not in (
+            inspect.Signature.empty,
+            torch.futures.Future[torch.Tensor],
+            Any,
+        ) and not isinstance(given, str):
+            raise ValueError(
+                "Communication hook: return annotation should be "
+                "torch.futures.Future[torch.Tensor]."
+            )
         if self.reducer.hook is not None:
-            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
         self.reducer.hook = (state, hook)
 
     def _register_builtin_comm_hook(self, comm_hook_type: object) -> None:
@@ -430,20 +535,33 @@ class DistributedDataParallel(Module):
         default_hooks = torch.distributed.algorithms.ddp_comm_hooks.default_hooks
         known = torch.distributed.BuiltinCommHookType
         if not isinstance(comm_hook_type, known):
-            raise TypeError(f"_register_builtin_comm_hook(): expected a BuiltinCommHookType, but got {comm_hook_type!r}")
-        hook = default_hooks.allreduce_hook if comm_hook_type is known.ALLREDUCE else default_hooks.fp16_compress_hook
+            raise TypeError(
+                "_register_builtin_comm_hook(): expected a BuiltinCommHookType, but got "
+                f"{comm_hook_type!r}"
+            )
+        hook = (
+            default_hooks.allreduce_hook
+            if comm_hook_type is known.ALLREDUCE
+            else default_hooks.fp16_compress_hook
+        )
         self.register_comm_hook(self.process_group, hook)
 
-    def _register_fused_optim(self, optim: Any, *args: object, optim_params: Any = None, **kwargs: object) -> None:
+    def _register_fused_optim(
+        self, optim: Any, *args: object, optim_params: Any = None, **kwargs: object
+    ) -> None:
         """Has an optimiser step with the gradients of each bucket as soon as they are combined."""
         hooks = torch.distributed.algorithms.ddp_comm_hooks
         chosen = None if optim_params is None else list(optim_params)
         if chosen is not None and not chosen:
-            raise ValueError("Overlapped optimizer must be given at least one parameter in optim_params")
+            raise ValueError(
+                "Overlapped optimizer must be given at least one parameter in optim_params"
+            )
         state = hooks.optimizer_overlap_hooks._OptimizerHookState(
             torch.distributed.optim.utils.as_functional_optim(optim, *args, **kwargs), chosen
         )
-        hook = hooks.optimizer_overlap_hooks._hook_then_optimizer(hooks.default_hooks.allreduce_hook, state)
+        hook = hooks.optimizer_overlap_hooks._hook_then_optimizer(
+            hooks.default_hooks.allreduce_hook, state
+        )
         self.register_comm_hook(self.process_group, hook)
 
     # Uneven numbers of batches.
@@ -454,12 +572,24 @@ class DistributedDataParallel(Module):
         torch.distributed.all_reduce(rank, torch.distributed.ReduceOp.MAX, group=self.process_group)
         return int(rank.item())
 
-    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Any:
-        """A block in which processes may have different numbers of batches: those that are through go on to add zeros.
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Any:
+        """A block in which processes may have different numbers of batches: those that are through
+        go on to add zeros.
 
-        Sums are divided by the number of processes; with ``divide_by_initial_world_size=False`` by that of those that still have batches.
+        Sums are divided by the number of processes; with ``divide_by_initial_world_size=False`` by
+        that of those that still have batches.
         """
-        return _joining().Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+        return _joining().Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
 
     def join_hook(self, **kwargs: Any) -> Any:
         """What a process does in place of a pass when it has no batch."""
@@ -501,12 +631,14 @@ class DistributedDataParallel(Module):
     def __getstate__(self) -> Any:
         if self.process_group is not torch.distributed.group.WORLD:
             raise RuntimeError(
-                "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when you have called "
-                "init_process_group and have not passed process_group argument to DDP constructor"
+                "DDP Pickling/Unpickling are only supported when using DDP with the default "
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
             )
         if self._delayed is not None:
             raise NotImplementedError(
-                "copying or pickling a DistributedDataParallel with delay_all_reduce_named_params is not offered by jtorch"
+                "copying or pickling a DistributedDataParallel with delay_all_reduce_named_params "
+                "is not offered by jtorch"
             )
         state = self.__dict__.copy()
         del state["process_group"], state["reducer"]
@@ -519,7 +651,8 @@ class DistributedDataParallel(Module):
 
 
 class _Delayed:
-    """Parameters that the reducer leaves alone: their gradients lie in one tensor, which is averaged once that of another is there.
+    """Parameters that the reducer leaves alone: their gradients lie in one tensor, which is
+    averaged once that of another is there.
 
     Args:
         ddp: the module.
@@ -527,7 +660,9 @@ class _Delayed:
         trigger: the other one.
     """
 
-    def __init__(self, ddp: DistributedDataParallel, named: list[Any], trigger: torch.Tensor) -> None:
+    def __init__(
+        self, ddp: DistributedDataParallel, named: list[Any], trigger: torch.Tensor
+    ) -> None:
         self.group, self.parameters = ddp.process_group, [p for _, p in named]
         with torch.no_grad():
             ddp._broadcast([p.detach() for p in self.parameters], 0)

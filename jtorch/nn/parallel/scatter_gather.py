@@ -13,7 +13,10 @@ __all__ = ["scatter", "scatter_kwargs", "gather"]
 
 
 def scatter_kwargs(
-    inputs: tuple[object, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[int | device], dim: int = 0
+    inputs: tuple[object, ...],
+    kwargs: dict[str, Any] | None,
+    target_gpus: Sequence[int | device],
+    dim: int = 0,
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
     """The arguments of each part, and the named ones: there is one part."""
     return tuple(scatter(inputs, target_gpus, dim)), tuple(scatter(kwargs or {}, target_gpus, dim))

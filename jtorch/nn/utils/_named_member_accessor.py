@@ -14,7 +14,12 @@ _MISSING: Any = object()
 def _check(module: object, name: str, value: object, *, kind: str = "tensor") -> None:
     if not isinstance(module, Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
-    if kind == "tensor" and value is not _MISSING and value is not None and not isinstance(value, Tensor):
+    if (
+        kind == "tensor"
+        and value is not _MISSING
+        and value is not None
+        and not isinstance(value, Tensor)
+    ):
         raise TypeError(f"{value} is not an instance of torch.Tensor")
     if kind == "submodule" and not isinstance(value, Module):
         raise TypeError(f"{value} is not an instance of torch.nn.Module")
@@ -25,7 +30,13 @@ def _check(module: object, name: str, value: object, *, kind: str = "tensor") ->
 
 
 def _holder(module: Module, name: str) -> dict[str, object] | None:
-    return module._parameters if name in module._parameters else module._buffers if name in module._buffers else None
+    return (
+        module._parameters
+        if name in module._parameters
+        else module._buffers
+        if name in module._buffers
+        else None
+    )
 
 
 def set_tensor(module: Module, name: str, tensor: Tensor) -> None:
@@ -149,15 +160,23 @@ class NamedMemberAccessor:
         for name in names:
             self.del_tensor(name)
 
-    def swap_tensors(self, names: Iterable[str], values: Iterable[Tensor], allow_missing: bool = False) -> list[object]:
+    def swap_tensors(
+        self, names: Iterable[str], values: Iterable[Tensor], allow_missing: bool = False
+    ) -> list[object]:
         """Swaps several tensors."""
         names, values = list(names), list(values)
         if len(names) != len(values):
             raise ValueError("names and values must have the same length")
-        return [self.swap_tensor(name, value, allow_missing) for name, value in zip(names, values, strict=True)]
+        return [
+            self.swap_tensor(name, value, allow_missing)
+            for name, value in zip(names, values, strict=True)
+        ]
 
-    def swap_tensors_dict(self, named_tensors: dict[str, Tensor], allow_missing: bool = False) -> tuple[dict[str, object], list[str]]:
-        """Swaps several tensors; returns those that were there, and the names where there was none. After an error all is as before."""
+    def swap_tensors_dict(
+        self, named_tensors: dict[str, Tensor], allow_missing: bool = False
+    ) -> tuple[dict[str, object], list[str]]:
+        """Swaps several tensors; returns those that were there, and the names where there was none.
+        After an error all is as before."""
         before: dict[str, Any] = {}
         absent: list[str] = []
         try:

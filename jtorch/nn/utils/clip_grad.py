@@ -27,7 +27,8 @@ def _get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,  # noqa: ARG001 (one implementation)
 ) -> Tensor:
-    """The norm of all ``tensors`` taken as one vector. ``foreach`` changes nothing: the ops run as one program in any case.
+    """The norm of all ``tensors`` taken as one vector. ``foreach`` changes nothing: the ops run as
+    one program in any case.
 
     Raises:
         RuntimeError: if it is not finite and ``error_if_nonfinite``.
@@ -39,12 +40,16 @@ def _get_total_norm(
     total = torch._C._total_norm_of(tensors, norm_type)
     if total is None:
         device = tensors[0].device
-        norms = [n if n.device == device else n.to(device) for n in [torch.linalg.vector_norm(t, norm_type) for t in tensors]]
+        norms = [
+            n if n.device == device else n.to(device)
+            for n in [torch.linalg.vector_norm(t, norm_type) for t in tensors]
+        ]
         total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and torch.logical_or(total.isnan(), total.isinf()):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this "
-            "error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     return total
 
@@ -56,7 +61,8 @@ def _clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,  # noqa: ARG001
 ) -> None:
-    """Scales the gradients of ``parameters`` in place by ``max_norm / total_norm`` if that is less than 1."""
+    """Scales the gradients of ``parameters`` in place by ``max_norm / total_norm`` if that is less
+    than 1."""
     _clip(_grads(_as_list(parameters)), max_norm, total_norm)
 
 
@@ -73,7 +79,8 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales the gradients of ``parameters`` in place so that their total norm is at most ``max_norm``; returns the norm before.
+    """Scales the gradients of ``parameters`` in place so that their total norm is at most
+    ``max_norm``; returns the norm before.
 
     Args:
         parameters: a tensor, or several, whose gradients are scaled.
@@ -84,7 +91,9 @@ def clip_grad_norm_(
     """
     found = _as_list(parameters)
     if isinstance(parameters, types.GeneratorType) and not found:
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
+        )
     grads = _grads(found)
     total = _get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     _clip(grads, max_norm, total)
@@ -100,7 +109,10 @@ def clip_grad_norm(
 ) -> Tensor:
     """The deprecated name of ``clip_grad_norm_``."""
     warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

@@ -36,4 +36,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 def _check_devices(parameters: list[Tensor]) -> None:
     if len({str(param.device) for param in parameters}) > 1:
-        raise TypeError("Found two parameters on different devices, this is currently not supported.")
+        raise TypeError(
+            "Found two parameters on different devices, this is currently not supported."
+        )

@@ -10,7 +10,12 @@ from jtorch import Tensor
 
 from ..parameter import Parameter
 
-__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
+__all__ = [
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
+]
 
 
 def _check(layer: Any, bn: Any) -> None:
@@ -21,11 +26,14 @@ def _check(layer: Any, bn: Any) -> None:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of ``conv`` (``transpose``: of a transposed convolution) that computes ``bn(conv(x))``."""
+    """A copy of ``conv`` (``transpose``: of a transposed convolution) that computes
+    ``bn(conv(x))``."""
     _check(conv, bn)
     fused = copy.deepcopy(conv)
     statistics = (bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
-    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, *statistics, transpose)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight, fused.bias, *statistics, transpose
+    )
     return fused
 
 
@@ -48,11 +56,14 @@ def fuse_conv_bn_weights(
     shape = [1, -1] if transpose else [-1, 1]
     weight = conv_w * scale.reshape(shape + [1] * (conv_w.dim() - 2))
     bias = (conv_b - bn_rm) * scale + bn_b
-    return Parameter(weight.to(dtype=dtypes[0]), conv_w.requires_grad), Parameter(bias.to(dtype=dtypes[1]), conv_b.requires_grad)
+    return Parameter(weight.to(dtype=dtypes[0]), conv_w.requires_grad), Parameter(
+        bias.to(dtype=dtypes[1]), conv_b.requires_grad
+    )
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of ``linear`` that computes ``bn(linear(x))``; the normalization has one feature or one per output."""
+    """A copy of ``linear`` that computes ``bn(linear(x))``; the normalization has one feature or
+    one per output."""
     _check(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError(
@@ -66,7 +77,13 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor,
+    bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of a linear layer that includes a batch normalization."""
     dtypes = (linear_w.dtype, linear_w.dtype if linear_b is None else linear_b.dtype)

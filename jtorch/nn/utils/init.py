@@ -9,7 +9,8 @@ from ..modules.module import Module
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
-    """``module_cls(*args, **kwargs)`` with uninitialized parameters: made on the meta device, then moved.
+    """``module_cls(*args, **kwargs)`` with uninitialized parameters: made on the meta device, then
+    moved.
 
     Raises:
         RuntimeError: if it is no module class, or takes no ``device``.

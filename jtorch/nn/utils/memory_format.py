@@ -14,10 +14,12 @@ def _convert(module: Module, kinds: tuple[type, ...], memory_format: object) -> 
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format: object) -> Module:
-    """Gives the weights of all (transposed) 2-dim convolutions in ``module`` the strides of ``memory_format``."""
+    """Gives the weights of all (transposed) 2-dim convolutions in ``module`` the strides of
+    ``memory_format``."""
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: Module, memory_format: object) -> Module:
-    """Gives the weights of all (transposed) 3-dim convolutions in ``module`` the strides of ``memory_format``."""
+    """Gives the weights of all (transposed) 3-dim convolutions in ``module`` the strides of
+    ``memory_format``."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

@@ -20,7 +20,9 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 def _is_orthogonal(Q: Tensor, eps: float | None = None) -> bool:
     n, k = Q.size(-2), Q.size(-1)
     identity = torch.eye(k, dtype=Q.dtype, device=Q.device)
-    return torch.allclose(Q.mH @ Q, identity, atol=10.0 * n * torch.finfo(Q.dtype).eps if eps is None else eps)
+    return torch.allclose(
+        Q.mH @ Q, identity, atol=10.0 * n * torch.finfo(Q.dtype).eps if eps is None else eps
+    )
 
 
 def _make_orthogonal(A: Tensor) -> Tensor:
@@ -41,13 +43,16 @@ class _Orthogonal(Module):
 
     base: Tensor | None
 
-    def __init__(self, weight: Tensor, orthogonal_map: _OrthMaps, *, use_trivialization: bool = True) -> None:
+    def __init__(
+        self, weight: Tensor, orthogonal_map: _OrthMaps, *, use_trivialization: bool = True
+    ) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == _OrthMaps.householder:
             raise ValueError("The householder parametrization does not support complex tensors.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
-        if use_trivialization:  # coordinates around the matrix last assigned, where gradients behave
+        # coordinates around the matrix last assigned, where gradients behave
+        if use_trivialization:
             self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
@@ -70,7 +75,9 @@ class _Orthogonal(Module):
                 Q = torch.matrix_exp(A)
             else:
                 identity = torch.eye(n, dtype=A.dtype, device=A.device)
-                Q = torch.linalg.solve(torch.add(identity, A, alpha=-0.5), torch.add(identity, A, alpha=0.5))
+                Q = torch.linalg.solve(
+                    torch.add(identity, A, alpha=-0.5), torch.add(identity, A, alpha=0.5)
+                )
             if n != k:
                 Q = Q[..., :k]
         if hasattr(self, "base"):
@@ -81,7 +88,10 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The matrix that ``forward`` takes to ``Q``, made orthogonal if it is not."""
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
+                f"shape {Q.shape}."
+            )
         given = Q
         wide = Q.size(-2) < Q.size(-1)
         if wide:
@@ -90,7 +100,8 @@ class _Orthogonal(Module):
         if not hasattr(self, "base"):
             if self.orthogonal_map is not _OrthMaps.householder:
                 raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when use_trivialization=False."
+                    "It is not possible to assign to the matrix exponential or the Cayley "
+                    "parametrizations when use_trivialization=False."
                 )
             A, tau = torch.geqrf(Q)
             diagonal = A.diagonal(dim1=-2, dim2=-1)
@@ -103,8 +114,11 @@ class _Orthogonal(Module):
             N = torch.randn(*Q.size()[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
             Q = _make_orthogonal(torch.cat([Q, N], dim=-1))
         self.base = Q
-        # -I, which all maps take to the identity's first columns (householder: with the sign of the diagonal)
-        return _with_diagonal(torch.zeros_like(given), -torch.ones_like(given.diagonal(dim1=-2, dim2=-1)))
+        # -I, which all maps take to the identity's first columns (householder: with the sign of the
+        # diagonal)
+        return _with_diagonal(
+            torch.zeros_like(given), -torch.ones_like(given.diagonal(dim1=-2, dim2=-1))
+        )
 
 
 def _with_diagonal(A: Tensor, diagonal: Tensor) -> Tensor:
@@ -115,8 +129,15 @@ def _with_diagonal(A: Tensor, diagonal: Tensor) -> Tensor:
     return torch.where(rows == columns, padded.unsqueeze(-2), A)
 
 
-def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Module:
-    """Keeps ``module.name`` (a matrix or batch of them) orthogonal: by "matrix_exp", "cayley" or "householder".
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """Keeps ``module.name`` (a matrix or batch of them) orthogonal: by "matrix_exp", "cayley" or
+    "householder".
 
     The default is matrix_exp for square and complex matrices, else householder.
     """
@@ -124,13 +145,18 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1) or weight.is_complex()
         orthogonal_map = "matrix_exp" if square else "householder"
     found = _OrthMaps.__members__.get(orthogonal_map)
     if found is None:
-        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: '
+            f"{orthogonal_map}"
+        )
     orth = _Orthogonal(weight, found, use_trivialization=use_trivialization)
     return parametrize.register_parametrization(module, name, orth, unsafe=True)
 
@@ -154,7 +180,8 @@ class _WeightNorm(Module):
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
     """Makes ``module.name`` ``g · v / |v|``, the norm over all dimensions but ``dim`` (None: all).
 
-    g and v are ``parametrizations.{name}.original0`` and ``original1``; state dicts of the hook form load too.
+    g and v are ``parametrizations.{name}.original0`` and ``original1``; state dicts of the hook
+    form load too.
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -174,13 +201,21 @@ class _SpectralNorm(Module):
     _u: Tensor
     _v: Tensor
 
-    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         super().__init__()
         ndim = weight.ndim
         if dim >= ndim or dim < -ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got "
+                f"{dim})"
+            )
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
         self.dim = dim % ndim
         self.eps = eps
         if ndim > 1:
@@ -195,7 +230,9 @@ class _SpectralNorm(Module):
 
     def _reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
         if weight.ndim <= 1:
-            raise AssertionError(f"Expected weight to have more than 1 dimension, got {weight.ndim}")
+            raise AssertionError(
+                f"Expected weight to have more than 1 dimension, got {weight.ndim}"
+            )
         if self.dim != 0:
             weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
         return weight.flatten(1)
@@ -214,7 +251,8 @@ class _SpectralNorm(Module):
         matrix = self._reshape_weight_to_matrix(weight)
         if self.training:
             self._power_method(matrix, self.n_power_iterations)
-        u, v = self._u.clone(), self._v.clone()  # the next step must not touch what autograd keeps of this one
+        # the next step must not touch what autograd keeps of this one
+        u, v = self._u.clone(), self._v.clone()
         return weight / torch.vdot(u, torch.mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
@@ -222,10 +260,19 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Module:
-    """Divides ``module.name`` by its spectral norm, which power iteration estimates; each training access improves it."""
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Divides ``module.name`` by its spectral norm, which power iteration estimates; each training
+    access improves it."""
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
-    norm = _SpectralNorm(weight, n_power_iterations, default_dim(module) if dim is None else dim, eps)
+    norm = _SpectralNorm(
+        weight, n_power_iterations, default_dim(module) if dim is None else dim, eps
+    )
     return parametrize.register_parametrization(module, name, norm)

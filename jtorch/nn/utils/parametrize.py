@@ -16,8 +16,9 @@ from ..modules.module import Module
 from ..parameter import Parameter
 
 __all__ = [
-    "cached", "ParametrizationList", "register_parametrization", "is_parametrized", "remove_parametrizations",
-    "type_before_parametrizations", "transfer_parametrizations_and_params",
+    "cached", "ParametrizationList", "register_parametrization", "is_parametrized",
+    "remove_parametrizations", "type_before_parametrizations",
+    "transfer_parametrizations_and_params",
 ]  # fmt: skip
 
 _cache_enabled = 0
@@ -49,11 +50,14 @@ def _check_same(new: Tensor, old: Tensor, rule: str, names: tuple[str, str]) -> 
     for prop in ("dtype", "shape"):
         a, b = getattr(old, prop), getattr(new, prop)
         if a != b:
-            raise ValueError(f"{rule.format(prop)}\n{names[0].format(prop)}: {a}\n{names[1].format(prop)}: {b}")
+            raise ValueError(
+                f"{rule.format(prop)}\n{names[0].format(prop)}: {a}\n{names[1].format(prop)}: {b}"
+            )
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, and the tensor(s) they start from: ``original``, or ``original0``, ``original1``, …"""
+    """The parametrizations of one tensor, and the tensor(s) they start from: ``original``, or
+    ``original0``, ``original1``, …"""
 
     original: Tensor
     unsafe: bool
@@ -71,7 +75,10 @@ class ParametrizationList(ModuleList):
                     with contextlib.suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(new).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                f"Got {type(new).__name__}"
+            )
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if isinstance(new, Tensor):
@@ -82,7 +89,10 @@ class ParametrizationList(ModuleList):
             Z = self()
             if not isinstance(Z, Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(Z).__name__}.")
-            rule = "Registering a parametrization may not change the {} of the tensor, unless `unsafe` flag is enabled."
+            rule = (
+                "Registering a parametrization may not change the {} of the tensor, unless "
+                "`unsafe` flag is enabled."
+            )
             _check_same(Z, before, rule, ("unparametrized {}", "parametrized {}"))
 
     def _keep_one(self, original: Tensor, new: Tensor) -> None:
@@ -90,7 +100,8 @@ class ParametrizationList(ModuleList):
             a, b = getattr(original, prop), getattr(new, prop)
             if a != b:
                 raise ValueError(
-                    f"When `right_inverse` outputs one tensor, it may not change the {prop}.\noriginal.{prop}: {a}\n"
+                    f"When `right_inverse` outputs one tensor, it may not change the {prop}.\n"
+                    f"original.{prop}: {a}\n"
                     f"right_inverse(original).{prop}: {b}"
                 )
         with torch.no_grad():
@@ -101,8 +112,8 @@ class ParametrizationList(ModuleList):
         for i, part in enumerate(new):
             if not isinstance(part, Tensor):
                 raise ValueError(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
-                    f"{i} of the sequence with type {type(part).__name__}."
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                    f"tuple...). Got element {i} of the sequence with type {type(part).__name__}."
                 )
             if isinstance(original, Parameter):
                 part = Parameter(part, original.requires_grad)
@@ -110,37 +121,48 @@ class ParametrizationList(ModuleList):
             _register_parameter_or_buffer(self, f"original{i}", part)
 
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals so that the parametrized tensor becomes ``value``: the parametrizations' right inverses, last first."""
+        """Sets the originals so that the parametrized tensor becomes ``value``: the
+        parametrizations' right inverses, last first."""
         with torch.no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
                 value = module.right_inverse(value)
             if self.is_tensor:
                 if not isinstance(value, Tensor):
-                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
+                    raise ValueError(
+                        f"`right_inverse` should return a tensor. Got {type(value).__name__}"
+                    )
                 if value.dtype != self.original.dtype:
                     raise ValueError(
-                        f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}"
+                        f"The tensor returned by `right_inverse` has dtype {value.dtype} while "
+                        f"`original` has dtype {self.original.dtype}"
                     )
                 self.original.data = value.data
                 return
             if not isinstance(value, Sequence):
-                raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors. Got "
+                    f"{type(value).__name__}."
+                )
             if len(value) != self.ntensors:
                 raise ValueError(
-                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(value)}."
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                    f"Got a sequence of length {len(value)}."
                 )
             for i, tensor in enumerate(value):
                 original = getattr(self, f"original{i}")
                 if not isinstance(tensor, Tensor):
                     raise ValueError(
-                        "'right_inverse' must return a sequence of tensors or reference-type opaques. Got element "
-                        f"{i} of type {type(tensor).__name__}."
+                        "'right_inverse' must return a sequence of tensors or reference-type "
+                        f"opaques. Got element {i} of type {type(tensor).__name__}."
                     )
                 if original.dtype != tensor.dtype:
                     raise ValueError(
-                        f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} while `original{i}` has dtype {original.dtype}"
+                        f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} while "
+                        f"`original{i}` has dtype {original.dtype}"
                     )
                 original.data = tensor.data
 
@@ -185,7 +207,8 @@ def _inject_new_class(module: Module) -> None:
 
 
 def _inject_property(module: Module, tensor_name: str) -> None:
-    """Makes ``tensor_name`` a property that computes the tensor, and sets the originals on assignment."""
+    """Makes ``tensor_name`` a property that computes the tensor, and sets the originals on
+    assignment."""
     if hasattr(module, tensor_name):
         raise AssertionError(f"Module already has an attribute named '{tensor_name}'")
 
@@ -212,7 +235,13 @@ def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -
     if not isinstance(X, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(X).__name__}.")
     names = (f"module.{tensor_name}.{{}}", f"parametrization(module.{tensor_name}).{{}}")
-    _check_same(X, Y, "Registering a parametrization may not change the {} of the tensor, unless the `unsafe` flag is enabled.", names)
+    _check_same(
+        X,
+        Y,
+        "Registering a parametrization may not change the {} of the tensor, unless the `unsafe` "
+        "flag is enabled.",
+        names,
+    )
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -220,7 +249,9 @@ def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -
     except NotImplementedError:
         return
     if not isinstance(Z, Tensor):
-        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(Z).__name__}")
+        raise ValueError(
+            f"parametrization.right_inverse must return a tensor. Got: {type(Z).__name__}"
+        )
     rule = (
         "The tensor returned by parametrization.right_inverse must have the same {} as "
         f"module.{tensor_name}, unless the `unsafe` flag is enabled."
@@ -228,10 +259,14 @@ def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -
     _check_same(Z, Y, rule, (f"module.{tensor_name}.{{}}", "returned {}"))
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
-    """Makes ``module.tensor_name`` the result of ``parametrization`` applied to it; several are applied in order of registration.
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Makes ``module.tensor_name`` the result of ``parametrization`` applied to it; several are
+    applied in order of registration.
 
-    With ``right_inverse``, the parametrization says how to start and how to assign. Unless ``unsafe``, shape and dtype must stay.
+    With ``right_inverse``, the parametrization says how to start and how to assign. Unless
+    ``unsafe``, shape and dtype must stay.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -241,7 +276,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
         original = getattr(module, tensor_name)
-        parametrizations = ParametrizationList([parametrization], original, unsafe=unsafe)  # fails before anything changes
+        # fails before anything changes
+        parametrizations = ParametrizationList([parametrization], original, unsafe=unsafe)
         delattr(module, tensor_name)
         if not is_parametrized(module):
             _inject_new_class(module)
@@ -249,7 +285,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            f"with name '{tensor_name}'"
+        )
     return module
 
 
@@ -261,8 +300,11 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Makes ``tensor_name`` an ordinary parameter or buffer again: with its present value, or the original one."""
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
+    """Makes ``tensor_name`` an ordinary parameter or buffer again: with its present value, or the
+    original one."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     parametrizations = module.parametrizations[tensor_name]
@@ -276,7 +318,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         original = Parameter(t) if t.requires_grad else t
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors."
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors."
         )
     delattr(module.__class__, tensor_name)
     del module.parametrizations[tensor_name]
@@ -292,8 +335,11 @@ def type_before_parametrizations(module: Module) -> type:
     return module.__class__.__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
-    """Gives ``to_module`` the parametrizations of ``from_module`` (on ``tensor_name``, or all) and the tensors they start from."""
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Gives ``to_module`` the parametrizations of ``from_module`` (on ``tensor_name``, or all) and
+    the tensors they start from."""
     if not is_parametrized(from_module):
         return to_module
     for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:

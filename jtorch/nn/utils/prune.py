@@ -14,9 +14,11 @@ from ..modules.module import Module
 
 
 class BasePruningMethod(ABC):
-    """A way to choose a mask, and the forward pre-hook that applies it: ``name = name_orig * name_mask``.
+    """A way to choose a mask, and the forward pre-hook that applies it:
+    ``name = name_orig * name_mask``.
 
-    A subclass sets ``PRUNING_TYPE`` (unstructured, structured or global) and defines ``compute_mask``.
+    A subclass sets ``PRUNING_TYPE`` (unstructured, structured or global) and defines
+    ``compute_mask``.
     """
 
     PRUNING_TYPE: str
@@ -40,14 +42,25 @@ class BasePruningMethod(ABC):
         return mask.to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
-        """Prunes parameter ``name`` (further, if it is pruned already), by ``importance_scores`` or its own values."""
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        *args: Any,
+        importance_scores: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Prunes parameter ``name`` (further, if it is pruned already), by ``importance_scores`` or
+        its own values."""
         found = [
-            (k, hook) for k, hook in module._forward_pre_hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
+            (k, hook)
+            for k, hook in module._forward_pre_hooks.items()
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
         ]
         if len(found) > 1:
             raise AssertionError(
-                f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
+                f"Avoid adding multiple pruning hooks to the same tensor {name} of module "
+                f"{module}. Use a PruningContainer."
             )
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -64,8 +77,8 @@ class BasePruningMethod(ABC):
         else:
             if importance_scores.shape != original.shape:
                 raise AssertionError(
-                    f"importance_scores should have the same shape as parameter {name} of {module}, got {importance_scores.shape} vs "
-                    f"{original.shape}"
+                    f"importance_scores should have the same shape as parameter {name} of "
+                    f"{module}, got {importance_scores.shape} vs {original.shape}"
                 )
             scores = importance_scores
         if old is None:
@@ -85,7 +98,9 @@ class BasePruningMethod(ABC):
             raise
         return method
 
-    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
+    def prune(
+        self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
+    ) -> Tensor:
         """``t`` pruned, without a module."""
         if importance_scores is None:
             importance_scores = t
@@ -110,7 +125,8 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several prunings of one tensor, one after the other; each acts on what the ones before have left."""
+    """Several prunings of one tensor, one after the other; each acts on what the ones before have
+    left."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -158,7 +174,10 @@ class PruningContainer(BasePruningMethod):
             left: Any = mask == 1
         elif kind == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError("Pruning methods of PRUNING_TYPE 'structured' need to have the attribute `dim` defined.")
+                raise AttributeError(
+                    "Pruning methods of PRUNING_TYPE 'structured' need to have the attribute `dim` "
+                    "defined."
+                )
             dim = method.dim % t.dim()
             others = [d for d in range(t.dim()) if d != dim]
             channels = mask.sum(dim=others) != 0  # those that are not pruned yet
@@ -235,7 +254,9 @@ class L1Unstructured(BasePruningMethod):
         return mask
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Any:
+    def apply(
+        cls, module: Module, name: str, amount: Any, importance_scores: Tensor | None = None
+    ) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
@@ -267,7 +288,9 @@ class RandomStructured(BasePruningMethod):
         if count == 0:
             return default_mask
         threshold = torch.kthvalue(chances := torch.rand(size), k=count).values
-        return default_mask * _channel_mask(t, self.dim, (chances > threshold).to(t.device)).to(dtype=default_mask.dtype)
+        return default_mask * _channel_mask(t, self.dim, (chances > threshold).to(t.device)).to(
+            dtype=default_mask.dtype
+        )
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:
@@ -299,9 +322,19 @@ class LnStructured(BasePruningMethod):
         return default_mask * _channel_mask(t, self.dim, kept.indices).to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None) -> Any:
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        amount: Any,
+        n: Any,
+        dim: int,
+        importance_scores: Tensor | None = None,
+    ) -> Any:
         """Prunes parameter ``name``."""
-        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
+        return super().apply(
+            module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores
+        )
 
 
 class CustomFromMask(BasePruningMethod):
@@ -315,7 +348,10 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The given mask times ``default_mask``."""
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape "
+                f"{self.mask.shape}"
+            )
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
@@ -336,7 +372,9 @@ def random_unstructured(module: Module, name: str, amount: object) -> Module:
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount: object, importance_scores: Tensor | None = None) -> Module:
+def l1_unstructured(
+    module: Module, name: str, amount: object, importance_scores: Tensor | None = None
+) -> Module:
     """Prunes the ``amount`` of elements of parameter ``name`` with the smallest absolute value."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
@@ -348,13 +386,23 @@ def random_structured(module: Module, name: str, amount: object, dim: int) -> Mo
     return module
 
 
-def ln_structured(module: Module, name: str, amount: object, n: object, dim: int, importance_scores: Tensor | None = None) -> Module:
-    """Prunes the ``amount`` of channels of parameter ``name`` along ``dim`` with the smallest ``n``-norm."""
+def ln_structured(
+    module: Module,
+    name: str,
+    amount: object,
+    n: object,
+    dim: int,
+    importance_scores: Tensor | None = None,
+) -> Module:
+    """Prunes the ``amount`` of channels of parameter ``name`` along ``dim`` with the smallest
+    ``n``-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def global_unstructured(parameters: object, pruning_method: Any, importance_scores: object = None, **kwargs: Any) -> None:
+def global_unstructured(
+    parameters: object, pruning_method: Any, importance_scores: object = None, **kwargs: Any
+) -> None:
     """Prunes several parameters, given as (module, name) pairs, as if they were one tensor."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -362,8 +410,16 @@ def global_unstructured(parameters: object, pruning_method: Any, importance_scor
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
-    flat_scores = torch.cat([scores.get((module, name), getattr(module, name)).reshape(-1) for module, name in parameters])
-    masks = [getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1) for module, name in parameters]
+    flat_scores = torch.cat(
+        [
+            scores.get((module, name), getattr(module, name)).reshape(-1)
+            for module, name in parameters
+        ]
+    )
+    masks = [
+        getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1)
+        for module, name in parameters
+    ]
     default_mask = torch.cat(masks)
     container = PruningContainer()
     container._tensor_name = "temp"
@@ -372,7 +428,8 @@ def global_unstructured(parameters: object, pruning_method: Any, importance_scor
     container.add_pruning_method(method)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type '
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type "
             f"{method.PRUNING_TYPE}"
         )
     mask = container.compute_mask(flat_scores, default_mask)
@@ -401,12 +458,18 @@ def remove(module: Module, name: str) -> Module:
             hook.remove(module)
             del module._forward_pre_hooks[k]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+    )
 
 
 def is_pruned(module: Module) -> bool:
     """Whether ``module`` or one of its submodules is pruned."""
-    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for m in module.modules()
+        for hook in m._forward_pre_hooks.values()
+    )
 
 
 def _validate_pruning_amount_init(amount: float) -> None:
@@ -414,18 +477,25 @@ def _validate_pruning_amount_init(amount: float) -> None:
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     number: Any = amount
     if number < 0 or (not isinstance(amount, numbers.Integral) and number > 1.0):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+            "integer"
+        )
 
 
 def _validate_pruning_amount(amount: int | float, tensor_size: int) -> None:
     if isinstance(amount, numbers.Integral) and amount > tensor_size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
 
 
 def _validate_structured_pruning(t: Tensor) -> None:
     if t.dim() <= 1:
         raise ValueError(
-            f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} with {t.dim()} dims"
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            f"shape {t.shape} with {t.dim()} dims"
         )
 
 
@@ -444,7 +514,8 @@ def _compute_norm(t: Tensor, n: int, dim: int) -> Tensor:
 
 
 __all__ = [
-    "BasePruningMethod", "PruningContainer", "Identity", "RandomUnstructured", "L1Unstructured", "RandomStructured", "LnStructured",
-    "CustomFromMask", "identity", "random_unstructured", "l1_unstructured", "random_structured", "ln_structured", "global_unstructured",
+    "BasePruningMethod", "PruningContainer", "Identity", "RandomUnstructured", "L1Unstructured",
+    "RandomStructured", "LnStructured", "CustomFromMask", "identity", "random_unstructured",
+    "l1_unstructured", "random_structured", "ln_structured", "global_unstructured",
     "custom_from_mask", "remove", "is_pruned",
 ]  # fmt: skip

@@ -12,8 +12,8 @@ from jtorch import Tensor
 from .. import functional as F
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence",
-    "pack_sequence", "unpack_sequence",
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpad_sequence", "pack_sequence", "unpack_sequence",
 ]  # fmt: skip
 
 
@@ -27,16 +27,22 @@ class PackedSequence_(NamedTuple):
 
 
 class PackedSequence(PackedSequence_):
-    """Sequences of decreasing length, stored time step by time step: step t is the next ``batch_sizes[t]`` rows of ``data``.
+    """Sequences of decreasing length, stored time step by time step: step t is the next
+    ``batch_sizes[t]`` rows of ``data``.
 
-    Made by ``pack_padded_sequence`` and ``pack_sequence``; recurrent modules take it and return it. ``sorted_indices`` is the order in
-    which the batch was sorted, ``unsorted_indices`` its inverse; both None if it came sorted.
+    Made by ``pack_padded_sequence`` and ``pack_sequence``; recurrent modules take it and return it.
+    ``sorted_indices`` is the order in which the batch was sorted, ``unsorted_indices`` its inverse;
+    both None if it came sorted.
     """
 
     __slots__ = ()
 
     def __new__(
-        cls, data: Tensor, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None, unsorted_indices: Tensor | None = None
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
         """Makes one of its fields, or of a pair of data and batch sizes."""
         if unsorted_indices is None:
@@ -47,14 +53,17 @@ class PackedSequence(PackedSequence_):
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should be "
-                "instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn. "
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+                "created manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequences in nn.utils.rnn. "
                 "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _with(self, data: Tensor, convert: Callable[[Tensor], Tensor]) -> PackedSequence:
-        order = [None if t is None else convert(t) for t in (self.sorted_indices, self.unsorted_indices)]
+        order = [
+            None if t is None else convert(t) for t in (self.sorted_indices, self.unsorted_indices)
+        ]
         return type(self)(data, self.batch_sizes, *order)
 
     def pin_memory(self) -> PackedSequence:
@@ -62,11 +71,14 @@ class PackedSequence(PackedSequence_):
         return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """``data`` converted as by ``Tensor.to``; the object itself if there is nothing to do. ``batch_sizes`` stays on the CPU."""
+        """``data`` converted as by ``Tensor.to``; the object itself if there is nothing to do.
+        ``batch_sizes`` stays on the CPU."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        return self._with(data, lambda t: t.to(data.device, non_blocking=kwargs.get("non_blocking", False)))
+        return self._with(
+            data, lambda t: t.to(data.device, non_blocking=kwargs.get("non_blocking", False))
+        )
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Moved to a GPU."""
@@ -131,23 +143,35 @@ def _lengths(lengths: Tensor | list[int], batch: int, enforce_sorted: bool) -> l
     if not isinstance(found, list):
         raise RuntimeError("`lengths` must be a 1-D tensor")
     if len(found) != batch:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(found)} (batch_size={batch})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(found)} "
+            f"(batch_size={batch})"
+        )
     if enforce_sorted and any(a < b for a, b in pairwise(found)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
-            "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability."
         )
     if min(found, default=1) <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0"
+        )
     return found
 
 
 def pack_padded_sequence(
-    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor,
+    lengths: Tensor | list[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Packs a padded batch ``(T, B, *)`` (``(B, T, *)`` if ``batch_first``), whose sequences have ``lengths``.
+    """Packs a padded batch ``(T, B, *)`` (``(B, T, *)`` if ``batch_first``), whose sequences have
+    ``lengths``.
 
-    The lengths must decrease if ``enforce_sorted``; otherwise the batch is sorted and the order kept. Differentiable in ``input``.
+    The lengths must decrease if ``enforce_sorted``; otherwise the batch is sorted and the order
+    kept. Differentiable in ``input``.
     """
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
@@ -159,9 +183,16 @@ def pack_padded_sequence(
     columns = range(batch) if order is None else order
     ordered = [sizes[b] for b in columns]
     if ordered[0] > steps:
-        raise RuntimeError(f"Expected sequence length to be at most {steps}, the padded length, but got {ordered[0]}")
+        raise RuntimeError(
+            f"Expected sequence length to be at most {steps}, the padded length, but got "
+            f"{ordered[0]}"
+        )
     batch_sizes = [sum(n > t for n in ordered) for t in range(ordered[0])]
-    rows = [b * steps + t if batch_first else t * batch + b for t, n in enumerate(batch_sizes) for b in columns[:n]]
+    rows = [
+        b * steps + t if batch_first else t * batch + b
+        for t, n in enumerate(batch_sizes)
+        for b in columns[:n]
+    ]
     flat = input.reshape(batch * steps, *input.shape[2:])
     data = flat.index_select(0, torch.tensor(rows, dtype=torch.int64, device=input.device))
     indices = None if order is None else torch.tensor(order, dtype=torch.int64, device=input.device)
@@ -169,21 +200,29 @@ def pack_padded_sequence(
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The padded batch ``(T, B, *)`` (``(B, T, *)`` if ``batch_first``) of a packed one, in its original order, and the lengths."""
+    """The padded batch ``(T, B, *)`` (``(B, T, *)`` if ``batch_first``) of a packed one, in its
+    original order, and the lengths."""
     batch_sizes = sequence.batch_sizes.tolist()
     steps = len(batch_sizes)
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {steps}"
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {steps}"
             )
         steps = total_length
     data = sequence.data
     batch, padding = batch_sizes[0], data.size(0)
-    columns = list(range(batch)) if sequence.unsorted_indices is None else sequence.unsorted_indices.tolist()
+    columns = (
+        list(range(batch))
+        if sequence.unsorted_indices is None
+        else sequence.unsorted_indices.tolist()
+    )
     starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
 
     def row(t: int, b: int) -> int:
@@ -198,15 +237,22 @@ def pad_packed_sequence(
         data = torch.cat([data, data.new_full((1, *data.shape[1:]), padding_value)])
     index = torch.tensor(rows, dtype=torch.int64, device=data.device)
     padded = data.index_select(0, index).reshape(*shape, *data.shape[1:])
-    if batch_first and in_order:  # a view, as in PyTorch: only what had to be put in order is laid out anew
+    # a view, as in PyTorch: only what had to be put in order is laid out anew
+    if batch_first and in_order:
         padded = padded.transpose(0, 1)
-    return padded, torch.tensor([sum(n > b for n in batch_sizes) for b in columns], dtype=torch.int64)
+    return padded, torch.tensor(
+        [sum(n > b for n in batch_sizes) for b in columns], dtype=torch.int64
+    )
 
 
 def pad_sequence(
-    sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: Tensor | Iterable[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
 ) -> Tensor:
-    """Stacks tensors ``(L_i, *)`` to ``(max L, B, *)`` (``(B, max L, *)`` if ``batch_first``), padding the shorter ones.
+    """Stacks tensors ``(L_i, *)`` to ``(max L, B, *)`` (``(B, max L, *)`` if ``batch_first``),
+    padding the shorter ones.
 
     Args:
         sequences: tensors that differ in their first size.
@@ -215,26 +261,38 @@ def pad_sequence(
         padding_side: ``"right"``, or ``"left"``.
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
     items = tuple(sequences)
     if not items:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
     longest = max(item.size(0) for item in items)
     padded = []
     for item in items:
         missing = longest - item.size(0)
         ends = [missing, 0] if padding_side == "left" else [0, missing]
-        padded.append(F.pad(item, [0, 0] * (item.dim() - 1) + ends, value=padding_value) if missing else item)
+        padded.append(
+            F.pad(item, [0, 0] * (item.dim() - 1) + ends, value=padding_value) if missing else item
+        )
     return torch.stack(padded, 0 if batch_first else 1)._written(1 + len(items))
 
 
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+) -> list[Tensor]:
     """The sequences of a padded batch, cut to their lengths."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [sequence[:length] for sequence, length in zip(padded_sequences, lengths.tolist(), strict=True)]
+    return [
+        sequence[:length]
+        for sequence, length in zip(padded_sequences, lengths.tolist(), strict=True)
+    ]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -1,4 +1,5 @@
-"""Spectral normalization by a forward hook: ``weight / σ(weight)``. Source: Miyato et al. (2018)."""
+"""Spectral normalization by a forward hook: ``weight / σ(weight)``. Source: Miyato et al.
+(2018)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,13 @@ from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 
-__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "spectral_norm", "remove_spectral_norm"]
+__all__ = [
+    "SpectralNorm",
+    "SpectralNormLoadStateDictPreHook",
+    "SpectralNormStateDictHook",
+    "spectral_norm",
+    "remove_spectral_norm",
+]
 
 M = TypeVar("M", bound=Module)
 
@@ -23,15 +30,21 @@ def default_dim(module: Module) -> int:
 
 
 class SpectralNorm:
-    """The forward pre-hook that divides the weight by its largest singular value, estimated by power iteration."""
+    """The forward pre-hook that divides the weight by its largest singular value, estimated by
+    power iteration."""
 
     _version = 1  # since version 1 the vector v is saved, and the weight is not
 
-    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         self.name = name
         self.dim = dim
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
         self.n_power_iterations = n_power_iterations
         self.eps = eps
 
@@ -42,7 +55,8 @@ class SpectralNorm:
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The normalized weight; the power iteration moves the vectors u and v of ``module`` in place."""
+        """The normalized weight; the power iteration moves the vectors u and v of ``module`` in
+        place."""
         weight = getattr(module, self.name + "_orig")
         u = getattr(module, self.name + "_u")
         v = getattr(module, self.name + "_v")
@@ -52,7 +66,8 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps, out=v)
                     F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps, out=u)
-                u, v = u.clone(), v.clone()  # the next iteration must not touch what autograd keeps of this one
+                # the next iteration must not touch what autograd keeps of this one
+                u, v = u.clone(), v.clone()
         return weight / torch.dot(u, torch.mv(matrix, v))
 
     def remove(self, module: Module) -> None:
@@ -74,19 +89,24 @@ class SpectralNorm:
         return v.mul_(target_sigma / torch.dot(u, torch.mv(weight_mat, v)))
 
     @staticmethod
-    def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Replaces parameter ``name`` by ``name_orig`` and the buffers ``name_u``, ``name_v``, and adds the hooks."""
+    def apply(
+        module: Module, name: str, n_power_iterations: int, dim: int, eps: float
+    ) -> SpectralNorm:
+        """Replaces parameter ``name`` by ``name_orig`` and the buffers ``name_u``, ``name_v``, and
+        adds the hooks."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
-                raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+                raise RuntimeError(
+                    f"Cannot register two spectral_norm hooks on the same parameter {name}"
+                )
         fn = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
-                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-                "applying spectral normalization"
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make "
+                "sure to run the dummy forward before applying spectral normalization"
             )
         with torch.no_grad():
             height, width = fn.reshape_weight_to_matrix(weight).size()
@@ -94,7 +114,8 @@ class SpectralNorm:
             v = F.normalize(weight.new_empty(width).normal_(0, 1), dim=0, eps=eps)
         delattr(module, name)
         module.register_parameter(name + "_orig", weight)
-        setattr(module, name, weight.data)  # a plain attribute: some code looks at it before the first forward
+        # a plain attribute: some code looks at it before the first forward
+        setattr(module, name, weight.data)
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(fn)
@@ -110,7 +131,14 @@ class SpectralNormLoadStateDictPreHook:
         self.fn = fn
 
     def __call__(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: Any,
+        unexpected_keys: Any,
+        error_msgs: Any,
     ) -> None:
         """Is called before a state dict is loaded."""
         fn = self.fn
@@ -118,7 +146,11 @@ class SpectralNormLoadStateDictPreHook:
         if version is not None and version >= 1:
             return
         key = prefix + fn.name
-        if version is None and key not in state_dict and all(key + s in state_dict for s in ("_orig", "_u", "_v")):
+        if (
+            version is None
+            and key not in state_dict
+            and all(key + s in state_dict for s in ("_orig", "_u", "_v"))
+        ):
             return  # of version 1, without its metadata
         missing = [key + s for s in ("_orig", "", "_u") if key + s not in state_dict]
         if missing:
@@ -128,7 +160,9 @@ class SpectralNormLoadStateDictPreHook:
         with torch.no_grad():
             original, weight = state_dict[key + "_orig"], state_dict.pop(key)
             sigma = (original / weight).mean()
-            state_dict[key + "_v"] = fn._solve_v_and_rescale(fn.reshape_weight_to_matrix(original), state_dict[key + "_u"], sigma)
+            state_dict[key + "_v"] = fn._solve_v_and_rescale(
+                fn.reshape_weight_to_matrix(original), state_dict[key + "_u"], sigma
+            )
 
 
 class SpectralNormStateDictHook:
@@ -146,9 +180,18 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """Divides parameter ``name`` by its spectral norm before every forward; training forwards improve the estimate."""
-    SpectralNorm.apply(module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps)
+def spectral_norm(
+    module: M,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:
+    """Divides parameter ``name`` by its spectral norm before every forward; training forwards
+    improve the estimate."""
+    SpectralNorm.apply(
+        module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps
+    )
     return module
 
 

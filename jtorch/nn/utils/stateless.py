@@ -25,7 +25,10 @@ def _untie(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
         ValueError: if names of one tensor are given different values.
     """
     names_of: dict[Tensor, set[str]] = {}
-    for name, tensor in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)):
+    for name, tensor in (
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ):
         names_of.setdefault(tensor, set()).add(name)
     found = dict(given)
     for names in names_of.values():
@@ -35,7 +38,8 @@ def _untie(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
         values = {id(given[name]): given[name] for name in with_value}
         if len(values) > 1:
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using tie_weights=False"
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. "
+                "Consider using tie_weights=False"
             )
         found.update(dict.fromkeys(names, next(iter(values.values()))))
     return found
@@ -61,7 +65,12 @@ def _swap(module: Module, path: str, value: Tensor, for_tensor: bool = False) ->
                 table[name] = value
             return before
     before = getattr(owner, name, _MISSING)
-    if for_tensor and before is not _MISSING and before is not None and not isinstance(before, Tensor):
+    if (
+        for_tensor
+        and before is not _MISSING
+        and before is not None
+        and not isinstance(before, Tensor)
+    ):
         raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
     if value is not _MISSING:
         setattr(owner, name, value)
@@ -71,9 +80,18 @@ def _swap(module: Module, path: str, value: Tensor, for_tensor: bool = False) ->
 
 
 def _check_keys(module: Module, given: dict[str, Tensor]) -> None:
-    own = {name for name, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
+    own = {
+        name
+        for name, _ in (
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False),
+        )
+    }
     messages = []
-    for what, keys in (("Unexpected", [k for k in given if k not in own]), ("Missing", sorted(own - given.keys()))):
+    for what, keys in (
+        ("Unexpected", [k for k in given if k not in own]),
+        ("Missing", sorted(own - given.keys())),
+    ):
         if keys:
             messages.append(f"{what} key(s): {', '.join(map(repr, keys))}.")
     if messages:
@@ -89,7 +107,8 @@ def _reparametrize_module(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
-    """Inside the block, ``module`` has the given tensors; what it has at the end (new buffers) is written into the dictionary."""
+    """Inside the block, ``module`` has the given tensors; what it has at the end (new buffers) is
+    written into the dictionary."""
     given = _untie(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
     if strict:
         _check_keys(module, given)
@@ -115,12 +134,15 @@ def functional_call(
 ) -> Any:
     """The deprecated place of ``torch.func.functional_call``."""
     warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
-        "Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
+        "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
+        "which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
-    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
 
 
 def _functional_call(
@@ -132,12 +154,14 @@ def _functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> object:
-    """Calls ``module`` with the given tensors in place of its own; ``args`` is a tuple or the only argument.
+    """Calls ``module`` with the given tensors in place of its own; ``args`` is a tuple or the only
+    argument.
 
     Raises:
         RuntimeError: for scripted and traced modules, and ``DataParallel``.
         KeyError: for a name that is empty.
-        TypeError: for a value that is no tensor, and for a name that the module has for something else.
+        TypeError: for a value that is no tensor, and for a name that the module has for something
+            else.
     """
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
@@ -148,5 +172,7 @@ def _functional_call(
         if not isinstance(value, Tensor) and value is not None:
             raise TypeError(f"{value} is not an instance of torch.Tensor")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
+    with _reparametrize_module(
+        module, parameters_and_buffers, tie_weights=tie_weights, strict=strict
+    ):
         return module(*args, **(kwargs or {}))

@@ -1,4 +1,5 @@
-"""Weight normalization by a forward hook: ``weight = g · v / |v|``. Source: Salimans and Kingma (2016)."""
+"""Weight normalization by a forward hook: ``weight = g · v / |v|``. Source: Salimans and Kingma
+(2016)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ M = TypeVar("M", bound=Module)
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Tensor:
-    """The 2-norm of ``v`` over all dimensions but ``dim`` (-1: over all), with size-1 dimensions in their places."""
+    """The 2-norm of ``v`` over all dimensions but ``dim`` (-1: over all), with size-1 dimensions in
+    their places."""
     if dim == -1:
         return torch.linalg.vector_norm(v)
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
@@ -38,25 +40,30 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         """The weight that g and v stand for."""
-        return normalized(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+        return normalized(
+            getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
+        )
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Replaces parameter ``name`` by ``name_g`` and ``name_v``, and adds the hook."""
         warnings.warn(
-            "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+            "`torch.nn.utils.weight_norm` is deprecated in favor of "
+            "`torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
             stacklevel=3,
         )
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+                raise RuntimeError(
+                    f"Cannot register two weight_norm hooks on the same parameter {name}"
+                )
         fn = WeightNorm(name, dim)
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
-                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-                "applying weight normalization"
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure "
+                "to run the dummy forward before applying weight normalization"
             )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, fn.dim).data))
@@ -79,7 +86,8 @@ class WeightNorm:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int = 0) -> M:
-    """Normalizes parameter ``name`` along all dimensions but ``dim`` (None: all). Deprecated for ``parametrizations.weight_norm``."""
+    """Normalizes parameter ``name`` along all dimensions but ``dim`` (None: all). Deprecated for
+    ``parametrizations.weight_norm``."""
     WeightNorm.apply(module, name, dim)
     return module
 

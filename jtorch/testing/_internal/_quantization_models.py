@@ -11,7 +11,9 @@ from jtorch import nn
 class _ControlFlow(nn.Module):
     """A map over branches."""
 
-    def forward(self, xs: torch.Tensor, pred1: torch.Tensor, pred2: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, xs: torch.Tensor, pred1: torch.Tensor, pred2: torch.Tensor, y: torch.Tensor
+    ) -> torch.Tensor:
         """The sum with ``y`` of what the branches give."""
 
         def nested(y: torch.Tensor) -> torch.Tensor:
@@ -114,7 +116,9 @@ class _ConvWithAdaptiveAvgPool2d(nn.Module):
 
 
 class _ConvWithBNRelu(nn.Module):
-    def __init__(self, relu: bool, dim: int = 2, bn: bool = True, bias: bool = True, padding: int = 0) -> None:
+    def __init__(
+        self, relu: bool, dim: int = 2, bn: bool = True, bias: bool = True, padding: int = 0
+    ) -> None:
         super().__init__()
         convs: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
         norms: dict[int, Any] = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d}
@@ -167,7 +171,9 @@ class _Conv2dWithCat(_TwoConvs):
 
 
 class _Conv2dWithTwoCat(_TwoConvs):
-    def forward(self, x1: torch.Tensor, x2: torch.Tensor, x3: torch.Tensor, x4: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, x1: torch.Tensor, x2: torch.Tensor, x3: torch.Tensor, x4: torch.Tensor
+    ) -> torch.Tensor:
         x1, x2 = self.conv1(x1), self.conv2(x2)
         y = torch.cat([x1, x2], dim=1)
         return torch.cat([x3 + x4, y])
@@ -184,7 +190,9 @@ class _Conv2dWithSplit(_TwoConvs):
 
 
 class _ThreeAdd(nn.Module):
-    def forward(self, x1: torch.Tensor, x2: torch.Tensor, x3: torch.Tensor, x4: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, x1: torch.Tensor, x2: torch.Tensor, x3: torch.Tensor, x4: torch.Tensor
+    ) -> torch.Tensor:
         y = x1 + x2
         z = x3 + x4
         return y + z
@@ -274,7 +282,11 @@ class TestHelperModules:
     __test__ = False
 
 
-for _made in [v for v in vars().copy().values() if isinstance(v, type) and issubclass(v, nn.Module) and v is not _TwoConvs]:
+for _made in [
+    v
+    for v in vars().copy().values()
+    if isinstance(v, type) and issubclass(v, nn.Module) and v is not _TwoConvs
+]:
     _made.__name__ = _made.__name__.lstrip("_")
     _made.__qualname__ = f"TestHelperModules.{_made.__name__}"
     setattr(TestHelperModules, _made.__name__, _made)

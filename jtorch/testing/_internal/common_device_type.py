@@ -1,7 +1,9 @@
-"""Tests that are written once for all types of devices, dtypes and described operations: a class of tests for each type of device there is.
+"""Tests that are written once for all types of devices, dtypes and described operations: a class of
+tests for each type of device there is.
 
-``instantiate_device_type_tests(TestThing, globals())`` puts ``TestThingCPU`` in the place of ``TestThing``; its methods are named after
-what they are run with, ``test_add_cpu_float32``.
+``instantiate_device_type_tests(TestThing,
+globals())`` puts ``TestThingCPU`` in the place of ``TestThing``; its methods are named after what
+they are run with, ``test_add_cpu_float32``.
 """
 
 from __future__ import annotations
@@ -62,10 +64,16 @@ class CUDATestBase(DeviceTypeTestBase):
     def get_all_devices(cls) -> list[str]:
         """All, the current one first."""
         first = torch.cuda.current_device()
-        return [f"cuda:{i}" for i in (first, *(i for i in range(torch.cuda.device_count()) if i != first))]
+        return [
+            f"cuda:{i}"
+            for i in (first, *(i for i in range(torch.cuda.device_count()) if i != first))
+        ]
 
 
-device_type_test_bases: list[type[DeviceTypeTestBase]] = [CPUTestBase, *([CUDATestBase] if torch.cuda.is_available() else [])]
+device_type_test_bases: list[type[DeviceTypeTestBase]] = [
+    CPUTestBase,
+    *([CUDATestBase] if torch.cuda.is_available() else []),
+]
 
 
 def get_all_device_types() -> list[str]:
@@ -86,29 +94,50 @@ def instantiate_device_type_tests(
     allow_mps: bool = False,
     allow_xpu: bool = False,
 ) -> None:
-    """Takes a class of tests out of ``scope``, and puts one in for each type of device that there is."""
+    """Takes a class of tests out of ``scope``, and puts one in for each type of device that there
+    is."""
     del include_lazy, allow_mps, allow_xpu  # there are none of these
     del scope[generic_test_class.__name__]
-    tests = {name: test for name, test in vars(generic_test_class).items() if name.startswith("test") and callable(test)}
+    tests = {
+        name: test
+        for name, test in vars(generic_test_class).items()
+        if name.startswith("test") and callable(test)
+    }
     for name in tests:
         delattr(generic_test_class, name)
     wanted = os.environ.get("PYTORCH_TESTING_DEVICE_ONLY_FOR", "").split(",")
     for base in device_type_test_bases:
         kind = base.device_type
-        if (only_for and kind not in _given_types(only_for)) or kind in _given_types(except_for) or (wanted != [""] and kind not in wanted):
+        if (
+            (only_for and kind not in _given_types(only_for))
+            or kind in _given_types(except_for)
+            or (wanted != [""] and kind not in wanted)
+        ):
             continue
-        methods = {made: run for name, test in tests.items() for made, run in _tests_of(name, test, base).items()}
+        methods = {
+            made: run
+            for name, test in tests.items()
+            for made, run in _tests_of(name, test, base).items()
+        }
         name = generic_test_class.__name__ + kind.upper()
-        scope[name] = type(name, (generic_test_class, base), {**methods, "__module__": generic_test_class.__module__, "__qualname__": name})
+        scope[name] = type(
+            name,
+            (generic_test_class, base),
+            {**methods, "__module__": generic_test_class.__module__, "__qualname__": name},
+        )
 
 
-def _tests_of(name: str, test: Callable[..., object], base: type[DeviceTypeTestBase]) -> dict[str, object]:
+def _tests_of(
+    name: str, test: Callable[..., object], base: type[DeviceTypeTestBase]
+) -> dict[str, object]:
     """The methods that a test becomes, by their names."""
     found: dict[str, Any] = {}
     chosen = getattr(test, "_chosen", None)
     cases: Iterable[Any] = [("", {}, [])] if chosen is None else chosen.cases(test, name, base)
     for label, given, decorators in cases:
-        for combined in itertools.product(*(p.runs() for p in reversed(getattr(test, "_runs", ())))):
+        for combined in itertools.product(
+            *(p.runs() for p in reversed(getattr(test, "_runs", ())))
+        ):
             arguments = dict(given) | {k: v for _, more, _ in combined for k, v in more.items()}
             parts = [name, *(word for word, _, _ in combined)]
             before, after = label or ("", "")
@@ -128,7 +157,10 @@ def _run_of(test: Callable[..., object], name: str, arguments: dict[str, object]
     @functools.wraps(test)
     def run(self: DeviceTypeTestBase) -> Any:
         before = self.precision, self.rel_tol
-        precise, close = getattr(test, "precision_overrides", {}), getattr(test, "tolerance_overrides", {})
+        precise, close = (
+            getattr(test, "precision_overrides", {}),
+            getattr(test, "tolerance_overrides", {}),
+        )
         if dtype in close:
             self.precision, self.rel_tol = close[dtype]
         elif dtype in precise:
@@ -161,7 +193,7 @@ def deviceCountAtLeast(num_required_devices: int) -> Callable[[Any], Any]:
     return mark
 
 
-# ---- dtypes and described operations -----------------------------------------------------------------------------------------------
+# ---- dtypes and described operations -------------------------------------------------------------
 
 
 def _word(dtype: object) -> str:
@@ -169,7 +201,8 @@ def _word(dtype: object) -> str:
 
 
 class dtypes:
-    """``@dtypes(torch.float32, torch.float64)``: a test for each dtype, or for each tuple of some (``dtypes``)."""
+    """``@dtypes(torch.float32, torch.float64)``: a test for each dtype, or for each tuple of some
+    (``dtypes``)."""
 
     def __init__(self, *args: Any, device_type: str = "all") -> None:
         if args and all(isinstance(a, (list, tuple)) for a in args):
@@ -177,7 +210,9 @@ class dtypes:
         elif args and all(isinstance(a, torch.dtype) for a in args):
             self.args = args
         else:
-            raise AssertionError("When one dtype variant is a tuple or list, all dtype variants must be")
+            raise AssertionError(
+                "When one dtype variant is a tuple or list, all dtype variants must be"
+            )
         self.device_type = device_type
         self.others: dict[str, tuple[Any, ...]] = {}
 
@@ -188,18 +223,26 @@ class dtypes:
         fn._chosen = self
         return fn
 
-    def cases(self, test: object, name: str, base: type[DeviceTypeTestBase]) -> Iterator[tuple[object, dict[str, object], list[object]]]:
-        """What goes into the name before and after the device, the arguments and the decorators of each run."""
+    def cases(
+        self, test: object, name: str, base: type[DeviceTypeTestBase]
+    ) -> Iterator[tuple[object, dict[str, object], list[object]]]:
+        """What goes into the name before and after the device, the arguments and the decorators of
+        each run."""
         del test, name
         for one in self.others.get(base.device_type, self.others.get("all", ())):
             if isinstance(one, tuple) and len(one) == 1:
                 (one,) = one
             several = isinstance(one, tuple)
-            yield ("", "_".join(map(_word, one)) if several else _word(one)), {"dtypes" if several else "dtype": one}, []
+            yield (
+                ("", "_".join(map(_word, one)) if several else _word(one)),
+                {"dtypes" if several else "dtype": one},
+                [],
+            )
 
 
 dtypesIfCPU, dtypesIfCUDA, dtypesIfMPS, dtypesIfXPU, dtypesIfHPU, dtypesIfPRIVATEUSE1 = (
-    functools.partial(dtypes, device_type=kind) for kind in ("cpu", "cuda", "mps", "xpu", "hpu", "privateuseone")
+    functools.partial(dtypes, device_type=kind)
+    for kind in ("cpu", "cuda", "mps", "xpu", "hpu", "privateuseone")
 )
 
 
@@ -217,8 +260,8 @@ class OpDTypes(Enum):
 
 #: In which order ``any_one`` looks for a dtype.
 ANY_DTYPE_ORDER = (
-    torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-    torch.int8, torch.uint8, torch.bool,
+    torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float16, torch.bfloat16,
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
 )  # fmt: skip
 
 
@@ -227,14 +270,15 @@ class ops:
 
     Args:
         op_list: descriptions with ``name``, ``formatted_name``, ``supported_dtypes(device_type)``,
-            ``supported_backward_dtypes(device_type)`` and ``get_decorators(class, test, device, dtype, arguments)``. This package has no
-            list of them.
+            ``supported_backward_dtypes(device_type)`` and ``get_decorators(class, test, device,
+            dtype, arguments)``. This package has no list of them.
         dtypes: which of their dtypes, or the dtypes themselves.
         allowed_dtypes: dtypes that others are left out for.
     """
 
     def __init__(
-        self, op_list: Iterable[Any], *, dtypes: OpDTypes = OpDTypes.supported, allowed_dtypes: Any = None, skip_if_dynamo: bool = True
+        self, op_list: Iterable[Any], *, dtypes: OpDTypes = OpDTypes.supported,
+        allowed_dtypes: Any = None, skip_if_dynamo: bool = True
     ) -> None:  # fmt: skip
         del skip_if_dynamo
         self.op_list, self.opinfo_dtypes = list(op_list), dtypes
@@ -253,7 +297,11 @@ class ops:
             return {None}
         forward, every = set(op.supported_dtypes(kind)), set(ANY_DTYPE_ORDER)
         if which in (OpDTypes.any_one, OpDTypes.any_common_cpu_cuda_one):
-            common = forward & set(op.supported_dtypes("cuda")) if which is OpDTypes.any_common_cpu_cuda_one else forward
+            common = (
+                forward & set(op.supported_dtypes("cuda"))
+                if which is OpDTypes.any_common_cpu_cuda_one
+                else forward
+            )
             return list(itertools.islice((d for d in ANY_DTYPE_ORDER if d in common), 1))
         if which is OpDTypes.supported:
             return forward
@@ -265,18 +313,26 @@ class ops:
     def cases(
         self, test: Callable[..., object], name: str, base: type[DeviceTypeTestBase]
     ) -> Iterator[tuple[object, dict[str, object], list[object]]]:
-        """What goes into the name before and after the device, the arguments and the decorators of each run."""
+        """What goes into the name before and after the device, the arguments and the decorators of
+        each run."""
         for op in self.op_list:
             for dtype in sorted(self._dtypes_of(op, base.device_type), key=str):
                 if self.allowed_dtypes is not None and dtype not in self.allowed_dtypes | {None}:
                     continue
                 given = {"op": op} if dtype is None else {"op": op, "dtype": dtype}
-                decorators = op.get_decorators(base.__name__, test.__name__, base.device_type, dtype, given)
-                yield (op.formatted_name, "" if dtype is None else _word(dtype)), given, list(decorators)
+                decorators = op.get_decorators(
+                    base.__name__, test.__name__, base.device_type, dtype, given
+                )
+                yield (
+                    (op.formatted_name, "" if dtype is None else _word(dtype)),
+                    given,
+                    list(decorators),
+                )
 
 
 class precisionOverride:
-    """``@precisionOverride({torch.float16: 1e-2})``: absolute tolerances of ``assertEqual`` by dtype."""
+    """``@precisionOverride({torch.float16: 1e-2})``: absolute tolerances of ``assertEqual`` by
+    dtype."""
 
     def __init__(self, d: dict[object, float]) -> None:
         if not (isinstance(d, dict) and all(isinstance(k, torch.dtype) for k in d)):
@@ -290,7 +346,8 @@ class precisionOverride:
 
 
 class toleranceOverride:
-    """``@toleranceOverride({torch.float16: tol(atol=1e-2, rtol=1e-3)})``: tolerances of ``assertEqual`` by dtype."""
+    """``@toleranceOverride({torch.float16: tol(atol=1e-2,
+    rtol=1e-3)})``: tolerances of ``assertEqual`` by dtype."""
 
     def __init__(self, d: dict[object, object]) -> None:
         if not (isinstance(d, dict) and all(isinstance(v, tol) for v in d.values())):
@@ -303,7 +360,7 @@ class toleranceOverride:
         return fn
 
 
-# ---- tests that are left out -------------------------------------------------------------------------------------------------------
+# ---- tests that are left out ---------------------------------------------------------------------
 
 
 def _left_out(reason: Callable[[Any], str | None]) -> Callable[[Any], Any]:
@@ -330,14 +387,21 @@ def _true(dep: object, test: object) -> bool:
 
 
 class skipIf:
-    """``@skipIf(condition, reason, device_type)``: leaves a test out on a type of devices; a text names an attribute of the test."""
+    """``@skipIf(condition, reason, device_type)``: leaves a test out on a type of devices; a text
+    names an attribute of the test."""
 
     def __init__(self, dep: object, reason: str, device_type: str | None = None) -> None:
         self.dep, self.reason, self.device_type = dep, reason, device_type
 
     def __call__(self, fn: object) -> Any:
         """The test, as left out."""
-        return _left_out(lambda t: self.reason if self.device_type in (None, t.device_type) and _true(self.dep, t) else None)(fn)
+        return _left_out(
+            lambda t: (
+                self.reason
+                if self.device_type in (None, t.device_type) and _true(self.dep, t)
+                else None
+            )
+        )(fn)
 
 
 def skipCPUIf(dep: object, reason: str) -> skipIf:
@@ -363,21 +427,34 @@ class onlyOn:
 
     def __call__(self, fn: object) -> Any:
         """The test, as left out elsewhere."""
-        return _left_out(lambda t: None if t.device_type in _given_types(self.device_type) else f"Only runs on {self.device_type}")(fn)
+        return _left_out(
+            lambda t: (
+                None
+                if t.device_type in _given_types(self.device_type)
+                else f"Only runs on {self.device_type}"
+            )
+        )(fn)
 
 
 onlyCPU, onlyCUDA, onlyMPS, onlyXPU = onlyOn("cpu"), onlyOn("cuda"), onlyOn("mps"), onlyOn("xpu")
 onlyAccelerator = onlyOn(("cuda", "xpu", "mps", "mtia"))
 onlyNativeDeviceTypes = _left_out(
-    lambda t: None if t.device_type in NATIVE_DEVICES else f"onlyNativeDeviceTypes: doesn't run on {t.device_type}"
+    lambda t: (
+        None
+        if t.device_type in NATIVE_DEVICES
+        else f"onlyNativeDeviceTypes: doesn't run on {t.device_type}"
+    )
 )
-skipMeta, skipXLA = skipIf(True, "test doesn't work with meta tensors", "meta"), skipIf(True, "Marked as skipped for XLA", "xla")
+skipMeta, skipXLA = (
+    skipIf(True, "test doesn't work with meta tensors", "meta"),
+    skipIf(True, "Marked as skipped for XLA", "xla"),
+)
 skipGPUTraceIf = skipIf
 
 #: Libraries that are there in one form or another: nothing is left out for want of them.
-skipCPUIfNoLapack = skipCPUIfNoFFT = skipCPUIfNoMkl = skipCUDAIfNoMagma = skipCUDAIfNoCusolver = skipCUDAIfNoMagmaAndNoCusolver = (
-    lambda fn: fn
-)
+skipCPUIfNoLapack = skipCPUIfNoFFT = skipCPUIfNoMkl = skipCUDAIfNoMagma = skipCUDAIfNoCusolver = (
+    skipCUDAIfNoMagmaAndNoCusolver
+) = lambda fn: fn
 
 
 class expectedFailure:
@@ -402,7 +479,9 @@ class expectedFailure:
         return run
 
 
-expectedFailureCPU, expectedFailureCUDA, expectedFailureMeta = map(expectedFailure, ("cpu", "cuda", "meta"))
+expectedFailureCPU, expectedFailureCUDA, expectedFailureMeta = map(
+    expectedFailure, ("cpu", "cuda", "meta")
+)
 
 
 def largeTensorTest(size: str | int, device: str | None = None) -> Callable[[Any], Any]:

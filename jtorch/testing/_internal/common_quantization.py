@@ -17,10 +17,15 @@ from jtorch.fx.graph_module import GraphModule
 from ._quantization_models import TestHelperModules as TestHelperModules
 from .common_utils import TestCase
 
-# What is quantised here are graphs of ordinary operators, for which no library of quantised kernels is needed.
-skipIfNoFBGEMM = skipIfNoQNNPACK = skipIfNoONEDNN = skipIfNoONEDNNBF16 = skipIfNoX86 = lambda test: test
+# What is quantised here are graphs of ordinary operators, for which no library of quantised kernels
+# is needed.
+skipIfNoFBGEMM = skipIfNoQNNPACK = skipIfNoONEDNN = skipIfNoONEDNNBF16 = skipIfNoX86 = lambda test: (  # noqa: E501
+    test
+)
 skipIfNoDynamoSupport = skipIfNoInductorSupport = lambda test: test
-skip_if_no_torchvision = unittest.skipUnless(importlib.util.find_spec("torchvision") is not None, "no torchvision")
+skip_if_no_torchvision = unittest.skipUnless(
+    importlib.util.find_spec("torchvision") is not None, "no torchvision"
+)
 
 
 @contextlib.contextmanager
@@ -67,7 +72,8 @@ class NodeSpec:
 
 
 class QuantizationTestCase(TestCase):
-    """A test case that looks at graphs. PyTorch's has data and models of quantised modules too, which are not offered."""
+    """A test case that looks at graphs. PyTorch's has data and models of quantised modules too,
+    which are not offered."""
 
     def checkGraphModuleNodes(
         self,
@@ -76,7 +82,8 @@ class QuantizationTestCase(TestCase):
         expected_node_occurrence: dict[NodeSpec, int] | None = None,
         expected_node_list: list[NodeSpec] | None = None,
     ) -> None:
-        """Fails unless a graph has a node, as many of each kind as said, and some in the order that is given."""
+        """Fails unless a graph has a node, as many of each kind as said, and some in the order that
+        is given."""
         modules = dict(graph_module.named_modules(remove_duplicate=False))
         found = []
         for node in graph_module.graph.nodes:
@@ -85,16 +92,26 @@ class QuantizationTestCase(TestCase):
             elif node.op == "call_module":
                 found.append(NodeSpec(node.op, type(modules[node.target])))
         if expected_node is not None:
-            self.assertTrue(expected_node in found, f"node:{expected_node} not found in the graph module")
+            self.assertTrue(
+                expected_node in found, f"node:{expected_node} not found in the graph module"
+            )
         for spec, number in (expected_node_occurrence or {}).items():
             count = found.count(spec)
             if number:
                 self.assertTrue(spec in found, f"Check failed for node:{spec} not found")
-            self.assertTrue(count == number, f"Check failed for node:{spec} Expected occurrence:{number} Found occurrence:{count}")
+            self.assertTrue(
+                count == number,
+                f"Check failed for node:{spec} Expected occurrence:{number} Found "
+                f"occurrence:{count}",
+            )
         if expected_node_list is not None:
             rest = iter(found)
             in_order = all(any(node == spec for node in rest) for spec in expected_node_list)
-            self.assertTrue(in_order, f"Check failed for graph:{self.printed(graph_module)}Expected ordered list:{expected_node_list}")
+            self.assertTrue(
+                in_order,
+                f"Check failed for graph:{self.printed(graph_module)}Expected ordered "
+                f"list:{expected_node_list}",
+            )
 
     def printGraphModule(self, graph_module: GraphModule, print_str: bool = True) -> str:
         """The graph's nodes, a line each, which are printed if ``print_str``."""
@@ -109,7 +126,11 @@ class QuantizationTestCase(TestCase):
         lines = []
         for n in graph_module.graph.nodes:
             line = " ".join(map(repr, [n.op, n.name, n.target, n.args, n.kwargs]))
-            lines.append(f"{line} module type: {type(modules[n.target])!r}" if n.op == "call_module" else line)
+            lines.append(
+                f"{line} module type: {type(modules[n.target])!r}"
+                if n.op == "call_module"
+                else line
+            )
         return "\n".join(lines)
 
     def checkNoQconfig(self, module: nn.Module) -> None:

@@ -1,4 +1,5 @@
-"""Helpers of tests of quantised operators, which are left out: the choice of a library of kernels."""
+"""Helpers of tests of quantised operators, which are left out: the choice of a library of
+kernels."""
 
 from __future__ import annotations
 

@@ -10,11 +10,18 @@ HAS_GPU = HAS_CUDA_AND_TRITON = HAS_XPU_AND_TRITON = HAS_MULTIGPU = HAS_TRITON =
 GPU_TYPE = "cuda"
 
 
-def clone_preserve_strides_offset(x: torch.Tensor, device: torch.device | str | None = None) -> torch.Tensor:
-    """A copy in memory that is laid out in the same way, gaps and offset included; gradients do not pass."""
+def clone_preserve_strides_offset(
+    x: torch.Tensor, device: torch.device | str | None = None
+) -> torch.Tensor:
+    """A copy in memory that is laid out in the same way, gaps and offset included; gradients do not
+    pass."""
     if not isinstance(x, torch.Tensor):
         return x
-    needed = x.storage_offset() + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)) + 1 if x.numel() else 0
+    needed = (
+        x.storage_offset() + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)) + 1
+        if x.numel()
+        else 0
+    )
     buffer = torch.as_strided(x.detach(), (needed,), (1,), 0).clone()
     if device is not None:
         buffer = buffer.to(device)

@@ -1,4 +1,5 @@
-"""``torch.utils.benchmark``: how long statements take, measured with care, and tables of results."""
+"""``torch.utils.benchmark``: how long statements take, measured with care, and tables of
+results."""
 
 from __future__ import annotations
 

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-_UNITS = ((1e-9, "ns", "nanosecond"), (1e-6, "us", "microsecond"), (1e-3, "ms", "millisecond"), (1.0, "s", "second"))
+_UNITS = (
+    (1e-9, "ns", "nanosecond"),
+    (1e-6, "us", "microsecond"),
+    (1e-3, "ms", "millisecond"),
+    (1.0, "s", "second"),
+)
 #: Times closer together than this are the clock's doing.
 _RESOLUTION = 25e-9
 #: Spreads, relative to the median, that are worth a warning, and that are suspicious.
@@ -69,11 +74,17 @@ class TaskSpec:
         """The preparation as reports show it: nothing for ``"pass"``."""
         if not self.setup or self.setup == "pass":
             return ""
-        return f"setup:\n{textwrap.indent(self.setup, '  ')}\n" if "\n" in self.setup else f"setup: {self.setup}"
+        return (
+            f"setup:\n{textwrap.indent(self.setup, '  ')}\n"
+            if "\n" in self.setup
+            else f"setup: {self.setup}"
+        )
 
     def summarize(self) -> str:
         """Title, description and preparation, one below the other."""
-        return "\n".join(part for part in (self.title, self.description or "", self.setup_str()) if part)
+        return "\n".join(
+            part for part in (self.title, self.description or "", self.setup_str()) if part
+        )
 
 
 @dataclasses.dataclass(init=True, repr=False)
@@ -98,7 +109,11 @@ class Measurement:
     metadata: dict[Any, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "task_spec" or (not hasattr(TaskSpec, name) and name not in TaskSpec.__dataclass_fields__):
+        if (
+            name.startswith("__")
+            or name == "task_spec"
+            or (not hasattr(TaskSpec, name) and name not in TaskSpec.__dataclass_fields__)
+        ):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         return getattr(self.task_spec, name)
 
@@ -162,18 +177,32 @@ class Measurement:
     def __repr__(self) -> str:
         n, threads = len(self.raw_times), self.task_spec.num_threads
         unit, seconds = select_unit(self.median)
-        lines = [f"<torch.utils.benchmark.utils.common.Measurement object at {id(self):#x}>", self.task_spec.summarize()]
+        lines = [
+            f"<torch.utils.benchmark.utils.common.Measurement object at {id(self):#x}>",
+            self.task_spec.summarize(),
+        ]
         lines.append(f"  {'Median: ' if n > 1 else ''}{self.median / seconds:.2f} {unit}")
         if n >= 4:
             low, high = self._quartiles()
-            lines.append(f"  IQR:    {self.iqr / seconds:.2f} {unit} ({low / seconds:.2f} to {high / seconds:.2f})")
-        count = f"{n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs {'per measurement' if n > 1 else ''}"
+            lines.append(
+                f"  IQR:    {self.iqr / seconds:.2f} {unit} ({low / seconds:.2f} to "
+                f"{high / seconds:.2f})"
+            )
+        count = (
+            f"{n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs "
+            f"{'per measurement' if n > 1 else ''}"
+        )
         lines.append(f"  {count}, {threads} thread{'s' if threads > 1 else ''}")
         spread = self.iqr / self.median
         if spread >= _WIDE:
             found = "suggests" if spread >= _GROSS else "could indicate"
-            what = "significant environmental influence" if spread >= _GROSS else "system fluctuation"
-            lines.append(f"  WARNING: Interquartile range is {spread:.1%} of the median measurement.\n           This {found} {what}.")
+            what = (
+                "significant environmental influence" if spread >= _GROSS else "system fluctuation"
+            )
+            lines.append(
+                f"  WARNING: Interquartile range is {spread:.1%} of the median measurement.\n"
+                f"           This {found} {what}."
+            )
         return "\n".join(lines)
 
     @staticmethod

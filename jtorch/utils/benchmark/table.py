@@ -7,7 +7,14 @@ from collections.abc import Sequence
 
 from .measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
-_BEST, _GOOD, _BAD, _VERY_BAD, _BOLD, _END = "\033[92m", "\033[34m", "\033[2m\033[91m", "\033[31m", "\033[1m", "\033[0m"
+_BEST, _GOOD, _BAD, _VERY_BAD, _BOLD, _END = (
+    "\033[92m",
+    "\033[34m",
+    "\033[2m\033[91m",
+    "\033[31m",
+    "\033[1m",
+    "\033[0m",
+)
 
 
 class Colorize(enum.Enum):
@@ -19,11 +26,15 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """A table of measurements: labels make tables, sub-labels and threads rows, descriptions columns.
+    """A table of measurements: labels make tables, sub-labels and threads rows, descriptions
+    columns.
 
     Example:
         >>> from jtorch.utils.benchmark import Compare, Measurement, TaskSpec
-        >>> made = [Measurement(1, [t], TaskSpec("f", "pass", "", "sizes", s, "now")) for s, t in (("small", 2e-3), ("large", 5e-3))]
+        >>> made = [
+        ...     Measurement(1, [t], TaskSpec("f", "pass", "", "sizes", s, "now"))
+        ...     for s, t in (("small", 2e-3), ("large", 5e-3))
+        ... ]
         >>> [line.rstrip() for line in str(Compare(made)).splitlines()[3:5]]
         ['      small  |  2.0', '      large  |  5.0']
     """
@@ -74,8 +85,14 @@ class Compare:
         names = ordered_unique(m.as_row_name for m in group)
         envs = ordered_unique(m.env for m in group)
         prefix = {e: f"({e}) " if len(envs) > 1 else "" for e in envs}
-        cells = {(m.task_spec.num_threads, m.env, m.as_row_name, m.task_spec.description or ""): m for m in group}
-        places = {c: min(self._decimals(m, seconds) for key, m in cells.items() if key[3] == c) for c in columns}
+        cells = {
+            (m.task_spec.num_threads, m.env, m.as_row_name, m.task_spec.description or ""): m
+            for m in group
+        }
+        places = {
+            c: min(self._decimals(m, seconds) for key, m in cells.items() if key[3] == c)
+            for c in columns
+        }
         texts = {key: self._text(m, seconds, places[key[3]]) for key, m in cells.items()}
         width = max(len(prefix[e]) + len(n) for e in envs for n in names) + 7
         inner = {c: max(len(t) for key, t in texts.items() if key[3] == c) for c in columns}
@@ -100,7 +117,9 @@ class Compare:
         title = f"[{f' {label} '.center(whole - 2, '-')}]"
         lines = [title, *body, "", f"Times are in {unit_to_english(unit)}s ({unit})."]
         if self._warn and any(m.has_warnings for m in group):
-            lines.append("(! XX%) Measurement has high variance, where XX is the IQR / median * 100.")
+            lines.append(
+                "(! XX%) Measurement has high variance, where XX is the IQR / median * 100."
+            )
         return "\n".join(lines) + "\n"
 
     def _decimals(self, m: Measurement, seconds: float) -> int:
@@ -111,7 +130,12 @@ class Compare:
         text = f"{trim_sigfig(value, m.significant_figures) if self._trim else value:.{decimals}f}"
         return f"(! {m.iqr / m.median:.0%}) {text}" if self._warn and m.has_warnings else text
 
-    def _coloured(self, text: str, key: tuple[int, str, str, str], cells: dict[tuple[int, str, str, str], Measurement]) -> str:
+    def _coloured(
+        self,
+        text: str,
+        key: tuple[int, str, str, str],
+        cells: dict[tuple[int, str, str, str], Measurement],
+    ) -> str:
         if self._colorize is Colorize.NONE or key not in cells:
             return text
         same = (0, 3) if self._colorize is Colorize.COLUMNWISE else (0, 1, 2)

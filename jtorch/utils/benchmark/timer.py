@@ -1,6 +1,8 @@
-"""``Timer``: runs a statement until its time is known. What each run records is computed before the next one begins.
+"""``Timer``: runs a statement until its time is known. What each run records is computed before the
+next one begins.
 
-Otherwise little would be measured: a result that nothing refers to any more when it is time to compute it is not computed.
+Otherwise little would be measured: a result that nothing refers to any more when it is time to
+compute it is not computed.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ def set_torch_threads(n: int) -> Iterator[None]:
 class Timer:
     """Measures how long a statement takes.
 
-    Each run ends with computing what it recorded, while the value of the statement, if it is an expression, and the names that it binds
-    are still there. So what is measured is computing, as in PyTorch, and not that it was asked for. Accelerators are waited for where
-    the clock is read.
+    Each run ends with computing what it recorded, while the value of the statement, if it is an
+    expression, and the names that it binds are still there. So what is measured is computing, as in
+    PyTorch, and not that it was asked for. Accelerators are waited for where the clock is read.
 
     Args:
         stmt: what is run, again and again.
@@ -88,7 +90,10 @@ class Timer:
         if language not in (Language.PYTHON, "py", "python"):
             raise ValueError(f"Invalid language `{language}`.")
         if global_setup:
-            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
+            raise ValueError(
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply "
+                "be moved to `setup`."
+            )
         names = dict(globals or {})
         names.setdefault("torch", torch)
         stmt, setup = _dedented(stmt), _dedented(setup)
@@ -116,7 +121,8 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """How many runs take long enough that reading the clock does not matter, a thousandth of the whole time at the most."""
+        """How many runs take long enough that reading the clock does not matter, a thousandth of
+        the whole time at the most."""
         overhead = min(self._timeit(0) for _ in range(5))
         number = 1
         while True:
@@ -125,8 +131,11 @@ class Timer:
                 return number
             number *= 10
 
-    def blocked_autorange(self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2) -> Measurement:
-        """Repeats blocks of runs, each long enough to be timed well, until ``min_run_time`` seconds have passed."""
+    def blocked_autorange(
+        self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
+    ) -> Measurement:
+        """Repeats blocks of runs, each long enough to be timed well, until ``min_run_time`` seconds
+        have passed."""
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times = self._repeated(number, callback, lambda found: sum(found) < min_run_time)
@@ -140,12 +149,15 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """As ``blocked_autorange``, until the spread of the times is below ``threshold``, or ``max_run_time`` is over."""
+        """As ``blocked_autorange``, until the spread of the times is below ``threshold``, or
+        ``max_run_time`` is over."""
 
         def unclear(found: list[float]) -> bool:
             if sum(found) >= max_run_time:
                 return False
-            return len(found) < 4 or not Measurement(number, found, self._task_spec).meets_confidence(threshold)
+            return len(found) < 4 or not Measurement(
+                number, found, self._task_spec
+            ).meets_confidence(threshold)
 
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
@@ -153,7 +165,10 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def _repeated(
-        self, number: int, callback: Callable[[int, float], object] | None, unfinished: Callable[[list[float]], bool]
+        self,
+        number: int,
+        callback: Callable[[int, float], object] | None,
+        unfinished: Callable[[list[float]], bool],
     ) -> list[float]:
         times: list[float] = []
         while not times or unfinished(times):
@@ -164,7 +179,9 @@ class Timer:
 
     def collect_callgrind(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not offered: instructions are those of compiled programs and of Python."""
-        raise not_offered("Timer.collect_callgrind", "it counts the instructions of PyTorch's compiled code")
+        raise not_offered(
+            "Timer.collect_callgrind", "it counts the instructions of PyTorch's compiled code"
+        )
 
 
 def _dedented(code: str) -> str:

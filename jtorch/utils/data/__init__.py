@@ -31,7 +31,9 @@ from .sampler import WeightedRandomSampler as WeightedRandomSampler
 if TYPE_CHECKING:
     from .datapipes._decorator import argument_validation as argument_validation
     from .datapipes._decorator import functional_datapipe as functional_datapipe
-    from .datapipes._decorator import guaranteed_datapipes_determinism as guaranteed_datapipes_determinism
+    from .datapipes._decorator import (
+        guaranteed_datapipes_determinism as guaranteed_datapipes_determinism,
+    )
     from .datapipes._decorator import non_deterministic as non_deterministic
     from .datapipes._decorator import runtime_validation as runtime_validation
     from .datapipes._decorator import runtime_validation_disabled as runtime_validation_disabled

@@ -34,8 +34,11 @@ _collate_fn_t = Callable[[list[Any]], Any]
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int) -> None:
-    """Gives a worker its part of a pipe: the parts go over the processes first, then over their workers."""
+def _sharding_worker_init_fn(
+    worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int
+) -> None:
+    """Gives a worker its part of a pipe: the parts go over the processes first, then over their
+    workers."""
     info = get_worker_info()
     if info is None:
         raise AssertionError("Worker info is None in sharding worker init function")
@@ -56,22 +59,25 @@ class _InfiniteConstantSampler(Sampler[None]):
 class DataLoader(Generic[_T_co]):
     """Iterates over a dataset in batches.
 
-    Orders and seeds are PyTorch's. Batches of a ``TensorDataset`` (and of its ``Subset``) under the default collation are taken out at
-    once instead of row by row.
+    Orders and seeds are PyTorch's. Batches of a ``TensorDataset`` (and of its ``Subset``) under the
+    default collation are taken out at once instead of row by row.
 
     Args:
-        dataset: where examples come from: with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
+        dataset: where examples come from: with ``__getitem__`` and ``__len__``, or an
+            ``IterableDataset``.
         batch_size: examples in a batch; None for examples as they come.
         shuffle: whether each epoch has another order.
         sampler: gives the indices in their order, in place of ``shuffle``.
-        batch_sampler: gives lists of indices, in place of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
+        batch_sampler: gives lists of indices, in place of ``batch_size``, ``shuffle``, ``sampler``
+            and ``drop_last``.
         num_workers: how many processes fetch examples; 0 for this one.
         collate_fn: makes a batch of a list of examples; tensors are stacked if it is not given.
         pin_memory: without effect, see below.
         drop_last: whether a last batch that is not full is left out.
         timeout: how many seconds to wait for a batch of the workers; 0 for ever.
         worker_init_fn: called in each worker with its number before it begins.
-        multiprocessing_context: how workers are started: a context of ``multiprocessing`` or the name of one.
+        multiprocessing_context: how workers are started: a context of ``multiprocessing`` or the
+            name of one.
         generator: draws the order, and the seeds of the workers.
         prefetch_factor: how many batches each worker prepares ahead; 2 if there are workers.
         persistent_workers: whether workers go on living after an epoch.
@@ -79,10 +85,11 @@ class DataLoader(Generic[_T_co]):
         in_order: whether batches of several workers come in the order of the sampler.
 
     Differs from torch:
-        Workers are started afresh, and kept for the next iterator; classes and functions of the main program reach them by value. They
-        are forks, which compute what NumPy can (see ``docs/host-tier.md``) and serve one iterator, where ``multiprocessing_context``
-        is ``"fork"``, or where none is given and the dataset or a function cannot be sent: locks, queues and values of
-        ``multiprocessing``, classes of modules that no other process finds.
+        Workers are started afresh, and kept for the next iterator; classes and functions of the
+        main program reach them by value. They are forks, which compute what NumPy can (see
+        ``docs/host-tier.md``) and serve one iterator, where ``multiprocessing_context`` is
+        ``"fork"``, or where none is given and the dataset or a function cannot be sent: locks,
+        queues and values of ``multiprocessing``, classes of modules that no other process finds.
         ``pin_memory`` changes nothing: transfers to an accelerator are asynchronous already.
     """
 
@@ -119,13 +126,16 @@ class DataLoader(Generic[_T_co]):
         in_order: bool = True,
     ) -> None:
         if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to disable "
+                "multiprocessing."
+            )
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
             raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing."
-                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers "
+                "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
             )
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
@@ -155,7 +165,10 @@ class DataLoader(Generic[_T_co]):
                 ("batch_sampler", batch_sampler, batch_sampler is None),
             ):
                 if not unspecified:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} option, but "
+                        f"got {name}={value}"
+                    )
         else:
             shuffle = bool(shuffle)
             self._dataset_kind = _DatasetKind.Map
@@ -163,11 +176,17 @@ class DataLoader(Generic[_T_co]):
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                    "and drop_last"
+                )
             batch_size = None
             drop_last = False
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "drop_last"
+            )
         if sampler is None:
             if self._dataset_kind == _DatasetKind.Iterable:
                 sampler = _InfiniteConstantSampler()
@@ -182,7 +201,13 @@ class DataLoader(Generic[_T_co]):
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.generator = generator
-        self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
+        self.collate_fn = (
+            collate_fn
+            if collate_fn is not None
+            else default_collate
+            if self._auto_collation
+            else default_convert
+        )
         self.persistent_workers = persistent_workers
         self.__initialized = True
         self._IterableDataset_len_called: int | None = None
@@ -201,32 +226,46 @@ class DataLoader(Generic[_T_co]):
         if multiprocessing_context is not None:
             if self.num_workers <= 0:
                 raise ValueError(
-                    "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
-                    f"but got num_workers={self.num_workers}"
+                    "multiprocessing_context can only be used with multi-process loading "
+                    f"(num_workers > 0), but got num_workers={self.num_workers}"
                 )
             if isinstance(multiprocessing_context, str):
                 methods = multiprocessing.get_all_start_methods()
                 if multiprocessing_context not in methods:
                     raise ValueError(
-                        f"multiprocessing_context option should specify a valid start method in {methods!r}, "
-                        f"but got multiprocessing_context={multiprocessing_context!r}"
+                        "multiprocessing_context option should specify a valid start method in "
+                        f"{methods!r}, but got multiprocessing_context={multiprocessing_context!r}"
                     )
                 multiprocessing_context = multiprocessing.get_context(multiprocessing_context)
             if not isinstance(multiprocessing_context, multiprocessing.context.BaseContext):
                 raise TypeError(
-                    "multiprocessing_context option should be a valid context object or a string specifying the start method, "
-                    f"but got multiprocessing_context={multiprocessing_context}"
+                    "multiprocessing_context option should be a valid context object or a string "
+                    "specifying the start method, but got "
+                    f"multiprocessing_context={multiprocessing_context}"
                 )
         self.__multiprocessing_context = multiprocessing_context
 
     def __setattr__(self, attr: str, val: object) -> None:
-        fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+        fixed = (
+            "batch_size",
+            "batch_sampler",
+            "sampler",
+            "drop_last",
+            "dataset",
+            "persistent_workers",
+        )
         if self.__initialized and attr in fixed:
-            raise ValueError(f"{attr} attribute should not be set after {self.__class__.__name__} is initialized")
+            raise ValueError(
+                f"{attr} attribute should not be set after {self.__class__.__name__} is initialized"
+            )
         super().__setattr__(attr, val)
 
     def _get_iterator(self) -> Any:
-        return _SingleProcessDataLoaderIter(self) if self.num_workers == 0 else _MultiProcessingDataLoaderIter(self)
+        return (
+            _SingleProcessDataLoaderIter(self)
+            if self.num_workers == 0
+            else _MultiProcessingDataLoaderIter(self)
+        )
 
     def __iter__(self) -> Any:
         if not (self.persistent_workers and self.num_workers > 0):
@@ -264,14 +303,18 @@ class DataLoader(Generic[_T_co]):
         if cpus is None or self.num_workers > cpus:
             aside = "" if with_set else " (`cpuset` is not taken into account)"
             suggestion = (
-                "DataLoader is not able to compute a suggested max number of worker in current system."
+                (
+                    "DataLoader is not able to compute a suggested max number of worker in current "
+                    "system."
+                )
                 if cpus is None
-                else f"Our suggested max number of worker in current system is {cpus}{aside}, which is smaller than what this DataLoader "
-                "is going to create."
+                else f"Our suggested max number of worker in current system is {cpus}{aside}, "
+                "which is smaller than what this DataLoader is going to create."
             )
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware that excessive "
-                "worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                f"This DataLoader will create {self.num_workers} worker processes in total. "
+                f"{suggestion} Please be aware that excessive worker creation might get DataLoader "
+                "running slow or even freeze, lower the worker number to avoid potential "
                 "slowness/freeze if necessary.",
                 stacklevel=3,
             )
@@ -292,10 +335,14 @@ class _BaseDataLoaderIter:
         self._collate_fn = loader.collate_fn
         self._persistent_workers = loader.persistent_workers
         self._sampler_iter = iter(self._index_sampler)
-        # Drawn without workers too: the default generator must move on alike, whatever num_workers is.
-        self._base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+        # Drawn without workers too: the default generator must move on alike, whatever num_workers
+        # is.
+        self._base_seed = int(
+            torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
+        )
         self._num_yielded = 0
-        # What iterators of other packages read that continue this class: nothing is pinned, as ``pin_memory`` says.
+        # What iterators of other packages read that continue this class: nothing is pinned, as
+        # ``pin_memory`` says.
         self._pin_memory = False
         self._pin_memory_device: str | None = None
         self._world_size, self._rank = pipes.place()
@@ -324,15 +371,21 @@ class _BaseDataLoaderIter:
         data = self._next_data()
         self._num_yielded += 1
         expected = self._IterableDataset_len_called
-        if self._dataset_kind == _DatasetKind.Iterable and expected is not None and self._num_yielded > expected:
+        if (
+            self._dataset_kind == _DatasetKind.Iterable
+            and expected is not None
+            and self._num_yielded > expected
+        ):
             text = (
-                f"Length of IterableDataset {self._dataset} was reported to be {expected}(when accessing len(dataloader)), "
-                f"but {self._num_yielded} samples have been fetched. "
+                f"Length of IterableDataset {self._dataset} was reported to be {expected}(when "
+                f"accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
             )
             if self._num_workers > 0:
                 text += (
-                    "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at "
-                    "each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+                    "For multiprocessing data-loading, this could be caused by not properly "
+                    "configuring the IterableDataset replica at each worker. Please see "
+                    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset "
+                    "for examples."
                 )
             warnings.warn(text, stacklevel=2)
         return data
@@ -352,7 +405,11 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if pipes.is_pipe(self._dataset):
             pipes.shard(self._dataset, *pipes.place())
         self._dataset_fetcher = _DatasetKind.create_fetcher(
-            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
         )
 
     def _next_data(self) -> list[torch.Tensor]:
@@ -372,10 +429,12 @@ def _wants_fork(loader: DataLoader[object]) -> bool:
 
 
 def _packed(jobs: list[Job], loader: DataLoader[object]) -> list[Any] | None:
-    """What is sent to workers that are started afresh; None where it cannot be sent and they may be forks instead, which inherit it.
+    """What is sent to workers that are started afresh; None where it cannot be sent and they may be
+    forks instead, which inherit it.
 
     Raises:
-        Exception: what pickling raised, if another start method was asked for, or there are no forks.
+        Exception: what pickling raised, if another start method was asked for, or there are no
+            forks.
     """
     _, transport = _workers()
     try:
@@ -387,13 +446,16 @@ def _packed(jobs: list[Job], loader: DataLoader[object]) -> list[Any] | None:
 
 
 def _may_fork(loader: DataLoader[object]) -> bool:
-    return loader.multiprocessing_context is None and "fork" in multiprocessing.get_all_start_methods()
+    return (
+        loader.multiprocessing_context is None and "fork" in multiprocessing.get_all_start_methods()
+    )
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Hands indices to workers round robin, a few ahead, and gives their batches back in order.
 
-    ``_task_info`` holds for each batch on its way the worker, and the batch itself where it came too early.
+    ``_task_info`` holds for each batch on its way the worker, and the batch itself where it came
+    too early.
     """
 
     def __init__(self, loader: DataLoader[object]) -> None:
@@ -402,7 +464,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._shutdown = True  # until there is something to shut down
         self._prefetch_factor = loader.prefetch_factor or 0
         if self._prefetch_factor <= 0:
-            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+            raise AssertionError(
+                "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"
+            )
         self._in_order = loader.in_order
         self._loads, self._dumps, self._give_back = transport.loads, transport.dumps, pool.give_back
         jobs = [
@@ -424,11 +488,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         ]
         self._results: queue.SimpleQueue[Any] = queue.SimpleQueue()
         payloads = None if _wants_fork(loader) else _packed(jobs, loader)
-        self._jobs = jobs if payloads is not None and _may_fork(loader) else None  # until a worker has loaded its own
+        # until a worker has loaded its own
+        self._jobs = jobs if payloads is not None and _may_fork(loader) else None
         self._fork = pool.fork
-        taken: Sequence[Any] = pool.fork(jobs, self._results) if payloads is None else pool.take(self._num_workers, self._results)
+        taken: Sequence[Any] = (
+            pool.fork(jobs, self._results)
+            if payloads is None
+            else pool.take(self._num_workers, self._results)
+        )
         self._workers = list(taken)
-        self._number_of = {getattr(worker, "worker", worker): i for i, worker in enumerate(self._workers)}
+        self._number_of = {
+            getattr(worker, "worker", worker): i for i, worker in enumerate(self._workers)
+        }
         self._shutdown = False
         for worker, payload in zip(self._workers, payloads or ()):
             worker.send_packed(payload)
@@ -460,13 +531,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
-            wait = _utils.MP_STATUS_CHECK_INTERVAL if deadline is None else max(0.0, deadline - time.monotonic())
+            wait = (
+                _utils.MP_STATUS_CHECK_INTERVAL
+                if deadline is None
+                else max(0.0, deadline - time.monotonic())
+            )
             try:
                 worker, message = self._results.get(timeout=wait)
             except queue.Empty:
                 if deadline is not None:
                     self._shutdown_workers(healthy=False)
-                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+                    raise RuntimeError(
+                        f"DataLoader timed out after {self._timeout} seconds"
+                    ) from None
                 continue
             if worker not in self._number_of:  # one that a fork has taken the place of
                 continue
@@ -485,7 +562,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 return number, data
 
     def _begin_again(self, jobs: list[Job]) -> None:
-        """Puts forks in the place of workers that could not load their job, which a fork inherits."""
+        """Puts forks in the place of workers that could not load their job, which a fork
+        inherits."""
         self._jobs = None
         for worker in self._workers:
             self._give_back(worker, True)
@@ -553,7 +631,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._tasks_outstanding += 1
         self._send_idx += 1
 
-    def _process_data(self, data: list[torch.Tensor | int] | torch.Tensor, worker_id: int) -> list[torch.Tensor | int] | torch.Tensor:
+    def _process_data(
+        self, data: list[torch.Tensor | int] | torch.Tensor, worker_id: int
+    ) -> list[torch.Tensor | int] | torch.Tensor:
         self._workers_num_tasks[worker_id] -= 1
         self._try_put_index()
         if isinstance(data, ExceptionWrapper):
@@ -561,7 +641,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return data
 
     def _can_go_on(self) -> bool:
-        """Whether another pass can be made with these workers: not after an error of theirs, nor when one has died since."""
+        """Whether another pass can be made with these workers: not after an error of theirs, nor
+        when one has died since."""
         if not self._shutdown and not all(worker.is_alive() for worker in self._workers):
             self._shutdown_workers(healthy=False)
         return not self._shutdown

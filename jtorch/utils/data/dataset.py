@@ -28,7 +28,8 @@ _T_stack = TypeVar("_T_stack", tuple[Any, ...], dict[str, Any])
 
 
 class Dataset(Generic[_T_co]):
-    """Base class of datasets that give an item for an index. ``__getitems__(indices)``, if there, gives many at once."""
+    """Base class of datasets that give an item for an index. ``__getitems__(indices)``, if there,
+    gives many at once."""
 
     def __getitem__(self, index: Any) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -79,7 +80,9 @@ def _items(dataset: Any, indices: list[object]) -> list[Any]:
         return [dataset[i] for i in indices]
     items = dataset.__getitems__(indices)
     if len(items) != len(indices):
-        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
+        raise ValueError(
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
+        )
     return items
 
 
@@ -91,7 +94,8 @@ class StackDataset(Dataset[_T_stack]):
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given."
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given."
             )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
@@ -162,7 +166,11 @@ class ConcatDataset(Dataset[_T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """The old spelling of ``cumulative_sizes``."""
-        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
+            FutureWarning,
+            stacklevel=2,
+        )
         return self.cumulative_sizes
 
 
@@ -219,9 +227,12 @@ class Subset(Dataset[_T_co]):
         cls = type(self)
         if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{cls.__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding __getitem__, you must "
-                "also override __getitems__ to ensure DataLoader works correctly with your custom logic. A simple implementation:\n\n"
-                "def __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in indices]"
+                f"{cls.__name__} overrides __getitem__ but not __getitems__. When subclassing "
+                "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
+                "DataLoader works correctly with your custom logic. A simple implementation:\n"
+                "\n"
+                "def __getitems__(self, indices):\n"
+                "    return [self.__getitem__(idx) for idx in indices]"
             )
 
     def __getitem__(self, idx: Any) -> Any:
@@ -239,11 +250,15 @@ class Subset(Dataset[_T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset[_T], lengths: Sequence[int | float], generator: torch.Generator | None = None) -> list[Subset[_T]]:
-    """Random disjoint subsets of given lengths, or of given fractions of the whole (what is left over goes round robin).
+def random_split(
+    dataset: Dataset[_T], lengths: Sequence[int | float], generator: torch.Generator | None = None
+) -> list[Subset[_T]]:
+    """Random disjoint subsets of given lengths, or of given fractions of the whole (what is left
+    over goes round robin).
 
     Raises:
-        ValueError: if the lengths do not sum to the dataset's, or a fraction is not between 0 and 1.
+        ValueError: if the lengths do not sum to the dataset's, or a fraction is not between 0
+            and 1.
     """
     size = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
@@ -256,7 +271,10 @@ def random_split(dataset: Dataset[_T], lengths: Sequence[int | float], generator
             counts[i % len(counts)] += 1
         for i, count in enumerate(counts):
             if count == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                warnings.warn(
+                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                    stacklevel=2,
+                )
         lengths = counts
     if sum(lengths) != size:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")

@@ -13,25 +13,30 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[_T_co]):
-    """The part of the indices that one process of several goes through: every ``num_replicas``-th one from ``rank`` on.
+    """The part of the indices that one process of several goes through: every ``num_replicas``-th
+    one from ``rank`` on.
 
-    The number of indices is made divisible by repeating some, or by leaving some out with ``drop_last``. Call ``set_epoch`` before each
-    pass, else every pass has the same order.
+    The number of indices is made divisible by repeating some, or by leaving some out with
+    ``drop_last``. Call ``set_epoch`` before each pass, else every pass has the same order.
 
     Args:
         dataset: the dataset; only its length counts.
         num_replicas: how many processes there are; by default those of the default process group.
         rank: the number of this process; by default that in the default process group.
         shuffle: whether the order is random, the same one in all processes.
-        seed: what the order is drawn with, added to the number of the epoch. It must be the same in all processes.
-        drop_last: whether indices are left out, instead of repeated, so that all processes have as many.
+        seed: what the order is drawn with, added to the number of the epoch. It must be the same in
+            all processes.
+        drop_last: whether indices are left out, instead of repeated, so that all processes have as
+            many.
 
     Raises:
         ValueError: if ``rank`` is not below ``num_replicas``.
 
     Example:
         >>> import jtorch as torch
-        >>> list(torch.utils.data.DistributedSampler("abcde", num_replicas=2, rank=1, shuffle=False))
+        >>> list(
+        ...     torch.utils.data.DistributedSampler("abcde", num_replicas=2, rank=1, shuffle=False)
+        ... )
         [1, 3, 0]
     """
 
@@ -49,7 +54,9 @@ class DistributedSampler(Sampler[_T_co]):
         replicas: int = torch.distributed.get_world_size() if num_replicas is None else num_replicas
         own: int = torch.distributed.get_rank() if rank is None else rank
         if own >= replicas or own < 0:
-            raise ValueError(f"Invalid rank {own}, rank should be in the interval [0, {replicas - 1}]")
+            raise ValueError(
+                f"Invalid rank {own}, rank should be in the interval [0, {replicas - 1}]"
+            )
         self.dataset = dataset
         self.num_replicas = replicas
         self.rank = own

@@ -25,10 +25,15 @@ def _nothing() -> str:
 
 
 class _LenientPickler(pickle.Pickler):
-    """Takes classes and functions that no other process finds by their names: nobody reads what it writes."""
+    """Takes classes and functions that no other process finds by their names: nobody reads what it
+    writes."""
 
     def reducer_override(self, obj: object) -> object:
-        return (_nothing, ()) if isinstance(obj, (type, types.FunctionType)) and obj is not _nothing else NotImplemented
+        return (
+            (_nothing, ())
+            if isinstance(obj, (type, types.FunctionType)) and obj is not _nothing
+            else NotImplemented
+        )
 
 
 def _kept(state: object) -> Any:
@@ -90,9 +95,14 @@ def traverse_dps(datapipe: IterDataPipe | MapDataPipe) -> DataPipeGraph:
     return _graph(datapipe, True, set())
 
 
-def traverse(datapipe: IterDataPipe | MapDataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
+def traverse(
+    datapipe: IterDataPipe | MapDataPipe, only_datapipe: bool | None = None
+) -> DataPipeGraph:
     """The old form of ``traverse_dps``, which looks into all attributes unless told not to."""
-    text = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
+    text = (
+        "`traverse` function is deprecated and will be removed after 1.13. Please use "
+        "`traverse_dps` instead."
+    )
     if not only_datapipe:
         text += " And, the behavior will be changed to the equivalent of `only_datapipe=True`."
     warnings.warn(text, FutureWarning, stacklevel=2)

@@ -1,4 +1,5 @@
-"""Settings of all pipes of a graph: whether they shuffle, their seeds, and which part of the data is theirs."""
+"""Settings of all pipes of a graph: whether they shuffle, their seeds, and which part of the data
+is theirs."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ import jtorch as torch
 from .datapipes.iter.sharding import SHARDING_PRIORITIES, _ShardingIterDataPipe
 from .graph import DataPipeGraph, traverse_dps
 
-__all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes"]
+__all__ = [
+    "apply_random_seed",
+    "apply_sharding",
+    "apply_shuffle_seed",
+    "apply_shuffle_settings",
+    "get_all_graph_pipes",
+]
 
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:
@@ -32,7 +39,12 @@ def _has(pipe: object, *names: str) -> bool:
     return all(inspect.ismethod(getattr(pipe, name, None)) for name in names)
 
 
-def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, sharding_group: Any = SHARDING_PRIORITIES.DEFAULT) -> Any:
+def apply_sharding(
+    datapipe: Any,
+    num_of_instances: int,
+    instance_id: int,
+    sharding_group: Any = SHARDING_PRIORITIES.DEFAULT,
+) -> Any:
     """Tells every pipe that shards which part is this instance's.
 
     Raises:
@@ -45,13 +57,16 @@ def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, shard
             if isinstance(pipe, _ShardingIterDataPipe) or _has(pipe, "apply_sharding"):
                 if above is not None:
                     raise RuntimeError(
-                        "Sharding twice on a single pipeline is likely unintended and will cause data loss. "
-                        f"Sharding already applied to {above} while trying to apply to {pipe}"
+                        "Sharding twice on a single pipeline is likely unintended and will cause "
+                        f"data loss. Sharding already applied to {above} while trying to apply to "
+                        f"{pipe}"
                     )
                 if len(inspect.signature(pipe.apply_sharding).parameters) < 3:
                     pipe.apply_sharding(num_of_instances, instance_id)  # type: ignore[call-arg]
                 else:
-                    pipe.apply_sharding(num_of_instances, instance_id, sharding_group=sharding_group)
+                    pipe.apply_sharding(
+                        num_of_instances, instance_id, sharding_group=sharding_group
+                    )
                 applied = pipe
             walk(below, applied)
 
@@ -60,14 +75,19 @@ def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, shard
 
 
 def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
-    """Switches the shuffling of a graph's pipes on or off; where none shuffles, one that does is put around them, with a warning."""
+    """Switches the shuffling of a graph's pipes on or off; where none shuffles, one that does is
+    put around them, with a warning."""
     if shuffle is None:
         return datapipe
-    shufflers = [pipe for pipe in get_all_graph_pipes(traverse_dps(datapipe)) if _has(pipe, "set_shuffle", "set_seed")]
+    shufflers = [
+        pipe
+        for pipe in get_all_graph_pipes(traverse_dps(datapipe))
+        if _has(pipe, "set_shuffle", "set_seed")
+    ]
     if not shufflers and shuffle:
         warnings.warn(
-            "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at the end. "
-            "Be aware that the default buffer size might not be sufficient for your task.",
+            "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at "
+            "the end. Be aware that the default buffer size might not be sufficient for your task.",
             stacklevel=2,
         )
         datapipe = datapipe.shuffle()
@@ -80,7 +100,8 @@ def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
 def apply_shuffle_seed(datapipe: object, rng: Any) -> Any:
     """The old name of ``apply_random_seed``."""
     warnings.warn(
-        "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. Please use `apply_random_seed` instead.",
+        "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. "
+        "Please use `apply_random_seed` instead.",
         FutureWarning,
         stacklevel=2,
     )

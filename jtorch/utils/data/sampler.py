@@ -10,7 +10,14 @@ import numpy as np
 
 import jtorch as torch
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -52,9 +59,10 @@ class RandomSampler(Sampler[int]):
     Args:
         data_source: the dataset; only its length counts.
         replacement: whether an index may come several times in one pass.
-        num_samples: how many indices one pass has; by default as many as the dataset has items. Without ``replacement`` a longer pass
-            goes through whole orders one after the other.
-        generator: what the numbers are drawn from. Without one, each pass seeds one from the default generator.
+        num_samples: how many indices one pass has; by default as many as the dataset has items.
+            Without ``replacement`` a longer pass goes through whole orders one after the other.
+        generator: what the numbers are drawn from. Without one, each pass seeds one from the
+            default generator.
 
     Raises:
         TypeError: if ``replacement`` is no bool.
@@ -70,20 +78,30 @@ class RandomSampler(Sampler[int]):
     replacement: bool
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: torch.Generator | None = None
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
         self.generator = generator
         if not isinstance(replacement, bool):
-            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
+            raise ValueError(
+                "num_samples should be a positive integer value, but got "
+                f"num_samples={self.num_samples}"
+            )
 
     @property
     def num_samples(self) -> int:
-        """The number of indices in one pass; the dataset's size, which may change, unless it was given."""
+        """The number of indices in one pass; the dataset's size, which may change, unless it was
+        given."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -94,13 +112,19 @@ class RandomSampler(Sampler[int]):
             generator = torch.Generator()
             generator.manual_seed(seed)
         if self.replacement:
-            for _ in range(total // 32):  # a pass may be endless in effect (10**10 indices), so nothing is made ahead
-                yield from torch.randint(high=n, size=(32,), dtype=torch.int64, generator=generator).tolist()
-            yield from torch.randint(high=n, size=(total % 32,), dtype=torch.int64, generator=generator).tolist()
+            # a pass may be endless in effect (10**10 indices), so nothing is made ahead
+            for _ in range(total // 32):
+                yield from torch.randint(
+                    high=n, size=(32,), dtype=torch.int64, generator=generator
+                ).tolist()
+            yield from torch.randint(
+                high=n, size=(total % 32,), dtype=torch.int64, generator=generator
+            ).tolist()
         else:
             for _ in range(total // n):
                 yield from torch.randperm(n, generator=generator).tolist()
-            yield from torch.randperm(n, generator=generator).tolist()[: total % n]  # drawn even where nothing of it is used
+            # drawn even where nothing of it is used
+            yield from torch.randperm(n, generator=generator).tolist()[: total % n]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -143,7 +167,8 @@ class WeightedRandomSampler(Sampler[int]):
         generator: what the numbers are drawn from; by default the default generator.
 
     Raises:
-        ValueError: for weights of more than one dimension, ``num_samples`` that is no positive integer, ``replacement`` that is no bool.
+        ValueError: for weights of more than one dimension, ``num_samples`` that is no positive
+            integer, ``replacement`` that is no bool.
 
     Example:
         >>> import jtorch as torch
@@ -159,19 +184,27 @@ class WeightedRandomSampler(Sampler[int]):
         generator: torch.Generator | None = None,
     ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
         table = torch.as_tensor(weights, dtype=torch.double)
         if len(table.shape) != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(table.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(table.shape)}"
+            )
         self.weights = table
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        yield from torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        yield from torch.multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        ).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
@@ -194,9 +227,13 @@ class BatchSampler(Sampler[list[int]]):
         [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
+    def __init__(
+        self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool
+    ) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler
@@ -212,4 +249,8 @@ class BatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         size: Any = len(self.sampler)  # type: ignore[arg-type]
-        return size // self.batch_size if self.drop_last else (size + self.batch_size - 1) // self.batch_size
+        return (
+            size // self.batch_size
+            if self.drop_last
+            else (size + self.batch_size - 1) // self.batch_size
+        )

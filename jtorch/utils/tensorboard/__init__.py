@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import tensorboard as _tensorboard  # pyright: ignore[reportMissingImports]  (ModuleNotFoundError without it, as torch raises)
+# ModuleNotFoundError without it, as torch raises
+import tensorboard as _tensorboard  # pyright: ignore[reportMissingImports]
 
 from .writer import FileWriter as FileWriter
 from .writer import SummaryWriter as SummaryWriter

@@ -1,4 +1,5 @@
-"""Files of TensorBoard's projector: points, what is said of each, their images, and the list of all."""
+"""Files of TensorBoard's projector: points, what is said of each, their images, and the list of
+all."""
 
 # pyright: reportMissingImports=false
 
@@ -37,7 +38,9 @@ def make_tsv(metadata: Any, save_path: str, metadata_header: list[str] | None = 
 
 def make_mat(matlist: Iterable[Any], save_path: str) -> None:
     """Writes the points, a line each."""
-    _write(os.path.join(save_path, "tensors.tsv"), ("\t".join(str(n) for n in row) for row in matlist))
+    _write(
+        os.path.join(save_path, "tensors.tsv"), ("\t".join(str(n) for n in row) for row in matlist)
+    )
 
 
 def make_sprite(label_img: Any, save_path: str) -> None:
@@ -50,14 +53,20 @@ def make_sprite(label_img: Any, save_path: str) -> None:
     size = max(joined.shape[:2])
     square = np.zeros((size, size, 3))
     square[: joined.shape[0], : joined.shape[1]] = joined
-    Image.fromarray((square * 255).clip(0, 255).astype(np.uint8)).save(os.path.join(save_path, "sprite.png"))
+    Image.fromarray((square * 255).clip(0, 255).astype(np.uint8)).save(
+        os.path.join(save_path, "sprite.png")
+    )
 
 
-def get_embedding_info(metadata: object, label_img: Any, subdir: str, global_step: object, tag: str) -> object:
+def get_embedding_info(
+    metadata: object, label_img: Any, subdir: str, global_step: object, tag: str
+) -> object:
     """What the list says of one set of points."""
     from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo
 
-    info = EmbeddingInfo(tensor_name=f"{tag}:{str(global_step).zfill(5)}", tensor_path=f"{subdir}/tensors.tsv")
+    info = EmbeddingInfo(
+        tensor_name=f"{tag}:{str(global_step).zfill(5)}", tensor_path=f"{subdir}/tensors.tsv"
+    )
     if metadata is not None:
         info.metadata_path = f"{subdir}/metadata.tsv"
     if label_img is not None:
@@ -78,11 +87,18 @@ def folder_of(tag: str, global_step: object) -> str:
     return f"{str(global_step).zfill(5)}/{tag}"
 
 
-def write(folder: str, points: np.ndarray, metadata: Any, label_img: Any, metadata_header: list[str] | None) -> None:
+def write(
+    folder: str,
+    points: np.ndarray,
+    metadata: Any,
+    label_img: Any,
+    metadata_header: list[str] | None,
+) -> None:
     """Writes one set of points.
 
     Raises:
-        AssertionError: if there are more or fewer words or images than points, or the points are no matrix.
+        AssertionError: if there are more or fewer words or images than points, or the points are no
+            matrix.
     """
     if metadata is not None:
         if len(points) != len(metadata):

@@ -17,10 +17,13 @@ from ._convert_np import make_np
 def _to_hwc(array: np.ndarray, dataformats: str) -> np.ndarray:
     """An image, or several in a grid, as height, width and three channels."""
     if len(set(dataformats)) != len(dataformats):
-        raise AssertionError(f"You can not use the same dimension shordhand twice. input_format: {dataformats}")
+        raise AssertionError(
+            f"You can not use the same dimension shordhand twice. input_format: {dataformats}"
+        )
     if len(dataformats) != array.ndim:
         raise AssertionError(
-            f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: {dataformats}"
+            f"size of input tensor and input format are different. tensor shape: {array.shape}, "
+            f"input_format: {dataformats}"
         )
     order = dataformats.upper()
     if len(order) == 4:
@@ -53,18 +56,24 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 def _record(tag: str, size: tuple[int, int, int], encoded: bytes) -> object:
     height, width, channels = size
-    proto = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=encoded)
+    proto = Summary.Image(
+        height=height, width=width, colorspace=channels, encoded_image_string=encoded
+    )
     return Summary(value=[Summary.Value(tag=tag, image=proto)])
 
 
-def _picture(tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, labels: list[str] | None = None) -> object:
+def _picture(
+    tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, labels: list[str] | None = None
+) -> object:
     from PIL import Image
 
     height, width, channels = shown.shape
     picture = Image.fromarray(shown)
     if boxes is not None:
         picture = draw_boxes(picture, boxes, labels)
-    picture = picture.resize((int(width * rescale), int(height * rescale)), Image.Resampling.LANCZOS)
+    picture = picture.resize(
+        (int(width * rescale), int(height * rescale)), Image.Resampling.LANCZOS
+    )
     buffer = io.BytesIO()
     picture.save(buffer, format="PNG")
     return _record(tag, (height, width, channels), buffer.getvalue())
@@ -76,10 +85,13 @@ def image(tag: str, tensor: object, rescale: float = 1, dataformats: str = "NCHW
 
 
 def image_boxes(
-    tag: str, tensor_image: object, tensor_boxes: object, rescale: float = 1, dataformats: str = "CHW", labels: list[str] | None = None
+    tag: str, tensor_image: object, tensor_boxes: object, rescale: float = 1,
+    dataformats: str = "CHW", labels: list[str] | None = None
 ) -> object:  # fmt: skip
     """An image with boxes, left, upper, right and lower edge each. Needs the package ``pillow``."""
-    shown = make_np(tensor_image).astype(np.float32) * (1 if make_np(tensor_image).dtype == np.uint8 else 255)
+    shown = make_np(tensor_image).astype(np.float32) * (
+        1 if make_np(tensor_image).dtype == np.uint8 else 255
+    )
     shown = _to_hwc(shown, dataformats).clip(0, 255).astype(np.uint8)
     return _picture(tag, shown, rescale, make_np(tensor_boxes), labels)
 
@@ -90,7 +102,11 @@ def draw_boxes(disp_image: Any, boxes: np.ndarray, labels: list[str] | None = No
 
     pen = ImageDraw.Draw(disp_image)
     for i, (left, upper, right, lower) in enumerate(boxes[:, :4].tolist()):
-        pen.line([(left, upper), (left, lower), (right, lower), (right, upper), (left, upper)], fill="Red", width=2)
+        pen.line(
+            [(left, upper), (left, lower), (right, lower), (right, upper), (left, upper)],
+            fill="Red",
+            width=2,
+        )
         if labels is not None:
             _, _, width, height = pen.textbbox((0, 0), labels[i])
             margin = math.ceil(0.05 * height)
@@ -101,24 +117,35 @@ def draw_boxes(disp_image: Any, boxes: np.ndarray, labels: list[str] | None = No
 
 
 def video(tag: str, tensor: object, fps: float = 4) -> object:
-    """Films of bytes, or of floats from 0 to 1, beside each other: ``(films, frames, channels, height, width)``. Needs ``pillow``.
+    """Films of bytes, or of floats from 0 to 1, beside each other:
+    ``(films, frames, channels, height, width)``. Needs ``pillow``.
 
     Differs from torch: the package ``moviepy`` is not asked for.
     """
     from PIL import Image
 
     array = make_np(tensor)
-    frames = [Image.fromarray(frame.squeeze(2) if frame.shape[2] == 1 else frame) for frame in _bytes(_prepare_video(array))]
+    frames = [
+        Image.fromarray(frame.squeeze(2) if frame.shape[2] == 1 else frame)
+        for frame in _bytes(_prepare_video(array))
+    ]
     buffer = io.BytesIO()
-    frames[0].save(buffer, format="GIF", save_all=True, append_images=frames[1:], duration=1000 / fps, loop=0)
+    frames[0].save(
+        buffer, format="GIF", save_all=True, append_images=frames[1:], duration=1000 / fps, loop=0
+    )
     return _record(tag, (frames[0].height, frames[0].width, array.shape[2]), buffer.getvalue())
 
 
 def _prepare_video(films: np.ndarray) -> np.ndarray:
-    """Films in rows and columns, each a power of two, the rest black: ``(frames, height, width, channels)``."""
+    """Films in rows and columns, each a power of two, the rest black:
+    ``(frames, height, width, channels)``."""
     count, length, channels, height, width = films.shape
     whole = 1 << (count - 1).bit_length()
-    films = np.concatenate([films, np.zeros((whole - count, length, channels, height, width), films.dtype)])
+    films = np.concatenate(
+        [films, np.zeros((whole - count, length, channels, height, width), films.dtype)]
+    )
     rows = 1 << (count.bit_length() - 1) // 2
     films = films.reshape(rows, whole // rows, length, channels, height, width)
-    return films.transpose(2, 0, 4, 1, 5, 3).reshape(length, rows * height, whole // rows * width, channels)
+    return films.transpose(2, 0, 4, 1, 5, 3).reshape(
+        length, rows * height, whole // rows * width, channels
+    )

@@ -1,4 +1,5 @@
-"""Modules as TensorBoard shows them: the operators of one call, in boxes named after the modules that call them."""
+"""Modules as TensorBoard shows them: the operators of one call, in boxes named after the modules
+that call them."""
 
 # pyright: reportMissingImports=false
 
@@ -35,12 +36,15 @@ def _evaluated(model: torch.nn.Module) -> Iterator[None]:
 
 
 def _boxes(model: torch.nn.Module) -> tuple[str, dict[str, str]]:
-    """The name of the outermost box, and those of submodules by the names that scopes of traces have."""
+    """The name of the outermost box, and those of submodules by the names that scopes of traces
+    have."""
 
     def kind(module: torch.nn.Module) -> str:
         return getattr(type(module), "_original", type(module)).__name__
 
-    inner = {f"__module.{n}": f"{kind(m)}[{n.rpartition('.')[2]}]" for n, m in model.named_modules() if n}
+    inner = {
+        f"__module.{n}": f"{kind(m)}[{n.rpartition('.')[2]}]" for n, m in model.named_modules() if n
+    }
     return kind(model), inner
 
 
@@ -58,14 +62,19 @@ def _node(name: str, op: str, inputs: list[str], attributes: str, value: Any) ->
     return NodeDef(name=name, op=op, input=inputs, attr=attr)
 
 
-def graph(model: torch.nn.Module, args: object, verbose: bool = False, use_strict_trace: bool = True) -> tuple[GraphDef, RunMetadata]:
+def graph(
+    model: torch.nn.Module, args: object, verbose: bool = False, use_strict_trace: bool = True
+) -> tuple[GraphDef, RunMetadata]:
     """The operators that a module calls for an example, and the device that they ran on.
 
-    Differs from torch: values have other numbers, and containers may be returned as they are, whatever ``use_strict_trace`` says.
+    Differs from torch: values have other numbers, and containers may be returned as they are,
+    whatever ``use_strict_trace`` says.
     """
     del use_strict_trace
     with _evaluated(model):
-        found = _tracing.module_graph(model, tuple(args) if isinstance(args, (tuple, list)) else (args,), {})
+        found = _tracing.module_graph(
+            model, tuple(args) if isinstance(args, (tuple, list)) else (args,), {}
+        )
     if verbose:
         print(found)  # noqa: T201  (as asked)
     outer, inner = _boxes(model)
@@ -76,16 +85,28 @@ def graph(model: torch.nn.Module, args: object, verbose: bool = False, use_stric
         nodes.append(_node(names[id(value)], "IO Node", [], "", value))
     for node in found.nodes():
         owner = node.scopeName()
-        attributes = "{" + ", ".join(f" {n} :  {_shown(node._attribute(n))}" for n in node.attributeNames()) + "}"
+        attributes = (
+            "{"
+            + ", ".join(f" {n} :  {_shown(node._attribute(n))}" for n in node.attributeNames())
+            + "}"
+        )
         if node.kind() == "prim::GetAttr":
             if node.output().type().kind() == "ClassType":
                 continue
             owner = _path(node)
-        box = "/".join([outer, *(inner.get(part, part.rpartition(".")[2]) for part in owner.split("/") if part)])
+        box = "/".join(
+            [
+                outer,
+                *(inner.get(part, part.rpartition(".")[2]) for part in owner.split("/") if part),
+            ]
+        )
         for value in node.outputs():
             names[id(value)] = f"{box}/{value.debugName()}"
         given = [names[id(v)] for v in node.inputs() if id(v) in names]
-        nodes.extend(_node(names[id(value)], node.kind(), given, attributes, value) for value in node.outputs())
+        nodes.extend(
+            _node(names[id(value)], node.kind(), given, attributes, value)
+            for value in node.outputs()
+        )
     for i, value in enumerate(found.outputs()):
         nodes.append(_node(f"output/output.{i + 1}", "IO Node", [names[id(value)]], "", value))
     stats = RunMetadata(step_stats=StepStats(dev_stats=[DeviceStepStats(device="/device:CPU:0")]))

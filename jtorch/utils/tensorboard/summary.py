@@ -30,30 +30,46 @@ from ._pictures import image_boxes as image_boxes
 from ._pictures import video as video
 
 __all__ = [
-    "audio", "compute_curve", "custom_scalars", "draw_boxes", "histogram", "histogram_raw", "hparams", "image", "image_boxes", "mesh",
-    "pr_curve", "pr_curve_raw", "scalar", "tensor_proto", "text", "video",
+    "audio", "compute_curve", "custom_scalars", "draw_boxes", "histogram", "histogram_raw",
+    "hparams", "image", "image_boxes", "mesh", "pr_curve", "pr_curve_raw", "scalar", "tensor_proto",
+    "text", "video",
 ]  # fmt: skip
 
 
-def scalar(name: str, tensor: object, collections: object = None, new_style: bool = False, double_precision: bool = False) -> Any:
+def scalar(
+    name: str,
+    tensor: object,
+    collections: object = None,
+    new_style: bool = False,
+    double_precision: bool = False,
+) -> Any:
     """A number; as a tensor if ``new_style``, which TensorBoard reads faster."""
     del collections
     value = make_np(tensor).squeeze()
     if value.ndim != 0:
-        raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {value.size} and {value.ndim} dimensions.")
+        raise AssertionError(
+            f"Tensor should contain one element (0 dimensions). Was given size: {value.size} and "
+            f"{value.ndim} dimensions."
+        )
     number = float(value)
     if not new_style:
         return Summary(value=[Summary.Value(tag=name, simple_value=number)])
-    proto = TensorProto(double_val=[number], dtype="DT_DOUBLE") if double_precision else TensorProto(float_val=[number], dtype="DT_FLOAT")
+    proto = (
+        TensorProto(double_val=[number], dtype="DT_DOUBLE")
+        if double_precision
+        else TensorProto(float_val=[number], dtype="DT_FLOAT")
+    )
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
     return Summary(value=[Summary.Value(tag=name, tensor=proto, metadata=metadata)])
 
 
 _DTYPES = {
-    torch.float64: ("DT_DOUBLE", "double_val"), torch.float32: ("DT_FLOAT", "float_val"), torch.float16: ("DT_HALF", "half_val"),
-    torch.bfloat16: ("DT_BFLOAT16", "half_val"), torch.int64: ("DT_INT64", "int64_val"), torch.int32: ("DT_INT32", "int_val"),
-    torch.int16: ("DT_INT16", "int_val"), torch.int8: ("DT_INT8", "int_val"), torch.uint8: ("DT_UINT8", "int_val"),
-    torch.bool: ("DT_BOOL", "bool_val"), torch.complex64: ("DT_COMPLEX64", "scomplex_val"),
+    torch.float64: ("DT_DOUBLE", "double_val"), torch.float32: ("DT_FLOAT", "float_val"),
+    torch.float16: ("DT_HALF", "half_val"), torch.bfloat16: ("DT_BFLOAT16", "half_val"),
+    torch.int64: ("DT_INT64", "int64_val"), torch.int32: ("DT_INT32", "int_val"),
+    torch.int16: ("DT_INT16", "int_val"), torch.int8: ("DT_INT8", "int_val"),
+    torch.uint8: ("DT_UINT8", "int_val"), torch.bool: ("DT_BOOL", "bool_val"),
+    torch.complex64: ("DT_COMPLEX64", "scomplex_val"),
     torch.complex128: ("DT_COMPLEX128", "dcomplex_val"),
 }  # fmt: skip
 
@@ -81,22 +97,31 @@ def tensor_proto(tag: str, tensor: torch.Tensor) -> Any:
 
 
 def histogram_raw(
-    name: str, min: object, max: object, num: object, sum: object, sum_squares: object, bucket_limits: object, bucket_counts: object
+    name: str, min: object, max: object, num: object, sum: object, sum_squares: object,
+    bucket_limits: object, bucket_counts: object
 ) -> Any:  # fmt: skip
     """A histogram that was counted already."""
     proto = HistogramProto(
-        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
+        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits,
+        bucket=bucket_counts
     )  # fmt: skip
     return Summary(value=[Summary.Value(tag=name, histo=proto)])
 
 
 def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> Any:
     """How often values lie in which bin."""
-    return Summary(value=[Summary.Value(tag=name, histo=make_histogram(make_np(values).astype(float), bins, max_bins))])
+    return Summary(
+        value=[
+            Summary.Value(
+                tag=name, histo=make_histogram(make_np(values).astype(float), bins, max_bins)
+            )
+        ]
+    )
 
 
 def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> Any:
-    """The histogram, without the empty bins at its ends, and with one empty bin that tells where the first begins.
+    """The histogram, without the empty bins at its ends, and with one empty bin that tells where
+    the first begins.
 
     Raises:
         ValueError: if there are no values.
@@ -149,13 +174,25 @@ def audio(tag: str, tensor: object, sample_rate: int = 44100) -> Any:
 
 def text(tag: str, text: str) -> Any:
     """A text in Markdown."""
-    plugin = SummaryMetadata.PluginData(plugin_name="text", content=TextPluginData(version=0).SerializeToString())
+    plugin = SummaryMetadata.PluginData(
+        plugin_name="text", content=TextPluginData(version=0).SerializeToString()
+    )
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
     proto = TensorProto(dtype="DT_STRING", string_val=[text.encode("utf-8")], tensor_shape=shape)
-    return Summary(value=[Summary.Value(tag=f"{tag}/text_summary", metadata=SummaryMetadata(plugin_data=plugin), tensor=proto)])
+    return Summary(
+        value=[
+            Summary.Value(
+                tag=f"{tag}/text_summary",
+                metadata=SummaryMetadata(plugin_data=plugin),
+                tensor=proto,
+            )
+        ]
+    )
 
 
-def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None) -> tuple[Any, Any, Any]:
+def hparams(
+    hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
+) -> tuple[Any, Any, Any]:
     """What describes an experiment, and the begin and end of one run of it.
 
     Raises:
@@ -164,14 +201,25 @@ def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_disc
     """
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 
-    dictionaries = {"hparam_dict": hparam_dict, "metric_dict": metric_dict, "hparam_domain_discrete": hparam_domain_discrete or {}}
+    dictionaries = {
+        "hparam_dict": hparam_dict,
+        "metric_dict": metric_dict,
+        "hparam_domain_discrete": hparam_domain_discrete or {},
+    }
     for name, given in dictionaries.items():
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
     domains = hparam_domain_discrete or {}
     for k, v in domains.items():
-        if k not in hparam_dict or not isinstance(v, list) or not all(isinstance(d, type(hparam_dict[k])) for d in v):
-            raise TypeError(f"parameter: hparam_domain_discrete[{k}] should be a list of same type as hparam_dict[{k}].")
+        if (
+            k not in hparam_dict
+            or not isinstance(v, list)
+            or not all(isinstance(d, type(hparam_dict[k])) for d in v)
+        ):
+            raise TypeError(
+                f"parameter: hparam_domain_discrete[{k}] should be a list of same type as "
+                f"hparam_dict[{k}]."
+            )
     start = plugin_data_pb2.SessionStartInfo()
     infos = []
     for k, v in hparam_dict.items():
@@ -186,18 +234,29 @@ def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_disc
         else:
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
         setattr(start.hparams[k], field, v)
-        domain = None if k not in domains else struct_pb2.ListValue(values=[struct_pb2.Value(**{field: d}) for d in domains[k]])
-        infos.append(api_pb2.HParamInfo(name=k, type=api_pb2.DataType.Value(kind), domain_discrete=domain))
+        domain = (
+            None
+            if k not in domains
+            else struct_pb2.ListValue(values=[struct_pb2.Value(**{field: d}) for d in domains[k]])
+        )
+        infos.append(
+            api_pb2.HParamInfo(name=k, type=api_pb2.DataType.Value(kind), domain_discrete=domain)
+        )
     metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=k)) for k in metric_dict]
     end = plugin_data_pb2.SessionEndInfo(status=api_pb2.Status.Value("STATUS_SUCCESS"))
 
     def record(tag: str, **content: object) -> Any:
-        data = plugin_data_pb2.HParamsPluginData(version=metadata.PLUGIN_DATA_VERSION, **content).SerializeToString()
+        data = plugin_data_pb2.HParamsPluginData(
+            version=metadata.PLUGIN_DATA_VERSION, **content
+        ).SerializeToString()
         plugin = SummaryMetadata.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data)
         return Summary(value=[Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=plugin))])
 
     return (
-        record(metadata.EXPERIMENT_TAG, experiment=api_pb2.Experiment(hparam_infos=infos, metric_infos=metrics)),
+        record(
+            metadata.EXPERIMENT_TAG,
+            experiment=api_pb2.Experiment(hparam_infos=infos, metric_infos=metrics),
+        ),
         record(metadata.SESSION_START_INFO_TAG, session_start_info=start),
         record(metadata.SESSION_END_INFO_TAG, session_end_info=end),
     )

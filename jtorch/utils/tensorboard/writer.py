@@ -30,7 +30,9 @@ _WHY = "files of ONNX are not read; add_graph shows a module"
 class FileWriter:
     """Writes records to a file of a folder, in a thread of its own."""
 
-    def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
+    def __init__(
+        self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""
+    ) -> None:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
 
     def get_logdir(self) -> str:
@@ -44,7 +46,9 @@ class FileWriter:
             event.step = int(step)
         self.event_writer.add_event(event)
 
-    def add_summary(self, summary: Any, global_step: Any = None, walltime: float | None = None) -> None:
+    def add_summary(
+        self, summary: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Writes a record."""
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
 
@@ -99,9 +103,17 @@ class SummaryWriter:
         filename_suffix: str = "",
     ) -> None:
         if not log_dir:
-            log_dir = os.path.join("runs", f"{datetime.now().strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}")
+            log_dir = os.path.join(
+                "runs",
+                f"{datetime.now().strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}",
+            )
         self.log_dir = log_dir
-        self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = purge_step, max_queue, flush_secs, filename_suffix
+        self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = (
+            purge_step,
+            max_queue,
+            flush_secs,
+            filename_suffix,
+        )
         self.file_writer: Any = None
         self.all_writers: dict[str, FileWriter] | None = None
         self._get_file_writer()
@@ -110,12 +122,16 @@ class SummaryWriter:
 
     def _get_file_writer(self) -> FileWriter:
         if self.all_writers is None or self.file_writer is None:
-            self.file_writer = FileWriter(self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix)
+            self.file_writer = FileWriter(
+                self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix
+            )
             self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
             if self.purge_step is not None:
                 at = self.purge_step
                 self.file_writer.add_event(Event(step=at, file_version="brain.Event:2"))
-                self.file_writer.add_event(Event(step=at, session_log=SessionLog(status=SessionLog.START)))
+                self.file_writer.add_event(
+                    Event(step=at, session_log=SessionLog(status=SessionLog.START))
+                )
                 self.purge_step = None
         return self.file_writer
 
@@ -136,9 +152,21 @@ class SummaryWriter:
         double_precision: bool = False,
     ) -> None:
         """Logs a number."""
-        self._add(summary.scalar(tag, scalar_value, new_style=new_style, double_precision=double_precision), global_step, walltime)
+        self._add(
+            summary.scalar(
+                tag, scalar_value, new_style=new_style, double_precision=double_precision
+            ),
+            global_step,
+            walltime,
+        )
 
-    def add_scalars(self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None, walltime: float | None = None) -> None:
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: dict[str, Any],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Logs several numbers that belong into one chart, each in a folder of its own."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
@@ -146,10 +174,16 @@ class SummaryWriter:
         for tag, value in tag_scalar_dict.items():
             path = f"{folder}/{main_tag.replace('/', '_')}_{tag}"
             if path not in self.all_writers:
-                self.all_writers[path] = FileWriter(path, self.max_queue, self.flush_secs, self.filename_suffix)
-            self.all_writers[path].add_summary(summary.scalar(main_tag, value), global_step, walltime)
+                self.all_writers[path] = FileWriter(
+                    path, self.max_queue, self.flush_secs, self.filename_suffix
+                )
+            self.all_writers[path].add_summary(
+                summary.scalar(main_tag, value), global_step, walltime
+            )
 
-    def add_tensor(self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None) -> None:
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Logs a tensor."""
         self._add(summary.tensor_proto(tag, tensor), global_step, walltime)
 
@@ -162,7 +196,8 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Logs how values are distributed; ``bins`` as for ``numpy.histogram``, or ``"tensorflow"`` for bins that grow away from 0."""
+        """Logs how values are distributed; ``bins`` as for ``numpy.histogram``, or ``"tensorflow"``
+        for bins that grow away from 0."""
         chosen = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         self._add(summary.histogram(tag, values, chosen, max_bins=max_bins), global_step, walltime)
 
@@ -186,16 +221,32 @@ class SummaryWriter:
         """
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        self._add(summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts), global_step, walltime)
+        self._add(
+            summary.histogram_raw(
+                tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts
+            ),
+            global_step,
+            walltime,
+        )
 
     def add_image(
-        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW"
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "CHW",
     ) -> None:
         """Logs an image."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_images(
-        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "NCHW"
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
     ) -> None:
         """Logs several images as one."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
@@ -211,20 +262,38 @@ class SummaryWriter:
         dataformats: str = "CHW",
         labels: str | list[str] | None = None,
     ) -> None:
-        """Logs an image with boxes, left, upper, right and lower edge each; labels that are not one a box are left out."""
+        """Logs an image with boxes, left, upper, right and lower edge each; labels that are not one
+        a box are left out."""
         if isinstance(labels, str):
             labels = [labels]
         if labels is not None and len(labels) != len(box_tensor):
             labels = None
-        record = summary.image_boxes(tag, img_tensor, box_tensor, rescale=rescale, dataformats=dataformats, labels=labels)
+        record = summary.image_boxes(
+            tag, img_tensor, box_tensor, rescale=rescale, dataformats=dataformats, labels=labels
+        )
         self._add(record, global_step, walltime)
 
-    def add_video(self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4, walltime: float | None = None) -> None:
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: Any = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
         """Logs films, ``(films, frames, channels, height, width)``, beside each other."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
-    def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None) -> None:
-        """Logs one or several figures of Matplotlib as an image, and closes them unless ``close`` is False."""
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: Any = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
+        """Logs one or several figures of Matplotlib as an image, and closes them unless ``close``
+        is False."""
         figures = figure if isinstance(figure, list) else [figure]
         images = np.stack([_drawn(one) for one in figures])
         if close:
@@ -238,17 +307,33 @@ class SummaryWriter:
             self.add_image(tag, images[0], global_step, walltime, dataformats="CHW")
 
     def add_audio(
-        self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100, walltime: float | None = None
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
     ) -> None:
         """Logs a sound of one channel, values from -1 to 1."""
-        self._add(summary.audio(tag, make_np(snd_tensor), sample_rate=sample_rate), global_step, walltime)
+        self._add(
+            summary.audio(tag, make_np(snd_tensor), sample_rate=sample_rate), global_step, walltime
+        )
 
-    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
+    def add_text(
+        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Logs a text."""
         self._add(summary.text(tag, text_string), global_step, walltime)
 
-    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """Logs the operators that a module calls for an example, in boxes named after its submodules."""
+    def add_graph(
+        self,
+        model: Any,
+        input_to_model: Any = None,
+        verbose: bool = False,
+        use_strict_trace: bool = True,
+    ) -> None:
+        """Logs the operators that a module calls for an example, in boxes named after its
+        submodules."""
         self._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
 
     add_onnx_graph = _refusals.make("torch.utils.tensorboard.SummaryWriter.add_onnx_graph", _WHY)
@@ -262,10 +347,12 @@ class SummaryWriter:
         tag: str = "default",
         metadata_header: list[str] | None = None,
     ) -> None:
-        """Logs points for the projector, with what is said of each (several words, if a header names them) and an image of each.
+        """Logs points for the projector, with what is said of each (several words, if a header
+        names them) and an image of each.
 
         Raises:
-            AssertionError: if there are more or fewer words or images than points, or the points are no matrix.
+            AssertionError: if there are more or fewer words or images than points, or the points
+                are no matrix.
         """
         from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
@@ -273,12 +360,16 @@ class SummaryWriter:
         top, below = self._get_file_writer().get_logdir(), _embedding.folder_of(tag, step)
         folder = os.path.join(top, below)
         if os.path.isdir(folder):
-            warnings.warn("Embedding dir exists, did you set global_step for add_embedding()?", stacklevel=2)
+            warnings.warn(
+                "Embedding dir exists, did you set global_step for add_embedding()?", stacklevel=2
+            )
         os.makedirs(folder, exist_ok=True)
         _embedding.write(folder, make_np(mat), metadata, label_img, metadata_header)
         if self._projector_config is None:
             self._projector_config = ProjectorConfig()
-        self._projector_config.embeddings.extend([_embedding.get_embedding_info(metadata, label_img, below, step, tag)])
+        self._projector_config.embeddings.extend(
+            [_embedding.get_embedding_info(metadata, label_img, below, step, tag)]
+        )
         _embedding.write_pbtxt(str(top), str(self._projector_config))
 
     def add_pr_curve(
@@ -291,9 +382,14 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Logs the curve of precision and recall of predictions from 0 to 1, whose labels are 0 and 1."""
+        """Logs the curve of precision and recall of predictions from 0 to 1, whose labels are 0 and
+        1."""
         weights = weights if weights is None else make_np(weights)
-        self._add(summary.pr_curve(tag, make_np(labels), make_np(predictions), num_thresholds, weights), global_step, walltime)
+        self._add(
+            summary.pr_curve(tag, make_np(labels), make_np(predictions), num_thresholds, weights),
+            global_step,
+            walltime,
+        )
 
     def add_pr_curve_raw(
         self,
@@ -310,18 +406,32 @@ class SummaryWriter:
         walltime: float | None = None,
     ) -> None:
         """Logs a curve of precision and recall that was counted already."""
-        counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
-        self._add(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights), global_step, walltime)
+        counts = (
+            true_positive_counts,
+            false_positive_counts,
+            true_negative_counts,
+            false_negative_counts,
+        )
+        self._add(
+            summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights),
+            global_step,
+            walltime,
+        )
 
     def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
-        """Says which scalars are shown together: ``{category: {title: ["Multiline" or "Margin", tags]}}``."""
+        """Says which scalars are shown together: ``{category: {title: ["Multiline" or "Margin",
+        tags]}}``."""
         self._add(summary.custom_scalars(layout), None, None)
 
-    def add_custom_scalars_multilinechart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
         """Says which scalars are lines of one chart."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
-    def add_custom_scalars_marginchart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
         """Says which scalars are a value and its lower and upper bound.
 
         Raises:
@@ -341,7 +451,8 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Logs points of a space, ``(clouds, points, 3)``, or triangles between them, with colours."""
+        """Logs points of a space, ``(clouds, points, 3)``, or triangles between them, with
+        colours."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     def add_hparams(
@@ -356,7 +467,9 @@ class SummaryWriter:
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         records = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
-        with SummaryWriter(os.path.join(self._get_file_writer().get_logdir(), run_name or str(time.time()))) as run:
+        with SummaryWriter(
+            os.path.join(self._get_file_writer().get_logdir(), run_name or str(time.time()))
+        ) as run:
             for record in records:
                 run.file_writer.add_summary(record, global_step)
             for name, value in metric_dict.items():

@@ -1,4 +1,5 @@
-"""Masked tensors: reductions that leave elements out, and a tensor type whose elements can be absent."""
+"""Masked tensors: reductions that leave elements out, and a tensor type whose elements can be
+absent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Reductions and normalisations that leave out elements: ``torch.masked.sum(input, dim, mask=mask)`` and its siblings.
+"""Reductions and normalisations that leave out elements:
+``torch.masked.sum(input, dim, mask=mask)`` and its siblings.
 
-All take ordinary tensors and a mask (True: present), and return ordinary tensors. A MaskedTensor may be given for ``input``; its own mask
-counts then.
+All take ordinary tensors and a mask (True: present), and return ordinary tensors. A MaskedTensor
+may be given for ``input``; its own mask counts then.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ def _summed(input: Tensor) -> torch.dtype:
 
 
 def sum(
-    input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The sum of the present elements along dimensions; 0 where none is present.
 
@@ -46,11 +52,18 @@ def sum(
     """
     input, mask = _plain("sum", input, mask)
     dtype = dtype or _summed(input)
-    return torch.sum(filled("sum", input, mask), canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype)
+    return torch.sum(
+        filled("sum", input, mask), canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype
+    )
 
 
 def prod(
-    input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the present elements along dimensions; 1 where none is present."""
     input, mask = _plain("prod", input, mask)
@@ -60,88 +73,138 @@ def prod(
     return result
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+def cumsum(
+    input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The running sum along a dimension, to which absent elements add nothing."""
     input, mask = _plain("cumsum", input, mask)
     dtype = dtype or input.dtype
-    return torch.cumsum(filled("sum", input, mask), canonical_dim(dim, input.dim())[0], dtype=dtype).to(dtype=dtype)
+    return torch.cumsum(
+        filled("sum", input, mask), canonical_dim(dim, input.dim())[0], dtype=dtype
+    ).to(dtype=dtype)
 
 
-def cumprod(input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+def cumprod(
+    input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The running product along a dimension, in which absent elements count as 1."""
     input, mask = _plain("cumprod", input, mask)
     dtype = dtype or input.dtype
-    return torch.cumprod(filled("prod", input, mask), canonical_dim(dim, input.dim())[0], dtype=dtype).to(dtype=dtype)
+    return torch.cumprod(
+        filled("prod", input, mask), canonical_dim(dim, input.dim())[0], dtype=dtype
+    ).to(dtype=dtype)
 
 
 def amax(
-    input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
-    """The largest present element along dimensions; the dtype's lowest value where none is present."""
+    """The largest present element along dimensions; the dtype's lowest value where none is
+    present."""
     input, mask = _plain("amax", input, mask)
     found = torch.amax(filled("amax", input, mask), canonical_dim(dim, input.dim()), bool(keepdim))
     return found.to(dtype=dtype or input.dtype)
 
 
 def amin(
-    input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
-    """The smallest present element along dimensions; the dtype's highest value where none is present."""
+    """The smallest present element along dimensions; the dtype's highest value where none is
+    present."""
     input, mask = _plain("amin", input, mask)
     found = torch.amin(filled("amin", input, mask), canonical_dim(dim, input.dim()), bool(keepdim))
     return found.to(dtype=dtype or input.dtype)
 
 
 def argmax(
-    input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the largest present element along a dimension, or in the flattened tensor.
 
     Dtypes: that of the input, as in PyTorch, unless ``dtype`` is given.
     """
     input, mask = _plain("argmax", input, mask)
-    return torch.argmax(filled("argmax", input, mask), dim, bool(keepdim)).to(dtype=dtype or input.dtype)
+    return torch.argmax(filled("argmax", input, mask), dim, bool(keepdim)).to(
+        dtype=dtype or input.dtype
+    )
 
 
 def argmin(
-    input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the smallest present element along a dimension, or in the flattened tensor.
 
     Dtypes: that of the input, as in PyTorch, unless ``dtype`` is given.
     """
     input, mask = _plain("argmin", input, mask)
-    return torch.argmin(filled("argmin", input, mask), dim, bool(keepdim)).to(dtype=dtype or input.dtype)
+    return torch.argmin(filled("argmin", input, mask), dim, bool(keepdim)).to(
+        dtype=dtype or input.dtype
+    )
 
 
 def _count(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
     """How many elements are present along dimensions."""
-    present = torch.ones_like(input, dtype=torch.int64) if mask is None else input_mask(input, mask=mask)
+    present = (
+        torch.ones_like(input, dtype=torch.int64) if mask is None else input_mask(input, mask=mask)
+    )
     return torch.sum(present, dims, keepdim)
 
 
 def mean(
-    input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The mean of the present elements along dimensions; NaN where none is present.
 
     Raises:
         ValueError: if neither ``dtype`` nor the input's dtype is floating or complex.
 
-    Differs from torch: the mask of a MaskedTensor counts, where PyTorch divides by the number of all elements.
+    Differs from torch: the mask of a MaskedTensor counts, where PyTorch divides by the number of
+    all elements.
     """
     input, mask = _plain("mean", input, mask)
     source = "Input" if dtype is None else "Optional"
     dtype = dtype or input.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(
-            f"mean(): Could not infer output dtype. {source} dtype must be either a floating point or complex dtype. Got: {dtype}"
+            f"mean(): Could not infer output dtype. {source} dtype must be either a floating point "
+            f"or complex dtype. Got: {dtype}"
         )
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _count(input, canonical_dim(dim, input.dim()), bool(keepdim), mask)
 
 
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+def median(
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The median of the present elements along a dimension; NaN where none is present.
 
     Raises:
@@ -152,20 +215,31 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: torch.
     is_float = torch.is_floating_point(input)
     if not is_float:
         input = input.to(dtype=torch.float32)
-    found = torch.nanmedian(filled("median", input, mask), canonical_dim(dim, input.dim())[0], keepdim).values
+    found = torch.nanmedian(
+        filled("median", input, mask), canonical_dim(dim, input.dim())[0], keepdim
+    ).values
     if is_float:
         return found
     if torch.isnan(found).any():
-        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+        raise ValueError(
+            "masked median expects no fully masked out rows if dtype is not floating point"
+        )
     return found.to(dtype=dtype)
 
 
 def logsumexp(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The logarithm of the sum of the exponentials of the present elements along dimensions."""
     input, mask = _plain("logsumexp", input, mask)
-    found = torch.logsumexp(filled("logsumexp", input, mask), canonical_dim(dim, input.dim()), keepdim=keepdim)
+    found = torch.logsumexp(
+        filled("logsumexp", input, mask), canonical_dim(dim, input.dim()), keepdim=keepdim
+    )
     return found.to(dtype=dtype or input.dtype)
 
 
@@ -180,7 +254,9 @@ def logaddexp(
     """``log(exp(input) + exp(other))``, where absent elements add nothing."""
     input, input_mask = _plain("logaddexp", input, input_mask)
     other, other_mask = _plain("logaddexp", other, other_mask)
-    found = torch.logaddexp(filled("logaddexp", input, input_mask), filled("logaddexp", other, other_mask))
+    found = torch.logaddexp(
+        filled("logaddexp", input, input_mask), filled("logaddexp", other, other_mask)
+    )
     return found.to(dtype=dtype or input.dtype)
 
 
@@ -197,7 +273,9 @@ def norm(
     input, mask = _plain("norm", input, mask)
     ord = 2.0 if ord is None else ord
     source = filled("norm", input, mask, ord)
-    return torch.linalg.vector_norm(source, ord, canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype or input.dtype)
+    return torch.linalg.vector_norm(
+        source, ord, canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype or input.dtype
+    )
 
 
 def _spread(
@@ -257,35 +335,56 @@ def std(
     dtype: torch.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The standard deviation of the present elements along dimensions, NaN where too few are present."""
+    """The standard deviation of the present elements along dimensions, NaN where too few are
+    present."""
     return _spread(input, dim, unbiased, correction, keepdim, dtype, mask, True)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the present elements along a dimension; 0 at absent ones, NaN where none is present."""
+def softmax(
+    input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """Softmax over the present elements along a dimension; 0 at absent ones, NaN where none is
+    present."""
     input, mask = _plain("softmax", input, mask)
     dim_ = canonical_dim(dim, input.dim())[0]
-    return torch.nn.functional.softmax(filled("amax", input, mask), dim_, dtype=dtype or input.dtype)
+    return torch.nn.functional.softmax(
+        filled("amax", input, mask), dim_, dtype=dtype or input.dtype
+    )
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The logarithm of ``softmax``."""
     input, mask = _plain("log_softmax", input, mask)
     dim_ = canonical_dim(dim, input.dim())[0]
-    return torch.nn.functional.log_softmax(filled("amax", input, mask), dim_, dtype=dtype or input.dtype)
+    return torch.nn.functional.log_softmax(
+        filled("amax", input, mask), dim_, dtype=dtype or input.dtype
+    )
 
 
-def softmin(input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
     """Softmax of the negated present elements along a dimension."""
     input, mask = _plain("softmin", input, mask)
     dim_ = canonical_dim(dim, input.dim())[0]
-    return torch.nn.functional.softmin(filled("amin", input, mask), dim_, dtype=dtype or input.dtype)
+    return torch.nn.functional.softmin(
+        filled("amin", input, mask), dim_, dtype=dtype or input.dtype
+    )
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: torch.dtype | None = None, mask: Tensor | None = None
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: torch.dtype | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
-    """The input divided by the norm of its present elements along a dimension, at least ``eps``; 0 at absent ones."""
+    """The input divided by the norm of its present elements along a dimension, at least ``eps``; 0
+    at absent ones."""
     input, mask = _plain("normalize", input, mask)
     size = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)
     return torch.divide(filled("sum", input, mask), torch.maximum(size, size.new_full([], eps)))

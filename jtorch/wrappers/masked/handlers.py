@@ -1,7 +1,9 @@
-"""What each public function does with masked tensors: the table that ``MaskedTensor.__torch_function__`` looks into.
+"""What each public function does with masked tensors: the table that
+``MaskedTensor.__torch_function__`` looks into.
 
-Functions are named once, by what they are (``UNARY``, ``BINARY``, ...); their methods, in-place forms and operators are found from there.
-What is in no group is declined, as PyTorch declines it, even where a meaning could be thought of: a program sees the same errors.
+Functions are named once, by what they are (``UNARY``, ``BINARY``, ...); their methods, in-place
+forms and operators are found from there. What is in no group is declined, as PyTorch declines it,
+even where a meaning could be thought of: a program sees the same errors.
 """
 
 from __future__ import annotations
@@ -21,54 +23,79 @@ from . import functions as masked
 from .masks import any_over, canonical_dim
 from .tensor import MaskedTensor, joined
 
-UNARY = """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip
-    conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma log log10 log1p log2 logit i0 isnan
-    nan_to_num neg negative positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn signbit sin sinc sinh sqrt square tan tanh
-    trunc""".split()
-BINARY = """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide floor_divide fmod
-    logaddexp logaddexp2 mul multiply nextafter remainder sub subtract true_divide eq ne le ge greater greater_equal gt less_equal lt less
+UNARY = """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh
+    arctanh bitwise_not ceil clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp
+    exp2 expm1 fix floor frac lgamma log log10 log1p log2 logit i0 isnan nan_to_num neg negative
+    positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn signbit sin sinc sinh sqrt square
+    tan tanh trunc""".split()
+BINARY = """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    bitwise_right_shift div divide floor_divide fmod logaddexp logaddexp2 mul multiply nextafter
+    remainder sub subtract true_divide eq ne le ge greater greater_equal gt less_equal lt less
     maximum minimum fmax fmin not_equal""".split()
 #: Applied to data and mask alike.
-RESHAPING = """select transpose swapaxes swapdims split chunk t __getitem__ expand expand_as broadcast_to view view_as reshape reshape_as
-    cat concat concatenate stack hstack vstack dstack column_stack row_stack unsqueeze unfold narrow flatten ravel unflatten tensor_split
-    hsplit vsplit dsplit atleast_1d atleast_2d atleast_3d nn.functional.unfold nn.functional.fold clone contiguous
-    mT""".split()
+RESHAPING = """select transpose swapaxes swapdims split chunk t __getitem__ expand expand_as
+    broadcast_to view view_as reshape reshape_as cat concat concatenate stack hstack vstack dstack
+    column_stack row_stack unsqueeze unfold narrow flatten ravel unflatten tensor_split hsplit
+    vsplit dsplit atleast_1d atleast_2d atleast_3d nn.functional.unfold nn.functional.fold clone
+    contiguous mT""".split()
 #: Applied to the data; the mask stays.
 KEEPING = "detach conj resolve_conj resolve_neg real requires_grad_ ones_like".split()
 CONVERSIONS = "to type type_as float double half int long short char bool cpu cuda".split()
 REDUCTIONS = "sum mean amin amax argmin argmax prod all norm var std".split()
 #: Facts about the data, and what autograd keeps for them; the mask plays no part.
-FACTS = """dim ndimension size numel nelement element_size stride storage_offset data_ptr is_contiguous is_floating_point is_complex
-    is_signed get_device backward register_hook register_post_accumulate_grad_hook retain_grad __len__ is_pinned is_shared
-    is_inference is_conj is_neg is_same_size __dir__ __format__ detach_ dim_order has_names is_coalesced has_file""".split()
+FACTS = """dim ndimension size numel nelement element_size stride storage_offset data_ptr
+    is_contiguous is_floating_point is_complex is_signed get_device backward register_hook
+    register_post_accumulate_grad_hook retain_grad __len__ is_pinned is_shared is_inference is_conj
+    is_neg is_same_size __dir__ __format__ detach_ dim_order has_names is_coalesced
+    has_file""".split()
 _OPERATORS = {
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
-    "__mod__": "remainder", "__floordiv__": "floor_divide", "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
-    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
-    "__rxor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul",
+    "__truediv__": "div", "__mod__": "remainder", "__floordiv__": "floor_divide",
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor", "__eq__": "eq",
+    "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
 }  # fmt: skip
-_REFLECTED = {"__rtruediv__": "div", "__rdiv__": "div", "__rfloordiv__": "floor_divide", "__rmod__": "remainder"}
-_UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not"}
+_REFLECTED = {
+    "__rtruediv__": "div",
+    "__rdiv__": "div",
+    "__rfloordiv__": "floor_divide",
+    "__rmod__": "remainder",
+}
+_UNARY_OPERATORS = {
+    "__neg__": "neg",
+    "__pos__": "positive",
+    "__abs__": "abs",
+    "__invert__": "bitwise_not",
+}
 #: Other public names of functions above.
 _SPECIAL = {"psi": "digamma", "gammaln": "lgamma", "expit": "sigmoid"}
 
 #: Where the operator that arrives is not the default overload of the function's own name.
 _OVERLOADS = {
-    "unbind": "unbind.int", "log_softmax": "_log_softmax.default", "masked_fill": "masked_fill.Scalar", "fill_": "fill_.Scalar",
-    "__setitem__": "fill_.Tensor", "matmul": "mm.default", "__matmul__": "mm.default",
-    "xlogy": "xlogy.Tensor",
+    "unbind": "unbind.int", "log_softmax": "_log_softmax.default",
+    "masked_fill": "masked_fill.Scalar", "fill_": "fill_.Scalar", "__setitem__": "fill_.Tensor",
+    "matmul": "mm.default", "__matmul__": "mm.default", "xlogy": "xlogy.Tensor",
 }  # fmt: skip
 
 TABLE: dict[Any, Callable[..., Any]] = {}
 _off = torch._C.DisableTorchFunctionSubclass
 
 
-def handle(cls: type, func: Callable[..., object], types: Iterable[type], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+def handle(
+    cls: type,
+    func: Callable[..., object],
+    types: Iterable[type],
+    args: tuple[object, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     """The answer of ``MaskedTensor.__torch_function__``."""
     if any(t is not Tensor and not issubclass(t, MaskedTensor) for t in types):
         return NotImplemented
     handler = _table().get(func)
-    if handler is None and hasattr(func, "overloads" if not hasattr(func, "overloadpacket") else "overloadpacket"):
+    if handler is None and hasattr(
+        func, "overloads" if not hasattr(func, "overloadpacket") else "overloadpacket"
+    ):
         handler = _of_operator(func)
     if handler is not None:
         return handler(*args, **kwargs)
@@ -79,7 +106,8 @@ def handle(cls: type, func: Callable[..., object], types: Iterable[type], args: 
 
 
 def _of_operator(func: Any) -> Any:
-    """The handler of the public function that an operator of ``torch.ops.aten`` is; None if there is none."""
+    """The handler of the public function that an operator of ``torch.ops.aten`` is; None if there
+    is none."""
     packet = getattr(func, "overloadpacket", func)
     if not str(packet).startswith("aten."):
         return None
@@ -90,11 +118,16 @@ def _of_operator(func: Any) -> Any:
 def _decline(cls: type, func: Callable[..., object]) -> None:
     operator = _operator_name(func)
     warnings.warn(
-        f"{operator.split('.')[1]} is not implemented for MaskedTensor: what it should do with absent elements is not defined", stacklevel=4
+        f"{operator.split('.')[1]} is not implemented for MaskedTensor: what it should do with "
+        "absent elements is not defined",
+        stacklevel=4,
     )
     raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{operator}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
-        f"  - tensor subclass {cls!r}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        f"Multiple dispatch failed for 'torch._ops.{operator}'; all __torch_dispatch__ handlers "
+        "returned NotImplemented:\n"
+        "\n"
+        f"  - tensor subclass {cls!r}\n"
+        "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
@@ -110,7 +143,7 @@ def _operator_name(func: Callable[..., object]) -> str:
     return f"aten.{name}.{overloads[0] if 'default' not in overloads else 'default'}"
 
 
-# ---- data and masks of arguments -------------------------------------------------------------------------------------------------
+# ---- data and masks of arguments -----------------------------------------------------------------
 
 
 def data_of(x: Any) -> Any:
@@ -146,10 +179,13 @@ def _check_masks(a: object, b: object) -> None:
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         one, other = a.get_mask(), b.get_mask()
         if one is not other and not torch.equal(one, other):
-            raise ValueError("Input masks must match. If you need support for this, please open an issue on Github.")
+            raise ValueError(
+                "Input masks must match. If you need support for this, please open an issue on "
+                "Github."
+            )
 
 
-# ---- handlers --------------------------------------------------------------------------------------------------------------------
+# ---- handlers ------------------------------------------------------------------------------------
 
 
 def _unary(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> object:
@@ -157,20 +193,28 @@ def _unary(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     if any(kwargs.get(name) is not None for name in ("out", "decimals")):
         raise ValueError(
-            "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an issue on Github."
+            "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, "
+            "please open an issue on Github."
         )
     return joined(func(input.get_data(), *args, **kwargs), input.get_mask())
 
 
-def _unary_in_place(func: Callable[..., object], input: object, *args: object, **kwargs: object) -> object:
+def _unary_in_place(
+    func: Callable[..., object], input: object, *args: object, **kwargs: object
+) -> object:
     if any(isinstance(x, Tensor) for x in args):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     with _off():
         return func(input, *args, **kwargs)
 
 
-def _binary(func: Callable[..., Any], input: Tensor, other: Any, *args: Any, **kwargs: Any) -> object:
-    if any(kwargs.get(name, default) is not default for name, default in (("alpha", 1), ("rounding_mode", None), ("out", None))):
+def _binary(
+    func: Callable[..., Any], input: Tensor, other: Any, *args: Any, **kwargs: Any
+) -> object:
+    if any(
+        kwargs.get(name, default) is not default
+        for name, default in (("alpha", 1), ("rounding_mode", None), ("out", None))
+    ):
         raise ValueError("len(kwargs) must equal 0")
     _check_masks(input, other)
     mask = input.get_mask() if isinstance(input, MaskedTensor) else other.get_mask()
@@ -179,7 +223,8 @@ def _binary(func: Callable[..., Any], input: Tensor, other: Any, *args: Any, **k
 
 
 def _beside(x: object, other: object) -> Any:
-    """The data of ``x``; hidden NaNs are taken out where they would reach the gradient of an ordinary tensor."""
+    """The data of ``x``; hidden NaNs are taken out where they would reach the gradient of an
+    ordinary tensor."""
     if not isinstance(x, MaskedTensor):
         return x
     data = x.get_data()
@@ -192,9 +237,13 @@ def _reflected(func: Callable[..., object], input: Tensor, other: int) -> object
     return _binary(lambda a, b: func(b, a), input, other)
 
 
-def _binary_in_place(func: Callable[..., object], input: object, other: object, **kwargs: object) -> object:
+def _binary_in_place(
+    func: Callable[..., object], input: object, other: object, **kwargs: object
+) -> object:
     if not isinstance(input, MaskedTensor):
-        raise TypeError(f"{func.__name__}: a MaskedTensor cannot be written into an ordinary tensor")
+        raise TypeError(
+            f"{func.__name__}: a MaskedTensor cannot be written into an ordinary tensor"
+        )
     _check_masks(input, other)
     with _off():
         return func(input, data_of(other), **kwargs)
@@ -222,7 +271,9 @@ def _keeping(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any)
     return joined(func(input.get_data(), *args, **kwargs), input.get_mask())
 
 
-def _conversion(func: Callable[..., object], input: object, *args: object, **kwargs: object) -> object:
+def _conversion(
+    func: Callable[..., object], input: object, *args: object, **kwargs: object
+) -> object:
     if not isinstance(input, MaskedTensor):
         return func(input, *data_of(args), **kwargs)
     data = func(input.get_data(), *data_of(args), **kwargs)
@@ -232,7 +283,13 @@ def _conversion(func: Callable[..., object], input: object, *args: object, **kwa
 
 
 def _reduction(
-    name: str, input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, **options: object
+    name: str,
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    **options: object,
 ) -> MaskedTensor:
     data, mask = input.get_data(), input.get_mask()
     if options.pop("out", None) is not None:
@@ -243,28 +300,45 @@ def _reduction(
         filled, dims = data.masked_fill(~mask, True), dim
         result = torch.all(filled) if dims is None else torch.all(filled, dim=dims, keepdim=keepdim)
     else:
-        given = {"dim": dim, "keepdim": keepdim, "dtype": dtype, **{n: x for n, x in options.items() if x is not None}}
+        given = {
+            "dim": dim,
+            "keepdim": keepdim,
+            "dtype": dtype,
+            **{n: x for n, x in options.items() if x is not None},
+        }
         result = getattr(masked, name)(data, mask=mask, **given)
     return joined(result, any_over(mask, canonical_dim(dim, mask.dim()), bool(keepdim)))
 
 
 def _norm(
-    input: Tensor, p: str = "fro", dim: int | None = None, keepdim: bool = False, out: object = None, dtype: torch.dtype | None = None
+    input: Tensor,
+    p: str = "fro",
+    dim: int | None = None,
+    keepdim: bool = False,
+    out: object = None,
+    dtype: torch.dtype | None = None,
 ) -> object:
-    return _reduction("norm", input, dim, keepdim, dtype=dtype, out=out, ord=2.0 if p in ("fro", None) else p)
+    return _reduction(
+        "norm", input, dim, keepdim, dtype=dtype, out=out, ord=2.0 if p in ("fro", None) else p
+    )
 
 
-def _softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> MaskedTensor:
+def _softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> MaskedTensor:
     data, mask = input.get_data(), input.get_mask()
     if dim is None:
         raise TypeError("softmax() of a MaskedTensor needs a dim")
-    # Where nothing is present the elements count as they are, so that no NaN arises, seen or hidden.
+    # Where nothing is present the elements count as they are, so that no NaN arises, seen or
+    # hidden.
     counted = mask | ~mask.any(dim=dim, keepdim=True)
     filled = torch.where(counted, data, torch.full_like(data, -torch.inf))
     return joined(torch.nn.functional.softmax(filled, dim, dtype=dtype), mask)
 
 
-def _where(condition: Any, input: Tensor | None = None, other: Tensor | None = None) -> MaskedTensor:
+def _where(
+    condition: Any, input: Tensor | None = None, other: Tensor | None = None
+) -> MaskedTensor:
     if not isinstance(condition, Tensor) or input is None or other is None:
         raise ValueError("__torch_function__, torch.where: len(args) must be 3 but got fewer")
 
@@ -309,12 +383,17 @@ def _data(self: Any) -> MaskedTensor:
         return joined(self.data, self.get_mask())
 
 
-def _autograd_grad(outputs: object, inputs: tuple[Tensor, ...], *args: Any, **kwargs: object) -> object:
+def _autograd_grad(
+    outputs: object, inputs: tuple[Tensor, ...], *args: Any, **kwargs: object
+) -> object:
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     with _off():
         found = torch.autograd.grad(outputs, inputs, *args, **kwargs)
     return tuple(
-        [joined(g, x.get_mask()) if isinstance(x, MaskedTensor) and g is not None else g for g, x in zip(found, inputs, strict=True)]
+        [
+            joined(g, x.get_mask()) if isinstance(x, MaskedTensor) and g is not None else g
+            for g, x in zip(found, inputs, strict=True)
+        ]
     )
 
 
@@ -333,7 +412,12 @@ def _compositions() -> dict[str, Callable[..., Any]]:
         return {"mean": torch.mean, "sum": torch.sum, "none": lambda x: x}[reduction](loss)
 
     def l1_loss(
-        input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", weight: Any = None
+        input: Any,
+        target: Any,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        weight: Any = None,
     ) -> Any:
         if size_average is not None or reduce is not None:
             reduction = legacy_get_string(size_average, reduce)
@@ -359,33 +443,50 @@ def _compositions() -> dict[str, Callable[..., Any]]:
         return reduced(loss, reduction)
 
     def inactive(name: str) -> Callable[..., Any]:
-        def dropout(input: object, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: ARG001
+        def dropout(
+            input: object,
+            p: float = 0.5,  # noqa: ARG001
+            training: bool = True,
+            inplace: bool = False,  # noqa: ARG001
+        ) -> Any:
             if training:
                 return _decline(MaskedTensor, getattr(F, name))
             return input
 
         return dropout
 
-    dropouts = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+    dropouts = (
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_alpha_dropout",
+    )
     return {
         **{f"nn.functional.{name}": inactive(name) for name in dropouts},
         "nn.functional.kl_div": kl_div,
-        "nn.functional.softmin": lambda input, dim=None, _stacklevel=3, dtype=None: _softmax(-input, dim, dtype=dtype),
+        "nn.functional.softmin": lambda input, dim=None, _stacklevel=3, dtype=None: _softmax(
+            -input, dim, dtype=dtype
+        ),
         "special.ndtr": lambda input: (torch.erf(input * 0.5**0.5) + 1) * 0.5,
         "outer": lambda input, vec2: input.unsqueeze(-1) * vec2,
         "isfinite": lambda input: torch.eq(input, input) * torch.ne(torch.abs(input), torch.inf),
-        "isreal": lambda input: torch.eq(input, input) if not input.dtype.is_complex else torch.eq(torch.imag(input), 0),
+        "isreal": lambda input: (
+            torch.eq(input, input) if not input.dtype.is_complex else torch.eq(torch.imag(input), 0)
+        ),
         "nn.functional.softsign": lambda input: input / (torch.abs(input) + 1),
         "nn.functional.tanhshrink": lambda input: input - torch.tanh(input),
         "nn.functional.l1_loss": l1_loss,
     }
 
 
-# ---- the table -------------------------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 
 
 def _found(name: str) -> list[Any]:
-    """The public callables of a name: in torch (or the module that the name tells), of Tensor, a property's getter."""
+    """The public callables of a name: in torch (or the module that the name tells), of Tensor, a
+    property's getter."""
     found = []
     owner: Any = torch
     *modules, last = name.split(".")
@@ -410,7 +511,9 @@ def _table() -> dict[Any, Callable[..., Any]]:
     """The table, filled when it is first asked: the whole namespace must be there."""
     if TABLE:
         return TABLE
-    special = {n: getattr(torch.special, n) for n in [*UNARY, *_SPECIAL] if hasattr(torch.special, n)}
+    special = {
+        n: getattr(torch.special, n) for n in [*UNARY, *_SPECIAL] if hasattr(torch.special, n)
+    }
     for f in special.values():
         TABLE[f] = functools.partial(_unary, f)
     _enter(UNARY, _unary)
@@ -418,7 +521,10 @@ def _table() -> dict[Any, Callable[..., Any]]:
     _enter(_UNARY_OPERATORS, _unary)
     _enter(["__pow__"], _unary)
     _enter([f"{n}_" for n in [*BINARY, "pow"]], _binary_in_place)
-    _enter([f"__i{n[2:]}" for n in _OPERATORS if not n.startswith("__r")] + ["__ipow__", "__idiv__"], _binary_in_place)
+    _enter(
+        [f"__i{n[2:]}" for n in _OPERATORS if not n.startswith("__r")] + ["__ipow__", "__idiv__"],
+        _binary_in_place,
+    )
     TABLE[Tensor.pow_] = functools.partial(_unary_in_place, Tensor.pow_)
     _enter(BINARY, _binary)
     for name, meant in _OPERATORS.items():
@@ -437,7 +543,10 @@ def _table() -> dict[Any, Callable[..., Any]]:
     _enter(["softmax", "nn.functional.softmax", "special.softmax"], _softmax, inner=False)
     _enter(["where"], _where, inner=False)
     _enter(["copy_"], _copy, inner=False)
-    _enter(["item", "__bool__", "__float__", "__int__", "__index__", "__complex__", "is_nonzero"], _scalar)
+    _enter(
+        ["item", "__bool__", "__float__", "__int__", "__index__", "__complex__", "is_nonzero"],
+        _scalar,
+    )
     _enter(FACTS, _facts)
     TABLE[Tensor.where] = lambda self, condition, other: _where(condition, self, other)
     TABLE[Tensor.grad.__get__] = _grad
@@ -456,11 +565,22 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 
 def coverage() -> dict[str, Any]:
-    """What becomes of each overridable function: facts are told by the data, and what has no handler is declined."""
+    """What becomes of each overridable function: facts are told by the data, and what has no
+    handler is declined."""
     table = _table()
     facts = {f for f, handler in table.items() if getattr(handler, "func", None) is _facts}
     getters = {f for f in overridable_functions() if f.__name__ == "__get__" and f not in table}
-    unchanged = {f for f, handler in table.items() if getattr(handler, "func", None) in (_reshaping, _keeping, _conversion)}
-    sets = cover(table.keys() - facts - unchanged, facts | getters, {}, rest="refused", why="absent elements have no meaning to it")
+    unchanged = {
+        f
+        for f, handler in table.items()
+        if getattr(handler, "func", None) in (_reshaping, _keeping, _conversion)
+    }
+    sets = cover(
+        table.keys() - facts - unchanged,
+        facts | getters,
+        {},
+        rest="refused",
+        why="absent elements have no meaning to it",
+    )
     sets["unchanged"] = {f for f in unchanged if sets["refused"].pop(f, None)}
     return sets

@@ -1,4 +1,5 @@
-"""What a mask means to a reduction: the mask in its input's shape, the value that absent elements are given, the mask of the result."""
+"""What a mask means to a reduction: the mask in its input's shape, the value that absent elements
+are given, the mask of the result."""
 
 from __future__ import annotations
 
@@ -11,13 +12,15 @@ from jtorch import Tensor
 from ..._src.facts.errors import not_offered
 
 REDUCTIONS = frozenset(
-    ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp")
+    ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
+     "logsumexp")
 )  # fmt: skip
 NORMALIZATIONS = frozenset(("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod"))
 
 
 def canonical_dim(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """The dimensions that ``dim`` stands for, counted from the front and sorted; None and ``()`` stand for all.
+    """The dimensions that ``dim`` stands for, counted from the front and sorted; None and ``()``
+    stand for all.
 
     Raises:
         IndexError: for a dimension that does not exist.
@@ -31,7 +34,10 @@ def canonical_dim(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         if not -ndim <= d < ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but "
+                f"got {d})"
+            )
         found.append(d % ndim)
     return tuple(sorted(found))
 
@@ -44,7 +50,8 @@ def any_over(mask: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
 
 
 def identity(op: str, input: Tensor, *args: object) -> Tensor | None:
-    """The value that changes nothing in a reduction of tensors like ``input``, as a 0-dim tensor; None if there is no such value.
+    """The value that changes nothing in a reduction of tensors like ``input``, as a 0-dim tensor;
+    None if there is no such value.
 
     Raises:
         NotImplementedError: if the reduction is not defined on the dtype.
@@ -80,7 +87,13 @@ def identity(op: str, input: Tensor, *args: object) -> Tensor | None:
     raise NotImplementedError(f"identity of {name} on {dtype} input")
 
 
-def input_mask(input: Tensor, *args: object, mask: Tensor | None = None, **kwargs: object) -> Tensor:  # noqa: ARG001  (as torch's)
+# as torch's
+def input_mask(
+    input: Tensor,
+    *args: object,  # noqa: ARG001
+    mask: Tensor | None = None,
+    **kwargs: object,  # noqa: ARG001
+) -> Tensor:
     """The mask in the shape of its input, bool.
 
     Raises:
@@ -94,24 +107,34 @@ def input_mask(input: Tensor, *args: object, mask: Tensor | None = None, **kwarg
         mask = mask.to_dense()
     if mask.shape != input.shape:
         if mask.dim() > input.dim():
-            raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+            raise IndexError(
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of "
+                "the input)"
+            )
         mask = torch.broadcast_to(mask, input.shape)
     return mask.to(dtype=torch.bool)
 
 
 def output_mask(op: Callable[..., object], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The mask of what the masked operation ``op`` returns: which results depend on any present element."""
+    """The mask of what the masked operation ``op`` returns: which results depend on any present
+    element."""
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
     name = op.__name__
     if name in NORMALIZATIONS:
         return input_mask(input, *args, **kwargs)
     if name not in REDUCTIONS:
-        raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
+        raise ValueError(
+            f"_output_mask expected masked operation (got callable {op.__module__}.{name})"
+        )
     if name == "norm":
         args = args[1:]
     dim = args[0] if args else kwargs.get("dim")
-    return any_over(input_mask(input, *args, **kwargs), canonical_dim(dim, input.dim()), bool(kwargs.get("keepdim", False)))
+    return any_over(
+        input_mask(input, *args, **kwargs),
+        canonical_dim(dim, input.dim()),
+        bool(kwargs.get("keepdim", False)),
+    )
 
 
 def where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
@@ -121,7 +144,8 @@ def where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
 
 
 def filled(op: str, input: Tensor, mask: Tensor | None, *args: object) -> Tensor:
-    """``input`` with absent elements replaced by the identity of a reduction. No gradient reaches them, so that a NaN there stays there."""
+    """``input`` with absent elements replaced by the identity of a reduction. No gradient reaches
+    them, so that a NaN there stays there."""
     if mask is None:
         return input
     fill = identity(op, input, *args)

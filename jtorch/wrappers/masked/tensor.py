@@ -1,7 +1,8 @@
-"""``MaskedTensor``: a tensor some of whose elements are absent, as a Tensor subclass that uses nothing but ``__torch_function__``.
+"""``MaskedTensor``: a tensor some of whose elements are absent, as a Tensor subclass that uses
+nothing but ``__torch_function__``.
 
-The object itself is an ordinary tensor that holds the data; the mask is an attribute of it. What each function does with the two is
-decided in ``handlers.py``.
+The object itself is an ordinary tensor that holds the data; the mask is an attribute of it. What
+each function does with the two is decided in ``handlers.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from jtorch import Tensor
 from jtorch._src.facts.errors import not_offered
 
 _DTYPES = (
-    torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32,
+    torch.int64,
 )  # fmt: skip
 _NUMBER = "{0:8.4f}"
 
@@ -24,20 +26,23 @@ _NUMBER = "{0:8.4f}"
 class MaskedTensor(Tensor):
     """Data and a mask of the same shape, True where an element is present.
 
-    Functions on it work on the present elements: pointwise ones keep the mask, reductions leave the absent elements out, and a result
-    that depends on no present element is absent itself. Gradients are masked tensors with the same mask.
+    Functions on it work on the present elements: pointwise ones keep the mask, reductions leave the
+    absent elements out, and a result that depends on no present element is absent itself. Gradients
+    are masked tensors with the same mask.
 
     Raises:
         TypeError: if data or mask are no plain tensors, or of unsupported dtypes.
         ValueError: if their shapes differ.
 
-    Differs from torch: data are strided; the mask of a gradient is always that of its tensor, where PyTorch also takes out what no
-    path through indexing reached.
+    Differs from torch: data are strided; the mask of a gradient is always that of its tensor, where
+    PyTorch also takes out what no path through indexing reached.
 
     Examples:
         >>> import jtorch as torch, warnings
         >>> warnings.simplefilter("ignore")
-        >>> m = torch.masked.masked_tensor(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([True, False, True]))
+        >>> m = torch.masked.masked_tensor(
+        ...     torch.tensor([1.0, 2.0, 4.0]), torch.tensor([True, False, True])
+        ... )
         >>> m.mean()
         MaskedTensor(  2.5000, True)
         >>> m * 2
@@ -49,7 +54,9 @@ class MaskedTensor(Tensor):
     _masked_mask: Tensor
 
     @staticmethod
-    def __new__(cls: type[MaskedTensor], data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+    def __new__(
+        cls: type[MaskedTensor], data: Any, mask: Any, requires_grad: bool = False
+    ) -> MaskedTensor:
         """Copies data and mask; the result is a leaf."""
         _check_types(data, mask)
         _warn_prototype()
@@ -62,7 +69,9 @@ class MaskedTensor(Tensor):
             )
         _check(data, mask)
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         made = joined(data.detach().clone(), mask.clone(), cls)
         if requires_grad:
             made.requires_grad_()
@@ -78,7 +87,8 @@ class MaskedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Runs what ``handlers.py`` says about ``func``; declines, with a warning, what it does not know."""
+        """Runs what ``handlers.py`` says about ``func``; declines, with a warning, what it does not
+        know."""
         from .handlers import handle
 
         return handle(cls, func, types, args, kwargs or {})
@@ -128,11 +138,14 @@ class MaskedTensor(Tensor):
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. If you were "
-                "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        made = memo[id(self)] = _rebuild(self.get_data().detach().clone(), self.get_mask().clone(), self.requires_grad)
+        made = memo[id(self)] = _rebuild(
+            self.get_data().detach().clone(), self.get_mask().clone(), self.requires_grad
+        )
         return made
 
 
@@ -151,8 +164,15 @@ def _text(data: Any, mask: Any, ndim: int) -> str:
     """Nested brackets, two spaces deeper at each level."""
     if ndim == 1:
         texts = [_number(x) for x in data]
-        width = max([len(text) if present else 8 for text, present in zip(texts, mask, strict=True)], default=0)
-        return f"[{', '.join(text if present else '--'.rjust(width) for text, present in zip(texts, mask, strict=True))}]"
+        width = max(
+            [len(text) if present else 8 for text, present in zip(texts, mask, strict=True)],
+            default=0,
+        )
+        return (
+            "["
+            f"{', '.join(text if present else '--'.rjust(width) for text, present in zip(texts, mask, strict=True))}"  # noqa: E501
+            "]"
+        )
     rows = [_text(d, m, ndim - 1).replace("\n", "\n  ") for d, m in zip(data, mask, strict=True)]
     return "[\n" + ",\n".join("  " + row for row in rows) + "\n]"
 
@@ -176,7 +196,8 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
 
 
 def joined(data: Tensor, mask: Tensor, cls: type[MaskedTensor] = MaskedTensor) -> MaskedTensor:
-    """Data, a result that nobody else holds, and a mask as one object: the data's own, told to be of another class.
+    """Data, a result that nobody else holds, and a mask as one object: the data's own, told to be
+    of another class.
 
     ``as_subclass`` would make another object, and another step of the history.
     """
@@ -185,7 +206,7 @@ def joined(data: Tensor, mask: Tensor, cls: type[MaskedTensor] = MaskedTensor) -
     return data  # type: ignore[return-value]
 
 
-# ---- checks ----------------------------------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------
 
 
 def _check_types(data: object, mask: object) -> None:
@@ -210,28 +231,42 @@ def _check(data: Tensor, mask: Tensor) -> None:
     if data.size() != mask.size():
         raise ValueError("data.size() must equal mask.size()")
     if data.layout is not torch.strided:
-        raise not_offered("MaskedTensor of sparse data", "the data of a masked tensor are strided here; use to_dense()")
+        raise not_offered(
+            "MaskedTensor of sparse data",
+            "the data of a masked tensor are strided here; use to_dense()",
+        )
 
 
 def _check_positions(data: Tensor, mask: Tensor) -> None:
     """Raises unless sparse data and mask have their elements in the same places."""
     if data.layout is torch.sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
-        parts, message = ("indices",), "data and mask are both sparse COO tensors but do not have the same indices."
+        parts, message = (
+            ("indices",),
+            "data and mask are both sparse COO tensors but do not have the same indices.",
+        )
     elif data.layout is torch.sparse_csr:
-        message = "data and mask are both sparse CSR tensors but do not share either crow or col indices."
+        message = (
+            "data and mask are both sparse CSR tensors but do not share either crow or col indices."
+        )
         parts = ("crow_indices", "col_indices")
     else:
         raise TypeError(f"data layout of {data.layout} is not supported.")
-    if data._nnz() == mask._nnz() and not all(torch.equal(getattr(data, part)(), getattr(mask, part)()) for part in parts):
+    if data._nnz() == mask._nnz() and not all(
+        torch.equal(getattr(data, part)(), getattr(mask, part)()) for part in parts
+    ):
         raise ValueError(message)
 
 
 def _warn_prototype() -> None:
-    warnings.warn("MaskedTensor is in prototype stage, as PyTorch's is: its interface may still change.", UserWarning, stacklevel=4)
+    warnings.warn(
+        "MaskedTensor is in prototype stage, as PyTorch's is: its interface may still change.",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
-# ---- gradients that reach plain tensors ------------------------------------------------------------------------------------------
+# ---- gradients that reach plain tensors ----------------------------------------------------------
 
 
 class _Masking(torch.autograd.Function):
@@ -252,7 +287,8 @@ class _Masking(torch.autograd.Function):
 
 
 def _mark_of(data: Tensor) -> list[Tensor] | None:
-    """The list in which ``_Masking`` leaves its mask when a gradient for the leaf ``data`` has gone through it."""
+    """The list in which ``_Masking`` leaves its mask when a gradient for the leaf ``data`` has gone
+    through it."""
     if not (data.requires_grad and data.is_leaf):
         return None
     mark = getattr(data, "_masks_of_grad", None)

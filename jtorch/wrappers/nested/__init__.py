@@ -1,8 +1,9 @@
 """Nested tensors: batches of tensors of different sizes, as users of the override protocol.
 
-A nested tensor is a Tensor subclass that holds a plain tensor with the data of all items, and answers each function in its
-``__torch_function__`` with public functions of that tensor, so that autograd, deferral and devices work as they do for any program.
-``COVERAGE`` says how each overridable function is answered by the jagged layout, ``STRIDED_COVERAGE`` by the strided one.
+A nested tensor is a Tensor subclass that holds a plain tensor with the data of all items, and
+answers each function in its ``__torch_function__`` with public functions of that tensor, so that
+autograd, deferral and devices work as they do for any program. ``COVERAGE`` says how each
+overridable function is answered by the jagged layout, ``STRIDED_COVERAGE`` by the strided one.
 """
 
 from __future__ import annotations

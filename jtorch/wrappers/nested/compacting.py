@@ -9,7 +9,8 @@ from .tensor import NestedTensor, build
 
 
 def compact(nt: NestedTensor) -> NestedTensor:
-    """``nt`` itself if there are no holes between its items, else a copy without them, of a new structure."""
+    """``nt`` itself if there are no holes between its items, else a copy without them, of a new
+    structure."""
     cut = nt._cut
     if cut.lengths is None:
         return nt
@@ -19,4 +20,6 @@ def compact(nt: NestedTensor) -> NestedTensor:
         places = torch.arange(int(ends[-1]), device=at)
         rows = torch.searchsorted(ends[1:].contiguous(), places, right=True)
         index = cut.offsets[rows] + places - ends[rows]
-    return build(nt._values.index_select(nt._ragged_idx - 1, index), Cut(ends), nt._ragged_idx, type(nt))
+    return build(
+        nt._values.index_select(nt._ragged_idx - 1, index), Cut(ends), nt._ragged_idx, type(nt)
+    )

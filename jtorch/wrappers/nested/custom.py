@@ -1,4 +1,5 @@
-"""``autograd.Function`` on nested tensors: forward and backward see nested tensors, autograd the values that carry their history."""
+"""``autograd.Function`` on nested tensors: forward and backward see nested tensors, autograd the
+values that carry their history."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ __all__ = ["apply"]
 
 
 class _Context:
-    """The context that the user's methods see: that of the values, with nested tensors saved as they came."""
+    """The context that the user's methods see: that of the values, with nested tensors saved as
+    they came."""
 
     def __init__(self, inner: object, nested_inputs: Sequence[object]) -> None:
         vars(self).update(_inner=inner, _made={}, _inputs=nested_inputs, _likes=(), _ignored=())
@@ -34,7 +36,12 @@ class _Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved."""
-        return tuple([x if like is None else like(x) for like, x in zip(self._likes, self._inner.saved_tensors, strict=True)])
+        return tuple(
+            [
+                x if like is None else like(x)
+                for like, x in zip(self._likes, self._inner.saved_tensors, strict=True)
+            ]
+        )
 
     def mark_dirty(self, *tensors: object) -> None:
         """Says which inputs were changed in place."""
@@ -72,13 +79,20 @@ def _on_values(function: type[Function]) -> type[Function]:
         return tuple(outputs) if several else outputs[0]
 
     def backward(ctx: Any, *grads: object) -> Any:
-        given = [g if like is None or g is None else like(g) for like, g in zip(ctx.outs, grads, strict=True)]
+        given = [
+            g if like is None or g is None else like(g)
+            for like, g in zip(ctx.outs, grads, strict=True)
+        ]
         method = function.vjp if function.backward is Function.backward else function.backward
         answer = method(ctx.own, *given)
         answers = answer if isinstance(answer, tuple) else (answer,)
         return (None, None, *[_inside(g) for g in answers])
 
-    return type(function.__name__, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return type(
+        function.__name__,
+        (Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )
 
 
 def apply(function: type[Function], args: tuple[object, ...]) -> Any:
@@ -87,5 +101,10 @@ def apply(function: type[Function], args: tuple[object, ...]) -> Any:
     found: list[Any] = []
     out = _on_values(function).apply(likes, found, *[_inside(x) for x in args])
     outs = out if isinstance(out, tuple) else (out,)
-    made = tuple([x if like is None or not isinstance(x, Tensor) else like(x) for like, x in zip(found, outs, strict=True)])
+    made = tuple(
+        [
+            x if like is None or not isinstance(x, Tensor) else like(x)
+            for like, x in zip(found, outs, strict=True)
+        ]
+    )
     return made if isinstance(out, tuple) else made[0]

@@ -9,12 +9,14 @@ from .tensor import NestedTensor
 
 
 def inner(nt: NestedTensor, dim: int) -> int:
-    """The dimension of the values that an outer dimension is; the batch dimension counts as the packed one."""
+    """The dimension of the values that an outer dimension is; the batch dimension counts as the
+    packed one."""
     return nt._ragged_idx - 1 if dim == 0 else dim - 1
 
 
 def outer(nt: NestedTensor, dim: Any, more: int = 0) -> int:
-    """A dimension counted from the front; ``more`` is how many dimensions the result has more than ``nt``."""
+    """A dimension counted from the front; ``more`` is how many dimensions the result has more than
+    ``nt``."""
     return canonical_dim(int(dim), len(nt._size) + more)
 
 
@@ -33,8 +35,11 @@ def dense(nt: NestedTensor, dim: object, name: str, more: int = 0) -> int:
 
 
 def require_jagged(nt: object, schema: str, argument: str, contiguous: bool = True) -> None:
-    """Raises torch's error unless an operand is a jagged tensor (without holes and with the ragged dimension next to the batch)."""
-    if isinstance(nt, NestedTensor) and not (contiguous and (nt._cut.lengths is not None or nt._ragged_idx != 1)):
+    """Raises torch's error unless an operand is a jagged tensor (without holes and with the ragged
+    dimension next to the batch)."""
+    if isinstance(nt, NestedTensor) and not (
+        contiguous and (nt._cut.lengths is not None or nt._ragged_idx != 1)
+    ):
         return
     kind = "contiguous jagged layout NestedTensor" if contiguous else "jagged layout NestedTensor"
     raise ValueError(f"NestedTensor {schema}: expected {argument} to be a {kind}")

@@ -1,4 +1,5 @@
-"""Strided nested tensors out of dense ones, under the names of ``torch`` that packages call. Gradients reach the latter."""
+"""Strided nested tensors out of dense ones, under the names of ``torch`` that packages call.
+Gradients reach the latter."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from jtorch import Tensor
 from .strided import StridedNestedTensor, from_padded, from_parts
 
 
-def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> StridedNestedTensor:
+def _nested_from_padded(
+    padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False
+) -> StridedNestedTensor:
     """The items of the sizes in the rows of ``cpu_nested_shape_example`` out of ``padded (B, *)``.
 
     Args:
@@ -27,12 +30,17 @@ def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_t
     largest = [max(column) for column in zip(*sizes, strict=True)]
     for d, (wanted, there) in enumerate(zip(largest, padded.shape[1:], strict=True), 1):
         if wanted > there and there != 1:
-            raise RuntimeError(f"The size of tensor a ({wanted}) must match the size of tensor b ({there}) at non-singleton dimension {d}")
+            raise RuntimeError(
+                f"The size of tensor a ({wanted}) must match the size of tensor b ({there}) at "
+                f"non-singleton dimension {d}"
+            )
     shape = [max(a, b) if b == 1 else b for a, b in zip(largest, padded.shape[1:], strict=True)]
     return from_padded(padded.expand(padded.shape[0], *shape), sizes)
 
 
-def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: StridedNestedTensor) -> StridedNestedTensor:
+def _nested_from_padded_and_nested_example(
+    padded: Tensor, nt_example: StridedNestedTensor
+) -> StridedNestedTensor:
     """The items of the sizes of another nested tensor out of ``padded (B, *)``."""
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
@@ -44,7 +52,9 @@ def _lengths(t: Any, mask: Any) -> tuple[Tensor, bool]:
         RuntimeError: for a mask that is not bool, or does not fit.
     """
     if mask.dtype is not torch.bool:
-        raise RuntimeError(f"Expected mask to be of ScalarType Bool, but got {mask.dtype.scalar_name} instead.")
+        raise RuntimeError(
+            f"Expected mask to be of ScalarType Bool, but got {mask.dtype.scalar_name} instead."
+        )
     if mask.dim() != 2:
         raise RuntimeError("Padding mask should be 2D")
     if t.dim() != 3:
@@ -52,14 +62,20 @@ def _lengths(t: Any, mask: Any) -> tuple[Tensor, bool]:
     if tuple(t.shape[:2]) != tuple(mask.shape):
         raise RuntimeError("Mask size should match input size")
     lengths = mask.sum(-1)
-    return lengths, bool((mask == (torch.arange(mask.shape[1], device=mask.device) < lengths[:, None])).all())
+    return lengths, bool(
+        (mask == (torch.arange(mask.shape[1], device=mask.device) < lengths[:, None])).all()
+    )
 
 
-def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> StridedNestedTensor:
-    """The rows ``(length, D)`` of ``t (N, L, D)`` that a bool ``mask (N, L)``, which has no gaps, says are present.
+def _nested_tensor_from_mask(
+    t: Tensor, mask: Tensor, mask_check: bool = True
+) -> StridedNestedTensor:
+    """The rows ``(length, D)`` of ``t (N, L, D)`` that a bool ``mask (N, L)``, which has no gaps,
+    says are present.
 
     Raises:
-        RuntimeError: for a mask with gaps, unless ``mask_check`` is False, of another dtype or size.
+        RuntimeError: for a mask with gaps, unless ``mask_check`` is False, of another dtype or
+            size.
     """
     lengths, aligned = _lengths(t, mask)
     if mask_check and not aligned:
@@ -79,7 +95,8 @@ def _check_long(*tables: Tensor) -> None:
 
 
 def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Tensor, Tensor]:
-    """The strides of items whose sizes are the rows of a matrix, and where each begins, if they lie one behind the other.
+    """The strides of items whose sizes are the rows of a matrix, and where each begins, if they lie
+    one behind the other.
 
     Raises:
         IndexError: for sizes that are no matrix.
@@ -94,21 +111,34 @@ def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Ten
     return steps[:, :-1].flip(1), steps[:, -1].cumsum(0) - steps[:, -1]
 
 
-def _nested_view_from_buffer(self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor) -> StridedNestedTensor:
-    """The nested tensor whose items lie in a flat buffer as the tables say, a row of sizes and of strides for each: it writes into that.
+def _nested_view_from_buffer(
+    self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor
+) -> StridedNestedTensor:
+    """The nested tensor whose items lie in a flat buffer as the tables say, a row of sizes and of
+    strides for each: it writes into that.
 
     Raises:
-        RuntimeError: for a buffer that is not flat or too small, and tables that do not go together or are of another dtype than int64.
+        RuntimeError: for a buffer that is not flat or too small, and tables that do not go together
+            or are of another dtype than int64.
     """
     if self.dim() != 1:
-        raise RuntimeError(f"_nested_view_from_buffer(): the buffer must have one dimension, got {self.dim()}")
+        raise RuntimeError(
+            f"_nested_view_from_buffer(): the buffer must have one dimension, got {self.dim()}"
+        )
     _check_long(nested_size, nested_strides, offsets)
     if nested_size.shape != nested_strides.shape or nested_size.shape[:1] != offsets.shape:
         raise RuntimeError(
-            f"_nested_view_from_buffer(): sizes {tuple(nested_size.shape)}, strides {tuple(nested_strides.shape)} and offsets "
-            f"{tuple(offsets.shape)} do not go together"
+            f"_nested_view_from_buffer(): sizes {tuple(nested_size.shape)}, strides "
+            f"{tuple(nested_strides.shape)} and offsets {tuple(offsets.shape)} do not go together"
         )
-    last = torch.where((nested_size == 0).any(1), offsets, offsets + ((nested_size - 1) * nested_strides).sum(1) + 1)
+    last = torch.where(
+        (nested_size == 0).any(1),
+        offsets,
+        offsets + ((nested_size - 1) * nested_strides).sum(1) + 1,
+    )
     if last.numel() and int(last.max()) > self.numel():
-        raise RuntimeError(f"_nested_view_from_buffer(): items reach {int(last.max())} elements, the buffer has {self.numel()}")
+        raise RuntimeError(
+            f"_nested_view_from_buffer(): items reach {int(last.max())} elements, the buffer has "
+            f"{self.numel()}"
+        )
     return from_parts(self, nested_size, nested_strides, offsets)

@@ -1,7 +1,9 @@
-"""What each overridable function means for nested tensors: tables by name, filled by the modules beside this one, looked up by function.
+"""What each overridable function means for nested tensors: tables by name, filled by the modules
+beside this one, looked up by function.
 
-A function stands in one of four sets: it works unchanged on the packed values, is handled specially, delegates (its body runs, and the
-functions that it calls come here again), or is refused with a reason.
+A function stands in one of four sets: it works unchanged on the packed values, is handled
+specially, delegates (its body runs, and the functions that it calls come here again), or is refused
+with a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ UNCHANGED, SPECIAL, DELEGATES, REFUSED = KINDS = ("unchanged", "special", "deleg
 #: Where names without a dot are looked for: in these a name means the same thing.
 _ALIKE = ("", "Tensor", "nn.functional", "special")
 #: Why a function is refused that no other reason names.
-DEFAULT_REASON = "nothing is known of its meaning for ragged dimensions; use values(), or unbind() and the items one by one"
+DEFAULT_REASON = (
+    "nothing is known of its meaning for ragged dimensions; use values(), or unbind() and the "
+    "items one by one"
+)
 #: Spellings of keyword arguments that handlers need not know.
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "self": "input"}
 
@@ -27,7 +32,9 @@ _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "self": "input
 class Table:
     """The meaning of every function for one layout."""
 
-    def __init__(self, layout: str, unchanged: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    def __init__(
+        self, layout: str, unchanged: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    ) -> None:
         self.layout = layout
         self.apply = unchanged
         self.unchanged: set[str] = set()
@@ -37,9 +44,11 @@ class Table:
         self._found: dict[object, tuple[str, object]] = {}
 
     def implements(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorator: the function takes the arguments of the functions called ``names`` and does their work.
+        """Decorator: the function takes the arguments of the functions called ``names`` and does
+        their work.
 
-        A name is a path (``Tensor.to``, ``linalg.norm``), or the last part of one in torch, torch.Tensor, nn.functional and special.
+        A name is a path (``Tensor.to``, ``linalg.norm``), or the last part of one in torch,
+        torch.Tensor, nn.functional and special.
         """
 
         def declare(handler: Callable[..., object]) -> Callable[..., Any]:
@@ -62,9 +71,15 @@ class Table:
             own = f"{func.__module__}.{func.__name__}".removeprefix("j").removeprefix("torch.")
             if own in self.special:
                 return SPECIAL, self.special[own]
-            return DELEGATES, None  # a function that torch does not know: its body is made of functions that it does
+            # a function that torch does not know: its body is made of functions that it does
+            return DELEGATES, None
         path = path.removeprefix("torch.")
-        space, _, name = path.removesuffix(".__get__").removesuffix(".__set__").removesuffix(".__delete__").rpartition(".")
+        space, _, name = (
+            path.removesuffix(".__get__")
+            .removesuffix(".__set__")
+            .removesuffix(".__delete__")
+            .rpartition(".")
+        )
         name += path[len(space) + bool(space) + len(name) :]
         if space.startswith("aten."):  # an overload, which takes its function's arguments
             space, name = "", space.removeprefix("aten.")
@@ -81,7 +96,9 @@ class Table:
             return SPECIAL, _copying(self.special[copied])
         if space == "nn.init" or space.startswith(("autograd", "nested")):
             return DELEGATES, None
-        return REFUSED, next((reason for applies, reason in self.reasons if applies(path)), DEFAULT_REASON)
+        return REFUSED, next(
+            (reason for applies, reason in self.reasons if applies(path)), DEFAULT_REASON
+        )
 
     def answer(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of ``func(*args, **kwargs)``."""
@@ -92,10 +109,14 @@ class Table:
             return handler(*args, **_respelled(func, kwargs))
         if kind == DELEGATES:
             return overrides.redispatch_function(func, types, args, kwargs)
-        raise not_offered(f"{overrides.resolve_name(func)} of nested tensors with the {self.layout} layout", handler)
+        raise not_offered(
+            f"{overrides.resolve_name(func)} of nested tensors with the {self.layout} layout",
+            handler,
+        )
 
     def coverage(self) -> dict[str, Any]:
-        """All overridable functions by kind: sets, and for the refused ones a dict to the reasons."""
+        """All overridable functions by kind: sets, and for the refused ones a dict to the
+        reasons."""
         found: dict[str, Any] = {UNCHANGED: set(), SPECIAL: set(), DELEGATES: set(), REFUSED: {}}
         for functions in overrides.get_overridable_functions().values():
             for func in functions:
@@ -112,7 +133,11 @@ def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
 
     def copies(*args: object, **kwargs: object) -> object:
         found = view(*args, **kwargs)
-        return type(found)([x.clone() for x in found]) if isinstance(found, (tuple, list)) else found.clone()
+        return (
+            type(found)([x.clone() for x in found])
+            if isinstance(found, (tuple, list))
+            else found.clone()
+        )
 
     return copies
 
@@ -126,5 +151,8 @@ def _respelled(func: Any, kwargs: dict[str, object]) -> dict[str, object]:
     if not kwargs:
         return kwargs
     if kwargs.get("out") is not None:
-        raise not_offered(f"{overrides.resolve_name(func)}(out=...) of nested tensors", "their results are new structures")
+        raise not_offered(
+            f"{overrides.resolve_name(func)}(out=...) of nested tensors",
+            "their results are new structures",
+        )
     return {_SPELLINGS.get(name, name): value for name, value in kwargs.items() if name != "out"}

@@ -19,7 +19,9 @@ from .views import item, select, unsqueeze
 def getitem(input: Any, index: Any) -> Any:
     """An item, a part of it, or the same part of the dense dimensions of all items."""
     if not isinstance(input, NestedTensor):
-        raise NotImplementedError("indexing with a nested tensor is not offered by jtorch: use its values()")
+        raise NotImplementedError(
+            "indexing with a nested tensor is not offered by jtorch: use its values()"
+        )
     indices = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(i, (Tensor, list)) for i in indices):
         return _gathered(input, indices)
@@ -59,9 +61,14 @@ _SKIP = _Skip()
 
 
 def _gathered(nt: NestedTensor, indices: list[Any]) -> Any:
-    """``nt[b, r]`` for tensors of items and of places in them (an extension), further indices as for dense tensors."""
+    """``nt[b, r]`` for tensors of items and of places in them (an extension), further indices as
+    for dense tensors."""
     end = nt._ragged_idx + 1
-    if len(indices) < end or any(not isinstance(i, (int, Tensor)) for i in indices[:end]) or any(_is_mask(i) for i in indices):
+    if (
+        len(indices) < end
+        or any(not isinstance(i, (int, Tensor)) for i in indices[:end])
+        or any(_is_mask(i) for i in indices)
+    ):
         raise NotImplementedError("aten.index.Tensor")
     return nt._values[_packed_index(nt, indices)]
 
@@ -90,7 +97,10 @@ def _packed_index(nt: NestedTensor, indices: list[Any]) -> tuple[Any, ...]:
 def setitem(input: object, index: object, value: Any) -> None:
     """Writes into an item, or into the same part of all items."""
     if not isinstance(input, NestedTensor):
-        raise NotImplementedError("writing a nested tensor into a dense one is not offered by jtorch: use to_padded_tensor()")
+        raise NotImplementedError(
+            "writing a nested tensor into a dense one is not offered by jtorch: use "
+            "to_padded_tensor()"
+        )
     indices = index if isinstance(index, tuple) else (index,)
     if isinstance(index, NestedTensor) and index.dtype is torch.bool:
         if isinstance(value, Tensor) and value.dim():
@@ -98,7 +108,11 @@ def setitem(input: object, index: object, value: Any) -> None:
         input.masked_fill_(index, value)
         return
     if any(isinstance(i, (Tensor, list)) for i in indices):
-        index_put_(input, indices, value if isinstance(value, Tensor) else torch.tensor(value, dtype=input.dtype))
+        index_put_(
+            input,
+            indices,
+            value if isinstance(value, Tensor) else torch.tensor(value, dtype=input.dtype),
+        )
         return
     target = getitem(input, index)
     if isinstance(value, Nested):
@@ -106,7 +120,9 @@ def setitem(input: object, index: object, value: Any) -> None:
             raise RuntimeError("an item of a nested tensor cannot be set to a nested tensor")
         target.copy_(value)
     elif isinstance(target, Nested):
-        target._values.copy_(value) if isinstance(value, Tensor) and value.dim() else target._values.fill_(value)
+        target._values.copy_(value) if isinstance(
+            value, Tensor
+        ) and value.dim() else target._values.fill_(value)
     elif isinstance(value, Tensor):
         target.copy_(value)
     else:
@@ -117,10 +133,15 @@ def _put(nt: NestedTensor, indices: Any, values: Tensor, accumulate: bool) -> Te
     """New values, with ``values`` at the indices."""
     given = list(indices)
     if len(given) > len(nt._size):
-        raise AssertionError(f"Too many indices: got {len(given)} but tensor has {len(nt._size)} dimensions")
+        raise AssertionError(
+            f"Too many indices: got {len(given)} but tensor has {len(nt._size)} dimensions"
+        )
     if len(given) < nt._ragged_idx + 1:
         if not nt.is_contiguous():
-            raise RuntimeError("index_put(): If ragged dimension is not part of indices, this only works on contiguous NJTs")
+            raise RuntimeError(
+                "index_put(): If ragged dimension is not part of indices, this only works on "
+                "contiguous NJTs"
+            )
         changed = nt._padded(0.0).index_put(tuple(given), values, accumulate)
         front = changed if nt._ragged_idx == 1 else changed.movedim(nt._ragged_idx, 1)
         return nt._from_rows(pack(front, nt._cut, nt._total()))._values
@@ -128,20 +149,26 @@ def _put(nt: NestedTensor, indices: Any, values: Tensor, accumulate: bool) -> Te
 
 
 @TABLE.implements("index_put")
-def index_put(input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False) -> NestedTensor:
+def index_put(
+    input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False
+) -> NestedTensor:
     """A copy with ``values`` at places given by item, position and dense indices."""
     return input._like(_put(input, indices, values, accumulate))
 
 
 @TABLE.implements("index_put_")
-def index_put_(input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False) -> NestedTensor:
+def index_put_(
+    input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False
+) -> NestedTensor:
     """Writes ``values`` at places given by item, position and dense indices."""
     input._values.copy_(_put(input, indices, values, accumulate))
     return input
 
 
 @TABLE.implements("bucketize")
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> NestedTensor:
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> NestedTensor:
     """The bucket of each element among those that dense ``boundaries`` separate."""
     if isinstance(boundaries, Nested):
         raise RuntimeError("bucketize(): the boundaries must not be nested")
@@ -149,7 +176,9 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 
 @TABLE.implements("isin")
-def isin(elements: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(
+    elements: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     """Whether each element is among the others."""
     among = test_elements._values if isinstance(test_elements, Nested) else test_elements
     inside = elements._values if isinstance(elements, Nested) else elements

@@ -14,8 +14,9 @@ from .tensor import NestedTensor
 
 #: Their sums and means count all elements; ``none`` keeps the structure.
 _NAMES = """
-    l1_loss mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits poisson_nll_loss gaussian_nll_loss
-    soft_margin_loss hinge_embedding_loss margin_ranking_loss kl_div
+    l1_loss mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits
+    poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss
+    kl_div
 """.split()
 
 

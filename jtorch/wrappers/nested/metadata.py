@@ -1,4 +1,5 @@
-"""What a jagged tensor tells of itself, conversion to Python, copies and moves, pickling, gradients of leaves."""
+"""What a jagged tensor tells of itself, conversion to Python, copies and moves, pickling, gradients
+of leaves."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from .pointwise import wrapped
 from .ragged import Cut
 from .tensor import Nested, NestedTensor, _rebuild_njt, build, size_of
 
-# ---- sizes -------------------------------------------------------------------------------------------------------------------------
+# ---- sizes ---------------------------------------------------------------------------------------
 
 
 @TABLE.implements("shape.__get__")
@@ -97,13 +98,19 @@ def is_contiguous(input: NestedTensor, memory_format: Any = torch.contiguous_for
     """Whether the items lie one behind the other without holes, each in row-major order."""
     if input._cut.lengths is not None:
         return False
-    return memory_format is torch.preserve_format or input._values.is_contiguous(memory_format=memory_format)
+    return memory_format is torch.preserve_format or input._values.is_contiguous(
+        memory_format=memory_format
+    )
 
 
 @TABLE.implements("is_same_size")
 def is_same_size(input: object, other: object) -> bool:
     """Whether both have one shape, the ragged size included."""
-    return isinstance(input, NestedTensor) and isinstance(other, NestedTensor) and tuple(input._size) == tuple(other._size)
+    return (
+        isinstance(input, NestedTensor)
+        and isinstance(other, NestedTensor)
+        and tuple(input._size) == tuple(other._size)
+    )
 
 
 @TABLE.implements("is_set_to")
@@ -129,7 +136,7 @@ def base(input: Nested) -> Any:
     """None: views of nested tensors are new nested tensors on views."""
 
 
-# ---- Python ------------------------------------------------------------------------------------------------------------------------
+# ---- Python --------------------------------------------------------------------------------------
 
 
 @TABLE.implements("__repr__")
@@ -139,7 +146,10 @@ def text(input: NestedTensor, *, tensor_contents: object = None) -> str:
     if input.grad_fn is not None:
         history = f", grad_fn={input.grad_fn}"
     whole = input._cut.lengths is None and input._values.is_contiguous()
-    return f"NestedTensor(size={tuple(input._size)}, offsets={input._cut.offsets}{history}, contiguous={whole})"
+    return (
+        f"NestedTensor(size={tuple(input._size)}, offsets={input._cut.offsets}{history}, "
+        f"contiguous={whole})"
+    )
 
 
 @TABLE.implements("values")
@@ -189,7 +199,9 @@ def number(input: NestedTensor) -> Any:
 @TABLE.implements("tolist")
 def tolist(input: NestedTensor) -> Any:
     """Refused, as in torch."""
-    raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(input).__name__}")
+    raise RuntimeError(
+        f".tolist() is not supported for tensor subclasses, got {type(input).__name__}"
+    )
 
 
 @TABLE.implements("numpy", "__array__")
@@ -210,7 +222,10 @@ def reduce_ex(input: NestedTensor, protocol: object) -> tuple[object, ...]:
         "requires_grad": input.requires_grad,
     }
     if input._cut.ragged.knows_extremes:
-        parts["_metadata_cache"] = {"min_seqlen": input._min_seqlen_tensor, "max_seqlen": input._max_seqlen_tensor}
+        parts["_metadata_cache"] = {
+            "min_seqlen": input._min_seqlen_tensor,
+            "max_seqlen": input._max_seqlen_tensor,
+        }
     return _rebuild_njt, (parts,), attributes_of(input) or None
 
 
@@ -221,8 +236,9 @@ def deepcopy(input: NestedTensor, memo: Any) -> NestedTensor:
         return memo[id(input)]
     if not input.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     import copy
@@ -237,7 +253,7 @@ def deepcopy(input: NestedTensor, memo: Any) -> NestedTensor:
     return made
 
 
-# ---- copies and moves --------------------------------------------------------------------------------------------------------------
+# ---- copies and moves ----------------------------------------------------------------------------
 
 
 @TABLE.implements("clone")
@@ -249,14 +265,22 @@ def clone(input: NestedTensor, *, memory_format: Any = torch.preserve_format) ->
 
 
 @TABLE.implements("contiguous")
-def contiguous(input: NestedTensor, memory_format: object = torch.contiguous_format) -> NestedTensor:
+def contiguous(
+    input: NestedTensor, memory_format: object = torch.contiguous_format
+) -> NestedTensor:
     """The tensor itself if it is contiguous, else a copy that is."""
-    return input if is_contiguous(input, memory_format) else clone(input, memory_format=memory_format)
+    return (
+        input if is_contiguous(input, memory_format) else clone(input, memory_format=memory_format)
+    )
 
 
 def _moved(nt: NestedTensor, values: Tensor) -> NestedTensor:
     """A nested tensor on values of another dtype or device, with the same ragged size."""
-    return nt if values is nt._values else build(values, nt._cut.moved(values.device), nt._ragged_idx, type(nt))
+    return (
+        nt
+        if values is nt._values
+        else build(values, nt._cut.moved(values.device), nt._ragged_idx, type(nt))
+    )
 
 
 @TABLE.implements("to")
@@ -269,12 +293,17 @@ def to(input: NestedTensor, *args: object, **options: object) -> Any:
 
 def _declare_moves() -> None:
     """``cpu()``, ``float()`` and the like: on the values."""
-    for name in "cpu cuda float double half bfloat16 int long short char byte bool cfloat cdouble chalf xpu ipu mtia".split():
+    for name in (
+        "cpu cuda float double half bfloat16 int long short char byte bool cfloat cdouble chalf "
+        "xpu ipu mtia"
+    ).split():
         method = getattr(Tensor, name, None)
         if method is None:
             continue
 
-        def handler(input: NestedTensor, *args: object, method: Any = method, **options: object) -> object:
+        def handler(
+            input: NestedTensor, *args: object, method: Any = method, **options: object
+        ) -> object:
             return _moved(input, method(input._values, *args, **options))
 
         handler.__doc__ = f"``{name}()`` of the values, on the same structure."
@@ -295,15 +324,23 @@ def type_(input: NestedTensor, *args: Any, **options: Any) -> NestedTensor | str
 def type_as(input: Tensor, other: Tensor) -> Any:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
-    return _moved(input, input._values.type_as(target)) if isinstance(input, NestedTensor) else input.type_as(target)
+    return (
+        _moved(input, input._values.type_as(target))
+        if isinstance(input, NestedTensor)
+        else input.type_as(target)
+    )
 
 
 def _declare_likes() -> None:
     """``zeros_like`` and its relatives."""
-    for name in "empty_like zeros_like ones_like full_like rand_like randn_like randint_like".split():
+    for (
+        name
+    ) in "empty_like zeros_like ones_like full_like rand_like randn_like randint_like".split():
         factory = getattr(torch, name)
 
-        def handler(input: NestedTensor, *args: object, factory: Any = factory, **options: object) -> object:
+        def handler(
+            input: NestedTensor, *args: object, factory: Any = factory, **options: object
+        ) -> object:
             options.pop("layout", None)  # it stays jagged
             return _moved(input, factory(input._values, *args, **options))
 
@@ -319,13 +356,17 @@ def _declare_news() -> None:
     for name in "new_empty new_zeros new_ones new_full".split():
         method = getattr(Tensor, name)
 
-        def handler(input: NestedTensor, *args: Any, method: Callable[..., object] = method, **options: Any) -> object:
+        def handler(
+            input: NestedTensor, *args: Any, method: Callable[..., object] = method, **options: Any
+        ) -> object:
             size = options.get("size", args[0] if args else ())
             if isinstance(size, int) or len(size):
                 raise RuntimeError("new_empty() not supported for NJT with shape != ()")
             return method(input._values, *args, **options)
 
-        handler.__doc__ = f"A 0-dim tensor of the dtype and device; other sizes of ``{name}`` would need offsets."
+        handler.__doc__ = (
+            f"A 0-dim tensor of the dtype and device; other sizes of ``{name}`` would need offsets."
+        )
         TABLE.implements(f"Tensor.{name}")(handler)
 
 
@@ -349,11 +390,15 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         return input
     mine, its = input.unbind(), src.unbind()
     if [x.shape for x in mine] != [x.shape for x in its]:
-        raise RuntimeError(f"copy_(): expected compatible input and src shapes, but got: {input.shape} and {src.shape}")
+        raise RuntimeError(
+            f"copy_(): expected compatible input and src shapes, but got: {input.shape} and "
+            f"{src.shape}"
+        )
     if input._cut.lengths is None and input._ragged_idx == src._ragged_idx:
         input._values.copy_(compact(src)._values, non_blocking)
     else:
-        for x, y in zip(mine, its, strict=True):  # into the places between holes: as many writes as there are items
+        # into the places between holes: as many writes as there are items
+        for x, y in zip(mine, its, strict=True):
             x.copy_(y, non_blocking)
     return input
 
@@ -361,7 +406,9 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
 @TABLE.implements("equal")
 def equal(input: object, other: object) -> bool:
     """Whether both are nested and have items of the same sizes and values."""
-    if not (isinstance(input, NestedTensor) and isinstance(other, NestedTensor)) or len(input._size) != len(other._size):
+    if not (isinstance(input, NestedTensor) and isinstance(other, NestedTensor)) or len(
+        input._size
+    ) != len(other._size):
         return False
     if input._ragged_idx != other._ragged_idx or input._cut.host[1] != other._cut.host[1]:
         return False
@@ -369,13 +416,15 @@ def equal(input: object, other: object) -> bool:
 
 
 @TABLE.implements("allclose")
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
     """Whether all elements of two tensors of one structure are close."""
     close: Any = torch.isclose(input, other, rtol, atol, equal_nan)
     return bool(compact(close)._values.all())
 
 
-# ---- gradients ---------------------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 
 
 @TABLE.implements("grad.__get__", "_grad.__get__")
@@ -394,7 +443,9 @@ def grad(input: NestedTensor) -> Any:
 def set_grad(input: NestedTensor, value: Tensor) -> None:
     """Replaces the gradient."""
     if isinstance(value, Tensor) and not isinstance(value, NestedTensor):
-        raise RuntimeError("the gradient of a nested tensor must be a nested tensor of its structure")
+        raise RuntimeError(
+            "the gradient of a nested tensor must be a nested tensor of its structure"
+        )
     input._values.grad = None if value is None else value._values
     input.__dict__["_grad_seen"] = value
 
@@ -422,7 +473,8 @@ def unwrap_gradient(nt: Nested, gradient: object) -> Any:
         return None
     if not isinstance(gradient, type(nt)) or not same_structure(nt, gradient):
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {_describe(gradient)} and output[0] has a shape of {_describe(nt)}."
+            f"Mismatch in shape: grad_output[0] has a shape of {_describe(gradient)} and output[0] "
+            f"has a shape of {_describe(nt)}."
         )
     return gradient._values
 
@@ -432,7 +484,11 @@ def same_structure(a: Any, b: Any) -> bool:
     if isinstance(a, NestedTensor):
         if a._size == b._size:
             return True
-        return a._values.shape == b._values.shape and a._ragged_idx == b._ragged_idx and a._cut.host == b._cut.host
+        return (
+            a._values.shape == b._values.shape
+            and a._ragged_idx == b._ragged_idx
+            and a._cut.host == b._cut.host
+        )
     return a._sizes == b._sizes
 
 
@@ -441,10 +497,19 @@ def _describe(t: Any) -> object:
 
 
 @TABLE.implements("Tensor.backward")
-def backward(input: Tensor, gradient: object = None, retain_graph: object = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    input: Tensor,
+    gradient: object = None,
+    retain_graph: object = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Adds gradients to the leaves; ``gradient`` is nested like the tensor."""
     if inputs is not None:
-        inputs = [x._values if isinstance(x, Nested) else x for x in ([inputs] if isinstance(inputs, Tensor) else inputs)]
+        inputs = [
+            x._values if isinstance(x, Nested) else x
+            for x in ([inputs] if isinstance(inputs, Tensor) else inputs)
+        ]
     if isinstance(input, Nested):
         input._values.backward(unwrap_gradient(input, gradient), retain_graph, create_graph, inputs)
     else:
@@ -453,22 +518,37 @@ def backward(input: Tensor, gradient: object = None, retain_graph: object = None
 
 @TABLE.implements("autograd.backward")
 def autograd_backward(
-    tensors: object, grad_tensors: object = None, retain_graph: Any = None, create_graph: bool = False, inputs: object = None
+    tensors: object,
+    grad_tensors: object = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    inputs: object = None,
 ) -> None:
     """``autograd.backward`` of nested and dense tensors."""
     roots, given = _roots(tensors, grad_tensors)
-    targets = None if inputs is None else [x._values if isinstance(x, Nested) else x for x in _several(inputs)]
+    targets = (
+        None
+        if inputs is None
+        else [x._values if isinstance(x, Nested) else x for x in _several(inputs)]
+    )
     torch.autograd.backward(roots, given, retain_graph, create_graph, targets)
 
 
 @TABLE.implements("autograd.grad")
-def autograd_grad(outputs: object, inputs: object, grad_outputs: object = None, **options: Any) -> tuple[Any, ...]:
+def autograd_grad(
+    outputs: object, inputs: object, grad_outputs: object = None, **options: Any
+) -> tuple[Any, ...]:
     """``autograd.grad``: the gradients of nested inputs are nested."""
     roots, given = _roots(outputs, grad_outputs)
     wanted = _several(inputs)
     options.pop("only_inputs", None)
-    found = torch.autograd.grad(roots, [x._values if isinstance(x, Nested) else x for x in wanted], given, **options)
-    return tuple(x._like(g) if isinstance(x, Nested) and g is not None else g for x, g in zip(wanted, found, strict=True))
+    found = torch.autograd.grad(
+        roots, [x._values if isinstance(x, Nested) else x for x in wanted], given, **options
+    )
+    return tuple(
+        x._like(g) if isinstance(x, Nested) and g is not None else g
+        for x, g in zip(wanted, found, strict=True)
+    )
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -480,14 +560,21 @@ def _roots(tensors: object, gradients: object) -> tuple[list[object], object]:
     given = (None,) * len(roots) if gradients is None else _several(gradients)
     pairs = zip(roots, given, strict=False)
     unwrapped = [unwrap_gradient(t, g) if isinstance(t, Nested) else g for t, g in pairs]
-    return [t._values if isinstance(t, Nested) else t for t in roots], None if gradients is None else unwrapped
+    return [
+        t._values if isinstance(t, Nested) else t for t in roots
+    ], None if gradients is None else unwrapped
 
 
 def _declare_hooks() -> None:
     for name in ("register_hook", "register_post_accumulate_grad_hook"):
         method = getattr(Tensor, name)
 
-        def handler(input: Nested, hook: Callable[..., object], method: Callable[..., object] = method, name: str = name) -> object:
+        def handler(
+            input: Nested,
+            hook: Callable[..., object],
+            method: Callable[..., object] = method,
+            name: str = name,
+        ) -> object:
             if name != "register_hook":
                 return method(input._values, lambda _: hook(input))
 
@@ -510,9 +597,13 @@ def masked_select(input: NestedTensor, mask: Any) -> NestedTensor:
     if len(input._size) > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if not isinstance(mask, NestedTensor) or input._size != mask._size:
-        raise RuntimeError(f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}")
+        raise RuntimeError(
+            f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}"
+        )
     chosen = torch.nn.functional.pad(mask._values.cumsum(0), (1, 0))
-    return build(input._values.masked_select(mask._values), Cut(chosen[input._cut.offsets]), 1, type(input))
+    return build(
+        input._values.masked_select(mask._values), Cut(chosen[input._cut.offsets]), 1, type(input)
+    )
 
 
 @TABLE.implements("frexp")

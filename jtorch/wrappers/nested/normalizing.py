@@ -1,4 +1,5 @@
-"""Softmax, normalization, cumulative sums and orders along one dimension of jagged tensors, the ragged one in padded form."""
+"""Softmax, normalization, cumulative sums and orders along one dimension of jagged tensors, the
+ragged one in padded form."""
 
 from __future__ import annotations
 
@@ -18,9 +19,14 @@ from .tensor import NestedTensor
 
 
 def _on_padded(nt: NestedTensor, padding: Any, func: Callable[[Tensor], Any]) -> Any:
-    """``func`` of the padded form with the ragged dimension at place 1, its results packed again."""
+    """``func`` of the padded form with the ragged dimension at place 1, its results packed
+    again."""
     rows = nt._rows()
-    found = func(nt._padded(padding) if nt._ragged_idx == 1 else nt._padded(padding).movedim(nt._ragged_idx, 1))
+    found = func(
+        nt._padded(padding)
+        if nt._ragged_idx == 1
+        else nt._padded(padding).movedim(nt._ragged_idx, 1)
+    )
     if isinstance(found, Tensor):
         return nt._from_rows(pack(found, nt._cut, rows.shape[0]))
     return type(found)([nt._from_rows(pack(x, nt._cut, rows.shape[0])) for x in found])
@@ -28,14 +34,21 @@ def _on_padded(nt: NestedTensor, padding: Any, func: Callable[[Tensor], Any]) ->
 
 def _no_batch_no_holes(nt: NestedTensor, place: int, name: str) -> None:
     if place == 0:
-        raise RuntimeError(f"{name}(): not supported when reducing across the batch dimension for NestedTensor")
+        raise RuntimeError(
+            f"{name}(): not supported when reducing across the batch dimension for NestedTensor"
+        )
     if place == nt._ragged_idx and nt._cut.lengths is not None:
-        raise RuntimeError(f"{name}(): not supported where lengths is not None if reducing across the ragged dimension for NestedTensor")
+        raise RuntimeError(
+            f"{name}(): not supported where lengths is not None if reducing across the ragged "
+            "dimension for NestedTensor"
+        )
 
 
 def _softmax(name: str, func: Any, input: NestedTensor, dim: object, dtype: object) -> NestedTensor:
     if isinstance(dim, (tuple, list)):
-        raise RuntimeError(f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor")
+        raise RuntimeError(
+            f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor"
+        )
     if dim is None:
         raise TypeError(f"{name}() of a nested tensor needs a dim")
     place = outer(input, dim)
@@ -44,35 +57,46 @@ def _softmax(name: str, func: Any, input: NestedTensor, dim: object, dtype: obje
     if place != nt._ragged_idx:
         return nt._like(func(nt._values, place - 1))
     if nt._ragged_idx > 1:
-        raise RuntimeError(f"{name}(): not supported when reducing along the ragged dimension for ragged_idx > 1 for NestedTensor")
+        raise RuntimeError(
+            f"{name}(): not supported when reducing along the ragged dimension for ragged_idx > 1 "
+            "for NestedTensor"
+        )
     return _on_padded(nt, lowest(nt.dtype), functools.partial(func, dim=1))
 
 
 @TABLE.implements("softmax", "special.softmax")
-def softmax(input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None) -> NestedTensor:
+def softmax(
+    input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None
+) -> NestedTensor:
     """Softmax over a dense dimension, or over the ragged one."""
     return _softmax("softmax", torch.softmax, input, dim, dtype)
 
 
 @TABLE.implements("log_softmax", "special.log_softmax")
-def log_softmax(input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None) -> NestedTensor:
+def log_softmax(
+    input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None
+) -> NestedTensor:
     """The logarithm of softmax."""
     return _softmax("log_softmax", torch.log_softmax, input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.softmax")
-def functional_softmax(input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
+def functional_softmax(
+    input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> NestedTensor:
     """``softmax`` with the parameters of nn.functional."""
     return softmax(input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.log_softmax")
-def functional_log_softmax(input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
+def functional_log_softmax(
+    input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> NestedTensor:
     """``log_softmax`` with the parameters of nn.functional."""
     return log_softmax(input, dim, dtype)
 
 
-# ---- layer norm --------------------------------------------------------------------------------------------------------------------
+# ---- layer norm ----------------------------------------------------------------------------------
 
 
 @TABLE.implements("layer_norm")
@@ -84,25 +108,42 @@ def layer_norm(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> NestedTensor:
-    """Normalizes the trailing dense dimensions of each item, or all of an item where ``normalized_shape`` begins with the ragged size.
+    """Normalizes the trailing dense dimensions of each item, or all of an item where
+    ``normalized_shape`` begins with the ragged size.
 
     Raises:
         RuntimeError: over the batch, of 2-dim tensors, over the ragged dimension with holes.
     """
     nt = input
-    shape: list[Any] = [normalized_shape] if isinstance(normalized_shape, (int, NestedInt)) else list(normalized_shape)
+    shape: list[Any] = (
+        [normalized_shape]
+        if isinstance(normalized_shape, (int, NestedInt))
+        else list(normalized_shape)
+    )
     if len(nt._size) <= 2:
-        raise RuntimeError("layer_norm(): not supported for NestedTensor objects with 2 or fewer dimensions")
+        raise RuntimeError(
+            "layer_norm(): not supported for NestedTensor objects with 2 or fewer dimensions"
+        )
     if len(shape) >= len(nt._size):
-        raise RuntimeError("layer_norm(): not supported when normalizing over the batch dimension for NestedTensor")
+        raise RuntimeError(
+            "layer_norm(): not supported when normalizing over the batch dimension for NestedTensor"
+        )
     if nt._cut.size not in shape:
         return nt._like(torch.nn.functional.layer_norm(nt._values, shape, weight, bias, eps))
     if nt._cut.lengths is not None:
-        raise RuntimeError("layer_norm(): not supported where lengths is not None if operating on the ragged dimension for NestedTensor")
+        raise RuntimeError(
+            "layer_norm(): not supported where lengths is not None if operating on the ragged "
+            "dimension for NestedTensor"
+        )
     if nt._ragged_idx != 1 or tuple(shape) != tuple(nt._size[1:]):
-        raise RuntimeError(f"layer_norm(): normalized_shape {tuple(shape)} does not end the shape {tuple(nt._size)}")
+        raise RuntimeError(
+            f"layer_norm(): normalized_shape {tuple(shape)} does not end the shape "
+            f"{tuple(nt._size)}"
+        )
     if weight is not None or bias is not None:
-        raise RuntimeError("layer_norm(): weight and bias cannot have the ragged size of a NestedTensor")
+        raise RuntimeError(
+            "layer_norm(): weight and bias cannot have the ragged size of a NestedTensor"
+        )
     return _item_norm(nt, eps)
 
 
@@ -121,19 +162,28 @@ def _item_norm(nt: NestedTensor, eps: float) -> NestedTensor:
 
 
 @TABLE.implements("rms_norm")
-def rms_norm(input: NestedTensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> NestedTensor:
+def rms_norm(
+    input: NestedTensor, normalized_shape: Any, weight: Any = None, eps: Any = None
+) -> NestedTensor:
     """Divides by the root mean square over the trailing dense dimensions."""
-    shape: list[Any] = [normalized_shape] if isinstance(normalized_shape, (int, NestedInt)) else list(normalized_shape)
+    shape: list[Any] = (
+        [normalized_shape]
+        if isinstance(normalized_shape, (int, NestedInt))
+        else list(normalized_shape)
+    )
     if len(shape) > len(input._size) - input._ragged_idx - 1:
-        raise ValueError("rms_norm(): Normalization over the ragged dim not supported for nested tensors")
+        raise ValueError(
+            "rms_norm(): Normalization over the ragged dim not supported for nested tensors"
+        )
     return input._like(torch.nn.functional.rms_norm(input._values, shape, weight, eps))
 
 
-# ---- along one dimension (extensions: torch has these for dense tensors only) ---------------------------------------------------------
+# ---- along one dimension (extensions: torch has these for dense tensors only) --------------------
 
 
 def _along(name: str, padding: object, default: int | None = None) -> None:
-    """``name(x, ..., dim)`` on a dense dimension, and on the ragged one if ``padding`` tells what may stand behind the items."""
+    """``name(x, ..., dim)`` on a dense dimension, and on the ragged one if ``padding`` tells what
+    may stand behind the items."""
     func = getattr(torch, name)
     before = {"topk": 1, "kthvalue": 1, "diff": 1}.get(name, 0)
 
@@ -150,22 +200,36 @@ def _along(name: str, padding: object, default: int | None = None) -> None:
         _no_batch_no_holes(input, place, name)
         if place != input._ragged_idx:
             found = func(input._values, *given, dim=place - 1, **options)
-            if isinstance(found, Tensor) and found.dim() < input._values.dim():  # the dimension is gone
+            # the dimension is gone
+            if isinstance(found, Tensor) and found.dim() < input._values.dim():
                 return input._like(found, input._ragged_idx - (place < input._ragged_idx))
             return wrapped(found, input)
         if padding is None:
-            raise NotImplementedError(f"{name}() along the ragged dimension of a nested tensor is not offered by jtorch: use unbind()")
+            raise NotImplementedError(
+                f"{name}() along the ragged dimension of a nested tensor is not offered by jtorch: "
+                "use unbind()"
+            )
         value = padding(input.dtype) if callable(padding) else padding
-        if name in ("sort", "argsort") and (options.get("descending") or (given and given[0] is True)):
+        if name in ("sort", "argsort") and (
+            options.get("descending") or (given and given[0] is True)
+        ):
             value = lowest(input.dtype)
         return _on_padded(input, value, lambda x: func(x, *given, dim=1, **options))
 
     handler.__name__ = name
-    handler.__doc__ = f"``{name}`` along a dense dimension" + ("." if padding is None else ", or the ragged one.")
+    handler.__doc__ = f"``{name}`` along a dense dimension" + (
+        "." if padding is None else ", or the ragged one."
+    )
     TABLE.implements(name)(handler)
 
 
-for _name, _padding in {"cumsum": 0, "cumprod": 1, "logcumsumexp": lowest, "cummax": lowest, "cummin": highest}.items():
+for _name, _padding in {
+    "cumsum": 0,
+    "cumprod": 1,
+    "logcumsumexp": lowest,
+    "cummax": lowest,
+    "cummin": highest,
+}.items():
     _along(_name, _padding)
 _along("sort", highest, -1)
 _along("argsort", highest, -1)
@@ -190,5 +254,7 @@ def glu(input: NestedTensor, dim: int = -1) -> NestedTensor:
     """The first half of a dense dimension times the sigmoid of the second."""
     place = outer(input, dim)
     if place in (0, input._ragged_idx):
-        raise RuntimeError("glu(): not supported for NestedTensor on " + ("ragged dim" if place else "dim=0"))
+        raise RuntimeError(
+            "glu(): not supported for NestedTensor on " + ("ragged dim" if place else "dim=0")
+        )
     return input._like(torch.nn.functional.glu(input._values, place - 1))

@@ -1,4 +1,5 @@
-"""Functions that work element by element: which ones they are, and how dense operands are aligned with ragged ones."""
+"""Functions that work element by element: which ones they are, and how dense operands are aligned
+with ragged ones."""
 
 from __future__ import annotations
 
@@ -13,24 +14,29 @@ from ..._src.bind.forms import OPERATORS
 from .ragged import NestedInt, pack, spread
 from .tensor import Nested, NestedTensor, structure_matches
 
-#: Functions that act on each element but are no ops of an elementwise family: conversions, copies of themselves, random draws, losses.
+#: Functions that act on each element but are no ops of an elementwise family: conversions, copies
+#: of themselves, random draws, losses.
 _ALSO = """
-    alpha_dropout alpha_dropout_ bernoulli bernoulli_ cauchy_ conj dropout dropout_ exponential_ fill fill_ geometric_ imag.__get__ imag
-    is_complex is_conj is_floating_point is_inference is_neg is_signed log_normal_ masked_fill masked_fill_ normal_ random_ real
-    real.__get__ resolve_conj resolve_neg rrelu rrelu_ uniform_ zero_ apply_ map_
-    dtype.__get__ device.__get__ is_cpu.__get__ is_cuda.__get__ is_ipu.__get__ is_maia.__get__ is_meta.__get__ is_mkldnn.__get__
-    is_mps.__get__ is_mtia.__get__ is_quantized.__get__ is_sparse.__get__ is_sparse_csr.__get__ is_vulkan.__get__ is_xla.__get__
-    is_xpu.__get__ itemsize.__get__ is_leaf.__get__ grad_fn.__get__ output_nr.__get__ requires_grad.__get__ requires_grad.__set__
-    retains_grad.__get__ element_size get_device requires_grad_ retain_grad is_pinned is_shared detach detach_ data.__get__
-    pin_memory record_stream share_memory_ untyped_storage storage storage_offset
+    alpha_dropout alpha_dropout_ bernoulli bernoulli_ cauchy_ conj dropout dropout_ exponential_
+    fill fill_ geometric_ imag.__get__ imag is_complex is_conj is_floating_point is_inference is_neg
+    is_signed log_normal_ masked_fill masked_fill_ normal_ random_ real real.__get__ resolve_conj
+    resolve_neg rrelu rrelu_ uniform_ zero_ apply_ map_ dtype.__get__ device.__get__ is_cpu.__get__
+    is_cuda.__get__ is_ipu.__get__ is_maia.__get__ is_meta.__get__ is_mkldnn.__get__ is_mps.__get__
+    is_mtia.__get__ is_quantized.__get__ is_sparse.__get__ is_sparse_csr.__get__ is_vulkan.__get__
+    is_xla.__get__ is_xpu.__get__ itemsize.__get__ is_leaf.__get__ grad_fn.__get__ output_nr.__get__
+    requires_grad.__get__ requires_grad.__set__ retains_grad.__get__ element_size get_device
+    requires_grad_ retain_grad is_pinned is_shared detach detach_ data.__get__ pin_memory
+    record_stream share_memory_ untyped_storage storage storage_offset
 """.split()
-#: Of an elementwise family, but not of ragged tensors: a weight for each channel, a tensor of its own kind.
+#: Of an elementwise family, but not of ragged tensors: a weight for each channel, a tensor of its
+#: own kind.
 _NOT = ("prelu",)
 
 
 @functools.cache
 def names() -> frozenset[str]:
-    """The names of all elementwise functions, methods and operators, in-place forms included: read from the declarations."""
+    """The names of all elementwise functions, methods and operators, in-place forms included: read
+    from the declarations."""
     from ..._src.ops._declare import OPS
 
     found = set(_ALSO)
@@ -65,12 +71,28 @@ def is_inplace(func: Any) -> bool:
 
 
 _INPLACE_OPERATORS = frozenset(
-    f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "div")
+    f"__i{name}__"
+    for name in (
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+        "div",
+    )
 )
 
 
 def apply(func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``func`` on the packed values of nested operands; dense operands are broadcast. Tensors among the results become nested."""
+    """``func`` on the packed values of nested operands; dense operands are broadcast. Tensors among
+    the results become nested."""
     if len(args) == 1 and not kwargs:
         nt = args[0]
         return wrapped(func(nt._values), nt)
@@ -98,7 +120,8 @@ def apply(func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def wrapped(result: object, nt: NestedTensor) -> Any:
-    """Tensors become nested ones of the structure of ``nt``, except 0-dim ones; tuples and named results are rebuilt, the rest stays."""
+    """Tensors become nested ones of the structure of ``nt``, except 0-dim ones; tuples and named
+    results are rebuilt, the rest stays."""
     if isinstance(result, Tensor):
         if result is nt._values:
             return nt
@@ -109,14 +132,26 @@ def wrapped(result: object, nt: NestedTensor) -> Any:
 
 
 def _agrees(a: NestedTensor, b: NestedTensor) -> bool:
-    same = a._cut is b._cut or (a._cut.ragged is b._cut.ragged) or (a._cut.lengths is None and b._cut.lengths is None)
-    return same and a._ragged_idx == b._ragged_idx and len(a._size) == len(b._size) and structure_matches(a, b._size)
+    same = (
+        a._cut is b._cut
+        or (a._cut.ragged is b._cut.ragged)
+        or (a._cut.lengths is None and b._cut.lengths is None)
+    )
+    return (
+        same
+        and a._ragged_idx == b._ragged_idx
+        and len(a._size) == len(b._size)
+        and structure_matches(a, b._size)
+    )
 
 
 def _mismatch(func: object, a: object, b: object) -> RuntimeError:
     both = isinstance(a, NestedTensor) and isinstance(b, NestedTensor)
     shapes = (a._size, b._size) if both else (_shape(a), _shape(b))
-    return RuntimeError(f"cannot call binary pointwise function {_overload(func)} with inputs of shapes {shapes[0]} and {shapes[1]}")
+    return RuntimeError(
+        f"cannot call binary pointwise function {_overload(func)} with inputs of shapes "
+        f"{shapes[0]} and {shapes[1]}"
+    )
 
 
 def _shape(x: Any) -> Any:
@@ -126,7 +161,8 @@ def _shape(x: Any) -> Any:
 def aligned(t: Tensor, nt: NestedTensor, func: object) -> Tensor:
     """A dense operand as one that broadcasts with the packed values of ``nt``.
 
-    Trailing dimensions broadcast as they are; ``(B, 1, *)`` gives each item one row, ``(B, longest, *)`` each position its own.
+    Trailing dimensions broadcast as they are; ``(B, 1, *)`` gives each item one row,
+    ``(B, longest, *)`` each position its own.
 
     Raises:
         RuntimeError: if the shapes do not fit.
@@ -153,6 +189,9 @@ def aligned(t: Tensor, nt: NestedTensor, func: object) -> Tensor:
         wanted = [n if i != nt._ragged_idx else nt._cut.largest for i, n in enumerate(t.shape)]
         t.expand(wanted)  # torch's error, unless the size is that of the longest item
         if nt._cut.lengths is not None:
-            raise NotImplementedError("a dense operand with a size for each ragged position cannot be used with holes between the items")
+            raise NotImplementedError(
+                "a dense operand with a size for each ragged position cannot be used with holes "
+                "between the items"
+            )
         rows = pack(front, nt._cut, total)
     return rows if nt._ragged_idx == 1 else rows.movedim(0, nt._ragged_idx - 1)

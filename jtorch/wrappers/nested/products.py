@@ -1,4 +1,5 @@
-"""Matrix products of jagged tensors: with dense weights on the packed values, with dense batches and each other in padded form."""
+"""Matrix products of jagged tensors: with dense weights on the packed values, with dense batches
+and each other in padded form."""
 
 from __future__ import annotations
 
@@ -17,10 +18,15 @@ from .tensor import NestedTensor, structure_matches
 def linear(input: Any, weight: Tensor, bias: Any = None) -> NestedTensor:
     """``input @ weight.T + bias`` for each item."""
     if isinstance(weight, NestedTensor) or isinstance(bias, NestedTensor):
-        raise ValueError("NestedTensor linear_default(input: jt, weight: t, bias: t?): expected weight to be a tensor")
+        raise ValueError(
+            "NestedTensor linear_default(input: jt, weight: t, bias: t?): expected weight to be a "
+            "tensor"
+        )
     require_jagged(input, "linear_default(input: jt, weight: t, bias: t?)", "input")
     if len(input._size) == 2:
-        raise RuntimeError(f"linear(): the features of shape {tuple(input._size)} are the ragged dimension")
+        raise RuntimeError(
+            f"linear(): the features of shape {tuple(input._size)} are the ragged dimension"
+        )
     return input._like(torch.nn.functional.linear(input._values, weight, bias))
 
 
@@ -33,10 +39,12 @@ def _in_padded_form(nt: NestedTensor, product: Any) -> NestedTensor:
 
 @TABLE.implements("matmul", "__matmul__", "__rmatmul__", "linalg.matmul")
 def matmul(input: Any, other: Any) -> Any:
-    """The matrix product of each item with a dense matrix, with its matrix of a dense batch, or with another nested tensor's item.
+    """The matrix product of each item with a dense matrix, with its matrix of a dense batch, or
+    with another nested tensor's item.
 
-    ``(B, j, D) @ (D, E)`` and ``(B, j, D) @ (B, D, E)`` are ``(B, j, E)``, ``(B, D, E) @ (B, E, j)`` is ``(B, D, j)``, and
-    ``(B, D, j) @ (B, j, E)``, summed over the ragged dimension, is dense: ``(B, D, E)``.
+    ``(B, j, D) @ (D, E)`` and ``(B, j, D) @ (B, D, E)`` are ``(B, j, E)``,
+    ``(B, D, E) @ (B, E, j)`` is ``(B, D, j)``, and ``(B, D, j) @ (B, j, E)``, summed over the
+    ragged dimension, is dense: ``(B, D, E)``.
 
     Raises:
         RuntimeError: for other shapes.
@@ -51,16 +59,32 @@ def matmul(input: Any, other: Any) -> Any:
         if len(b) == 2 and len(a) > 2 and inside:
             return input._like(torch.matmul(input._values, other))
     elif right and not left:
-        if len(b) >= 3 and len(a) == len(b) and other._ragged_idx >= 2 and other._cut.lengths is None:
+        if (
+            len(b) >= 3
+            and len(a) == len(b)
+            and other._ragged_idx >= 2
+            and other._cut.lengths is None
+        ):
             return _in_padded_form(other, lambda x: torch.matmul(input, x))
         if len(a) == 2 and len(b) > 2 and other._ragged_idx >= 2:
             return other._like(torch.matmul(input, other._values))
     else:
-        if len(a) > 3 and len(b) > 3 and input._ragged_idx == other._ragged_idx == 1 and structure_matches(input, b):
+        if (
+            len(a) > 3
+            and len(b) > 3
+            and input._ragged_idx == other._ragged_idx == 1
+            and structure_matches(input, b)
+        ):
             return input._like(torch.matmul(input._values, other._values))
-        if len(a) == len(b) == 3 and (input._ragged_idx, other._ragged_idx) == (2, 1) and a[2] == b[1]:
+        if (
+            len(a) == len(b) == 3
+            and (input._ragged_idx, other._ragged_idx) == (2, 1)
+            and a[2] == b[1]
+        ):
             return torch.bmm(input._padded(0.0), other._padded(0.0))
-    raise RuntimeError(f"matmul(): not supported between inputs of shapes {tuple(a)} and {other.shape}")
+    raise RuntimeError(
+        f"matmul(): not supported between inputs of shapes {tuple(a)} and {other.shape}"
+    )
 
 
 @TABLE.implements("bmm")
@@ -85,6 +109,7 @@ def prelu(input: NestedTensor, weight: Tensor) -> NestedTensor:
     """``prelu`` with one weight; a weight for each channel has no channel dimension to go with."""
     if weight.numel() != 1:
         raise NotImplementedError(
-            "prelu with several weights is not offered by jtorch for nested tensors: its channels would be the ragged dimension"
+            "prelu with several weights is not offered by jtorch for nested tensors: its channels "
+            "would be the ragged dimension"
         )
     return input._like(torch.nn.functional.prelu(input._values, weight.reshape(-1)))

@@ -1,4 +1,5 @@
-"""Ragged dimensions: their symbolic sizes, how offsets cut a packed dimension into items, and the way to padded form and back."""
+"""Ragged dimensions: their symbolic sizes, how offsets cut a packed dimension into items, and the
+way to padded form and back."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ _ids = count(1)
 
 
 class NestedInt(SymInt):
-    """The size of a ragged dimension, printed ``j1``: equal to itself (and to what has the same offsets), to no int and no other size.
+    """The size of a ragged dimension, printed ``j1``: equal to itself (and to what has the same
+    offsets), to no int and no other size.
 
-    It is known to be at least 2, as torch assumes; comparisons that this does not decide raise. It can be multiplied by an int.
+    It is known to be at least 2, as torch assumes; comparisons that this does not decide raise. It
+    can be multiplied by an int.
     """
 
     __slots__ = ("coefficient", "number")
@@ -35,7 +38,10 @@ class NestedInt(SymInt):
         return hash((self.number, self.coefficient))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NestedInt) and (other.number, other.coefficient) == (self.number, self.coefficient)
+        return isinstance(other, NestedInt) and (other.number, other.coefficient) == (
+            self.number,
+            self.coefficient,
+        )
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -67,7 +73,11 @@ class NestedInt(SymInt):
             raise ValueError(f"unsupported: {type(other)}")
         if isinstance(other, float):
             raise _unknown("sym_float")
-        return NestedInt(self.number, self.coefficient * int(other)) if isinstance(other, int) else NotImplemented
+        return (
+            NestedInt(self.number, self.coefficient * int(other))
+            if isinstance(other, int)
+            else NotImplemented
+        )
 
     __rmul__ = __mul__
 
@@ -113,9 +123,11 @@ add_plain(NestedInt)
 
 
 class Ragged:
-    """How a packed dimension is cut into the items of a batch; one object for all nested tensors on the same offsets and lengths.
+    """How a packed dimension is cut into the items of a batch; one object for all nested tensors on
+    the same offsets and lengths.
 
-    It does not hold the offsets, so that it does not keep them alive; what is computed from them is kept.
+    It does not hold the offsets, so that it does not keep them alive; what is computed from them is
+    kept.
     """
 
     __slots__ = ("_cache", "_extremes", "_version", "batch", "holes", "size")
@@ -162,7 +174,11 @@ class Ragged:
         if "host" not in self._cache or version != self._version:
             self._version = version
             offsets = cut.offsets.tolist()
-            lengths = [b - a for a, b in pairwise(offsets)] if cut.lengths is None else cut.lengths.tolist()
+            lengths = (
+                [b - a for a, b in pairwise(offsets)]
+                if cut.lengths is None
+                else cut.lengths.tolist()
+            )
             self._cache["host"] = (offsets[:-1], lengths)
         return self._cache["host"]
 
@@ -177,11 +193,14 @@ class Ragged:
 
 
 class Cut:
-    """Offsets, lengths (None unless there are holes) and what is known of them: all of a ragged dimension but its data."""
+    """Offsets, lengths (None unless there are holes) and what is known of them: all of a ragged
+    dimension but its data."""
 
     __slots__ = ("lengths", "offsets", "ragged")
 
-    def __init__(self, offsets: Tensor, lengths: Tensor | None = None, ragged: Ragged | None = None) -> None:
+    def __init__(
+        self, offsets: Tensor, lengths: Tensor | None = None, ragged: Ragged | None = None
+    ) -> None:
         self.offsets = offsets
         self.lengths = lengths
         self.ragged = _ragged(offsets, lengths) if ragged is None else ragged
@@ -222,7 +241,8 @@ class Cut:
         return self.offsets.diff() if self.lengths is None else self.lengths
 
     def rows(self, total: int) -> Tensor:
-        """For each of the ``total`` packed positions the item that it belongs to, ``(total,)``; in a hole, the item before it."""
+        """For each of the ``total`` packed positions the item that it belongs to, ``(total,)``; in
+        a hole, the item before it."""
         at = self.offsets.device
 
         def compute() -> Tensor:
@@ -242,12 +262,15 @@ class Cut:
         return self.ragged.kept(("present", width, at), compute)
 
     def into_padded(self, width: int, total: int) -> Tensor:
-        """For each place of the padded form the packed position it comes from (any, where it is padding), ``(B * width,)``."""
+        """For each place of the padded form the packed position it comes from (any, where it is
+        padding), ``(B * width,)``."""
         at = self.offsets.device
 
         def compute() -> Tensor:
             places = torch.arange(width, device=at, dtype=torch.int64)
-            return (self.offsets[:-1].unsqueeze(1) + places).clamp(max=max(total - 1, 0)).reshape(-1)
+            return (
+                (self.offsets[:-1].unsqueeze(1) + places).clamp(max=max(total - 1, 0)).reshape(-1)
+            )
 
         return self.ragged.kept(("padded", width, total, at), compute)
 
@@ -257,7 +280,11 @@ class Cut:
 
         def compute() -> Tensor:
             rows = self.rows(total)
-            return rows * width + torch.arange(total, device=at, dtype=torch.int64) - self.offsets.index_select(0, rows)
+            return (
+                rows * width
+                + torch.arange(total, device=at, dtype=torch.int64)
+                - self.offsets.index_select(0, rows)
+            )
 
         return self.ragged.kept(("packed", width, total, at), compute)
 
@@ -288,7 +315,10 @@ def _ragged(offsets: Tensor, lengths: Tensor | None) -> Ragged:
         return found[2]
     size = None
     if lengths is not None:  # the lengths name the size, whatever the offsets
-        size = next((r.size for _, own, r in list(_known.values()) if own is not None and own() is lengths), None)
+        size = next(
+            (r.size for _, own, r in list(_known.values()) if own is not None and own() is lengths),
+            None,
+        )
     made = Ragged(offsets, lengths, NestedInt(next(_ids)) if size is None else size)
     _remember(offsets, lengths, made)
     return made
@@ -300,14 +330,19 @@ def _remember(offsets: Tensor, lengths: Tensor | None, made: Ragged) -> None:
     def forget(_: Any, known: Any = _known) -> None:
         known.pop(key, None)
 
-    _known[key] = (weakref.ref(offsets, forget), None if lengths is None else weakref.ref(lengths, forget), made)
+    _known[key] = (
+        weakref.ref(offsets, forget),
+        None if lengths is None else weakref.ref(lengths, forget),
+        made,
+    )
 
 
-# ---- padded form -----------------------------------------------------------------------------------------------------------------
+# ---- padded form ---------------------------------------------------------------------------------
 
 
 class _Pad(torch.autograd.Function):
-    """Packed ``(S, *)`` -> padded ``(B, width, *)``. Forward and backward are gathers, which run faster than a scatter."""
+    """Packed ``(S, *)`` -> padded ``(B, width, *)``. Forward and backward are gathers, which run
+    faster than a scatter."""
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, cut: Cut, width: int, padding: Any) -> Tensor:

@@ -29,11 +29,15 @@ def _place(nt: StridedNestedTensor, dim: int, more: int = 0) -> int:
     return canonical_dim(int(dim), nt._form.rank + 1 + more)
 
 
-def _refused(name: str, what: str = "the strided layout has it for few operands") -> NotImplementedError:
-    return NotImplementedError(f"{name} is not offered by jtorch for nested tensors: {what}; use layout=torch.jagged")
+def _refused(
+    name: str, what: str = "the strided layout has it for few operands"
+) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name} is not offered by jtorch for nested tensors: {what}; use layout=torch.jagged"
+    )
 
 
-# ---- what it tells of itself -------------------------------------------------------------------------------------------------------
+# ---- what it tells of itself ---------------------------------------------------------------------
 
 
 @TABLE.implements("shape.__get__")
@@ -117,7 +121,9 @@ def nested_starts(input: StridedNestedTensor) -> Tensor:
 
 
 @TABLE.implements("is_contiguous")
-def is_contiguous(input: StridedNestedTensor, memory_format: torch.memory_format | None = None) -> bool:
+def is_contiguous(
+    input: StridedNestedTensor, memory_format: torch.memory_format | None = None
+) -> bool:
     """Whether the items lie one behind the other, each in row-major order."""
     return input._form.is_packed()
 
@@ -126,9 +132,18 @@ def is_contiguous(input: StridedNestedTensor, memory_format: torch.memory_format
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether the items have the same sizes."""
     if input.is_nested != other.is_nested:
-        said = [f"{who} is {'' if t.is_nested else 'not '}nested." for who, t in (("Self", input), ("Other", other))]
-        raise RuntimeError(f"Expected both self and other to be nested tensors. {said[0]} While {said[1]}")
-    return isinstance(other, StridedNestedTensor) and isinstance(input, StridedNestedTensor) and input._sizes == other._sizes
+        said = [
+            f"{who} is {'' if t.is_nested else 'not '}nested."
+            for who, t in (("Self", input), ("Other", other))
+        ]
+        raise RuntimeError(
+            f"Expected both self and other to be nested tensors. {said[0]} While {said[1]}"
+        )
+    return (
+        isinstance(other, StridedNestedTensor)
+        and isinstance(input, StridedNestedTensor)
+        and input._sizes == other._sizes
+    )
 
 
 @TABLE.implements("__repr__")
@@ -136,7 +151,9 @@ def text(input: StridedNestedTensor, *, tensor_contents: object = None) -> str:
     """The text that torch prints: all items."""
     tracked = input.requires_grad
     with torch.no_grad():
-        items = [repr(x.detach().requires_grad_(tracked)).replace("\n", "\n  ") for x in unbind(input)]
+        items = [
+            repr(x.detach().requires_grad_(tracked)).replace("\n", "\n  ") for x in unbind(input)
+        ]
     history = ""
     if input.grad_fn is not None:
         history = f", grad_fn=<{input.grad_fn.name()}>"
@@ -166,7 +183,12 @@ def numpy(input: StridedNestedTensor, *args: object, **options: object) -> Any:
 @TABLE.implements("__reduce_ex__")
 def reduce_ex(input: StridedNestedTensor, protocol: object) -> tuple[object, ...]:
     """Pickled by its buffer and where the items lie in it; history is left out."""
-    parts = (input._values.detach(), input._nested_tensor_size(), input._nested_tensor_strides(), input._nested_tensor_storage_offsets())
+    parts = (
+        input._values.detach(),
+        input._nested_tensor_size(),
+        input._nested_tensor_strides(),
+        input._nested_tensor_storage_offsets(),
+    )
     return _rebuild_nested_tensor, parts, attributes_of(input) or None
 
 
@@ -177,20 +199,26 @@ def deepcopy(input: StridedNestedTensor, memo: Any) -> Any:
 
     if id(input) not in memo:
         if not input.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.")
-        made = memo[id(input)] = input._like(input._values.detach().clone().requires_grad_(input.requires_grad))
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        made = memo[id(input)] = input._like(
+            input._values.detach().clone().requires_grad_(input.requires_grad)
+        )
         for name, value in attributes_of(input).items():
             setattr(made, name, copy.deepcopy(value, memo))
     return memo[id(input)]
 
 
-# ---- copies, gradients: as for jagged tensors -----------------------------------------------------------------------------------------
+# ---- copies, gradients: as for jagged tensors ----------------------------------------------------
 
 
 for _name in (
-    "Tensor.backward", "autograd.backward", "autograd.grad", "grad.__get__", "_grad.__get__", "grad.__set__", "_grad.__set__",
-    "grad.__delete__", "values", "to_padded_tensor", "_is_view", "__setstate__", "register_hook", "register_post_accumulate_grad_hook",
-    "_base.__get__", "_version.__get__",
+    "Tensor.backward", "autograd.backward", "autograd.grad", "grad.__get__", "_grad.__get__",
+    "grad.__set__", "_grad.__set__", "grad.__delete__", "values", "to_padded_tensor", "_is_view",
+    "__setstate__", "register_hook", "register_post_accumulate_grad_hook", "_base.__get__",
+    "_version.__get__",
 ):  # fmt: skip
     from .jagged import TABLE as _JAGGED
 
@@ -198,18 +226,33 @@ for _name in (
 
 
 @TABLE.implements("clone")
-def clone(input: StridedNestedTensor, *, memory_format: object = torch.preserve_format) -> StridedNestedTensor:
+def clone(
+    input: StridedNestedTensor, *, memory_format: object = torch.preserve_format
+) -> StridedNestedTensor:
     """A copy; in contiguous format, packed."""
     if memory_format not in (None, torch.preserve_format, torch.contiguous_format):
-        name = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
-        raise RuntimeError(f"Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: {name}")
-    if input._form.is_packed() or memory_format is torch.contiguous_format or input._values.shape[0] != input._form.numel:
-        return StridedNestedTensor.contiguous_of(input._flat().clone(), input._sizes, input._form.rank)
+        name = "".join(
+            word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_")
+        )
+        raise RuntimeError(
+            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone "
+            f"with memory format: {name}"
+        )
+    if (
+        input._form.is_packed()
+        or memory_format is torch.contiguous_format
+        or input._values.shape[0] != input._form.numel
+    ):
+        return StridedNestedTensor.contiguous_of(
+            input._flat().clone(), input._sizes, input._form.rank
+        )
     return input._like(input._values.clone())
 
 
 @TABLE.implements("contiguous")
-def contiguous(input: StridedNestedTensor, memory_format: object = torch.contiguous_format) -> StridedNestedTensor:
+def contiguous(
+    input: StridedNestedTensor, memory_format: object = torch.contiguous_format
+) -> StridedNestedTensor:
     """The tensor itself if it is contiguous, else a packed copy."""
     return input if input._form.is_packed() else clone(input, memory_format=memory_format)
 
@@ -222,7 +265,10 @@ def _converted(nt: StridedNestedTensor, values: Tensor) -> StridedNestedTensor:
 def to(input: StridedNestedTensor, *args: object, **options: object) -> Any:
     """Another dtype or device."""
     options.pop("layout", None)
-    return _converted(input, input._values.to(*(x._values if isinstance(x, Nested) else x for x in args), **options))
+    return _converted(
+        input,
+        input._values.to(*(x._values if isinstance(x, Nested) else x for x in args), **options),
+    )
 
 
 def _declare(names: str, owner: object) -> None:
@@ -231,7 +277,12 @@ def _declare(names: str, owner: object) -> None:
         if func is None:
             continue
 
-        def handler(input: StridedNestedTensor, *args: object, func: Callable[..., object] = func, **options: object) -> object:
+        def handler(
+            input: StridedNestedTensor,
+            *args: object,
+            func: Callable[..., object] = func,
+            **options: object,
+        ) -> object:
             options.pop("layout", None)
             found = func(input._values, *args, **options)
             return _converted(input, found) if isinstance(found, Tensor) else found
@@ -240,7 +291,11 @@ def _declare(names: str, owner: object) -> None:
         TABLE.implements(name)(handler)
 
 
-_declare("cpu cuda float double half bfloat16 int long short char byte bool cfloat cdouble chalf xpu ipu mtia type", Tensor)
+_declare(
+    "cpu cuda float double half bfloat16 int long short char byte bool cfloat cdouble chalf xpu "
+    "ipu mtia type",
+    Tensor,
+)
 _declare("empty_like zeros_like ones_like randn_like", torch)
 
 
@@ -248,7 +303,11 @@ _declare("empty_like zeros_like ones_like randn_like", torch)
 def type_as(input: Tensor, other: Tensor) -> Any:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
-    return _converted(input, input._values.type_as(target)) if isinstance(input, StridedNestedTensor) else input.type_as(target)
+    return (
+        _converted(input, input._values.type_as(target))
+        if isinstance(input, StridedNestedTensor)
+        else input.type_as(target)
+    )
 
 
 @TABLE.implements("copy_")
@@ -257,20 +316,26 @@ def copy_(input: object, src: object, non_blocking: bool = False) -> Any:
     if not isinstance(src, StridedNestedTensor) or not isinstance(input, StridedNestedTensor):
         raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
     if input._sizes != src._sizes:
-        raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")
+        raise RuntimeError(
+            "copy_ only supports tensors that are the same size for Nested implementations"
+        )
     if input._form.fits(src._form) and input._values.shape[0] == input._form.numel:
         input._values.copy_(src._values)
         return input
     return write_back(input, lambda _: src._flat().to(input._values.dtype))
 
 
-# ---- shapes ------------------------------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 
-def _reformed(nt: StridedNestedTensor, sizes: list[Any], strides: list[Any], starts: Any = None) -> StridedNestedTensor:
+def _reformed(
+    nt: StridedNestedTensor, sizes: list[Any], strides: list[Any], starts: Any = None
+) -> StridedNestedTensor:
     starts = nt._form.starts if starts is None else tuple(starts)
     rank = len(sizes[0]) if sizes else nt._form.rank
-    return StridedNestedTensor.of(nt._values, Form(tuple(map(tuple, sizes)), tuple(map(tuple, strides)), starts, rank))
+    return StridedNestedTensor.of(
+        nt._values, Form(tuple(map(tuple, sizes)), tuple(map(tuple, strides)), starts, rank)
+    )
 
 
 def _each(nt: StridedNestedTensor, change: Callable[..., object]) -> StridedNestedTensor:
@@ -310,7 +375,10 @@ def at_least(*tensors: object) -> Any:
 @TABLE.implements("atleast_3d")
 def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
-    found = [unsqueeze(t, 2) if isinstance(t, StridedNestedTensor) and t._form.rank == 1 else t for t in tensors]
+    found = [
+        unsqueeze(t, 2) if isinstance(t, StridedNestedTensor) and t._form.rank == 1 else t
+        for t in tensors
+    ]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -319,12 +387,18 @@ def unsqueeze(input: StridedNestedTensor, dim: int) -> StridedNestedTensor:
     """A new dimension of size 1 in every item."""
     place = _place(input, dim, 1)
     if not place:
-        raise RuntimeError(f"unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment {_ISSUE}")
+        raise RuntimeError(
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the "
+            f"moment {_ISSUE}"
+        )
     if not input._form.sizes:
         raise IndexError(_NO_ITEMS.format(0))
     sizes = [(*s[: place - 1], 1, *s[place - 1 :]) for s in input._form.sizes]
     pairs = zip(input._form.sizes, input._form.strides, strict=True)
-    strides = [(*t[: place - 1], t[place - 1] * s[place - 1] if place <= len(s) else 1, *t[place - 1 :]) for s, t in pairs]
+    strides = [
+        (*t[: place - 1], t[place - 1] * s[place - 1] if place <= len(s) else 1, *t[place - 1 :])
+        for s, t in pairs
+    ]
     return _reformed(input, sizes, strides)
 
 
@@ -333,31 +407,43 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> StridedNestedTensor:
     """Dimensions of size 1 left out of every item."""
     if dim is None:
         raise RuntimeError(
-            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
-            f"squeeze(Tensor self, int dim) instead {_ISSUE}"
+            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
+            f"the moment, however you can use squeeze(Tensor self, int dim) instead {_ISSUE}"
         )
     dims = {_place(input, d) for d in (dim if isinstance(dim, (tuple, list)) else [dim])}
     if 0 in dims:
-        raise RuntimeError(f"squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment {_ISSUE}")
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment "
+            f"{_ISSUE}"
+        )
     if input._form.rank == 1 and 1 in dims and all(s[0] == 1 for s in input._sizes):
-        raise RuntimeError(f"squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not supported {_ISSUE}")
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not "
+            f"supported {_ISSUE}"
+        )
     gone = {d - 1 for d in dims if all(s[d - 1] == 1 for s in input._sizes)}
     return _each(input, lambda numbers: [n for i, n in enumerate(numbers) if i not in gone])
 
 
 def _new_sizes(nt: StridedNestedTensor, given: tuple[Any, ...], name: str) -> list[tuple[int, ...]]:
     """The items' sizes for a view: -1 is what a dimension had, behind the old ones what is left."""
-    wanted = list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else list(given)
+    wanted = (
+        list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else list(given)
+    )
     if not wanted:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")
     if not nt._sizes:
         raise RuntimeError("empty nested tensor cannot be reshaped")
     if wanted[0] != len(nt._sizes):
-        raise RuntimeError(f"{name}: For now nested {name} cannot change or infer the implicit batch dimension")
+        raise RuntimeError(
+            f"{name}: For now nested {name} cannot change or infer the implicit batch dimension"
+        )
     if invalid := [n for n in wanted[1:] if n < -1]:
         raise RuntimeError(f"invalid shape dimension {invalid[0]}")
     rank = nt._form.rank
-    if len(wanted) - 1 > rank:  # where dimensions are added, one of the old ones may be what it was, and none of the new ones found out
+    # where dimensions are added, one of the old ones may be what it was, and none of the new ones
+    # found out
+    if len(wanted) - 1 > rank:
         if wanted[1 : rank + 1].count(-1) > 1:
             raise RuntimeError("only one dimension can be inferred")
         if -1 in wanted[rank + 1 :]:
@@ -385,8 +471,8 @@ def view(input: StridedNestedTensor, *size: object) -> StridedNestedTensor:
         return input._like(input._values.view_as(input._values))
     if any(t != row_major(s) for s, t in zip(input._form.sizes, input._form.strides, strict=True)):
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
     return _reformed(input, sizes, [row_major(s) for s in sizes])
 
@@ -395,7 +481,11 @@ def view(input: StridedNestedTensor, *size: object) -> StridedNestedTensor:
 def reshape(input: StridedNestedTensor, *shape: object) -> StridedNestedTensor:
     """As ``view``, with a copy where the memory needs one."""
     sizes = _new_sizes(input, shape, "reshape")
-    return view(input, *shape) if input._form.is_packed() else StridedNestedTensor.contiguous_of(input._flat(), sizes)
+    return (
+        view(input, *shape)
+        if input._form.is_packed()
+        else StridedNestedTensor.contiguous_of(input._flat(), sizes)
+    )
 
 
 @TABLE.implements("view_as")
@@ -410,11 +500,13 @@ def view_as(input: Any, other: object) -> Any:
 def reshape_as(input: Any, other: Any) -> StridedNestedTensor:
     """Items of the sizes of another's."""
     if [math.prod(s) for s in input._sizes] != [math.prod(s) for s in other._sizes]:
-        raise RuntimeError("reshape_as(): the items of both nested tensors must have the same numbers of elements")
+        raise RuntimeError(
+            "reshape_as(): the items of both nested tensors must have the same numbers of elements"
+        )
     return StridedNestedTensor.contiguous_of(input._flat(), other._sizes)
 
 
-# ---- parts -------------------------------------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 def _item(nt: StridedNestedTensor, index: int) -> Tensor:
@@ -429,7 +521,9 @@ def unbind(input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The items, as views of the buffer."""
     place = _place(input, dim)
     if place:
-        raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {place} instead.")
+        raise RuntimeError(
+            f"NestedTensor can only be unbound along dimension 0 got dimension {place} instead."
+        )
     return tuple(_item(input, i) for i in range(len(input._sizes)))
 
 
@@ -439,12 +533,19 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> StridedNestedTen
     place = _place(input, dim)
     if not place:
         if not -len(input._sizes) <= index < len(input._sizes):
-            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {len(input._sizes)}")
+            raise IndexError(
+                f"index {index} is out of bounds for dimension 0 with size {len(input._sizes)}"
+            )
         return _item(input, index % len(input._sizes))
     d, starts = place - 1, []
-    for i, (s, t, start) in enumerate(zip(input._form.sizes, input._form.strides, input._form.starts, strict=True)):
+    for i, (s, t, start) in enumerate(
+        zip(input._form.sizes, input._form.strides, input._form.starts, strict=True)
+    ):
         if not -s[d] <= index < s[d]:
-            raise IndexError(f"index {index} is out of bounds for dimension {d} of the {i}th constituent tensor with size {s[d]}")
+            raise IndexError(
+                f"index {index} is out of bounds for dimension {d} of the {i}th constituent tensor "
+                f"with size {s[d]}"
+            )
         starts.append(start + t[d] * (index % s[d]))
     left = _each(input, lambda numbers: [*numbers[:d], *numbers[d + 1 :]])
     return _reformed(input, list(left._form.sizes), list(left._form.strides), starts)
@@ -494,7 +595,9 @@ def _last(nt: StridedNestedTensor, dim: Any, name: str) -> int:
     if not nt._form.sizes:
         raise IndexError(_NO_ITEMS.format(1))
     if place != nt._form.rank:
-        raise RuntimeError(f"{name} for nested tensors is currently only supported for the last dimension.")
+        raise RuntimeError(
+            f"{name} for nested tensors is currently only supported for the last dimension."
+        )
     return size(nt, -1)
 
 
@@ -502,8 +605,15 @@ def _columns(nt: StridedNestedTensor, widths: list[int]) -> tuple[StridedNestedT
     """Parts of the last dimension, views."""
     found, begin = [], 0
     for width in widths:
-        starts = [start + begin * t[-1] for start, t in zip(nt._form.starts, nt._form.strides, strict=True)]
-        found.append(_reformed(nt, [(*s[:-1], width) for s in nt._form.sizes], list(nt._form.strides), starts))
+        starts = [
+            start + begin * t[-1]
+            for start, t in zip(nt._form.starts, nt._form.strides, strict=True)
+        ]
+        found.append(
+            _reformed(
+                nt, [(*s[:-1], width) for s in nt._form.sizes], list(nt._form.strides), starts
+            )
+        )
         begin += width
     return tuple(found)
 
@@ -514,26 +624,33 @@ def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Stride
     width = _last(input, dim, "Chunk")
     if width % chunks:
         raise RuntimeError(
-            "Chunk for nested tensors is only supported for nested tensors with trailing dimension divisible by chunks, got: "
-            f"{width} % {chunks} != 0"
+            "Chunk for nested tensors is only supported for nested tensors with trailing dimension "
+            f"divisible by chunks, got: {width} % {chunks} != 0"
         )
     return _columns(input, [width // chunks] * chunks)
 
 
 @TABLE.implements("split_with_sizes")
-def split_with_sizes(input: StridedNestedTensor, split_sizes: Any, dim: int = 0) -> tuple[StridedNestedTensor, ...]:
+def split_with_sizes(
+    input: StridedNestedTensor, split_sizes: Any, dim: int = 0
+) -> tuple[StridedNestedTensor, ...]:
     """Parts of the last dimension, of the sizes given."""
     width = _last(input, dim, "split_with_sizes")
     if sum(split_sizes) != width:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {width} (input tensor's size at dimension {input._form.rank}), but "
-            f"got split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {width} (input tensor's size "
+            f"at dimension {input._form.rank}), but got split_sizes={list(split_sizes)}"
         )
     return _columns(input, list(split_sizes))
 
 
 @TABLE.implements("split")
-def split(tensor: StridedNestedTensor, split_size_or_sections: object = None, dim: int = 0, **spelled: object) -> Any:
+def split(
+    tensor: StridedNestedTensor,
+    split_size_or_sections: object = None,
+    dim: int = 0,
+    **spelled: object,
+) -> Any:
     """Parts of the last dimension, of the sizes given."""
     sizes = spelled.get("split_size", spelled.get("split_sizes", split_size_or_sections))
     if isinstance(sizes, int):
@@ -543,12 +660,15 @@ def split(tensor: StridedNestedTensor, split_size_or_sections: object = None, di
 
 @TABLE.implements("narrow")
 def narrow(input: StridedNestedTensor, dim: Any, start: Any, length: Any) -> StridedNestedTensor:
-    """A stretch of the batch; as an extension, of several dimensions, with tuples of one number for each item.
+    """A stretch of the batch; as an extension, of several dimensions, with tuples of one number for
+    each item.
 
     See the jagged ``narrow``.
     """
     if isinstance(dim, (tuple, list)):
-        for d, s, n in sorted(zip(dim, start, length, strict=True), key=lambda entry: _place(input, entry[0]) == 0):
+        for d, s, n in sorted(
+            zip(dim, start, length, strict=True), key=lambda entry: _place(input, entry[0]) == 0
+        ):
             input = _narrowed(input, _place(input, d), s, n)
         return input
     place = _place(input, dim)
@@ -561,14 +681,18 @@ def _narrowed(nt: StridedNestedTensor, place: int, start: Any, length: Any) -> S
     form, batch = nt._form, len(nt._sizes)
     if not place:
         if start + length > batch:
-            raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({batch}).")
+            raise RuntimeError(
+                f"start ({start}) + length ({length}) exceeds dimension size ({batch})."
+            )
         some = slice(start, start + length)
         return _reformed(nt, list(form.sizes[some]), list(form.strides[some]), form.starts[some])
     starts, lengths = ([x] * batch if isinstance(x, int) else list(x) for x in (start, length))
     d = place - 1
     for i, (s, n, own) in enumerate(zip(starts, lengths, form.sizes, strict=True)):
         if s < 0 or n < 0 or s + n > own[d]:
-            raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({own[d]}) of item {i}.")
+            raise RuntimeError(
+                f"start ({s}) + length ({n}) exceeds dimension size ({own[d]}) of item {i}."
+            )
     sizes = [(*own[:d], n, *own[d + 1 :]) for own, n in zip(form.sizes, lengths, strict=True)]
     begins = [b + t[d] * s for b, t, s in zip(form.starts, form.strides, starts, strict=True)]
     return _reformed(nt, sizes, list(form.strides), begins)
@@ -583,7 +707,11 @@ def cat(tensors: Any, dim: int = 0) -> StridedNestedTensor:
         raise RuntimeError("Expected each tensor in given list to be nested.")
     for i, t in enumerate(tensors):
         if not t._sizes:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated" if i else _NO_SIZES)
+            raise RuntimeError(
+                f"zero-dimensional tensor (at position {i}) cannot be concatenated"
+                if i
+                else _NO_SIZES
+            )
     if not place:
         sizes = [s for t in tensors for s in t._sizes]
         return StridedNestedTensor.contiguous_of(torch.cat([t._flat() for t in tensors]), sizes)
@@ -591,11 +719,16 @@ def cat(tensors: Any, dim: int = 0) -> StridedNestedTensor:
         raise RuntimeError("cat(): expected all nested tensors to have the same number of items")
     places, sizes = _joined_places(tensors, place - 1)
     flat = torch.cat([t._flat() for t in tensors])
-    return StridedNestedTensor.contiguous_of(torch.index_select(flat, 0, torch.from_numpy(places).to(flat.device)), sizes)
+    return StridedNestedTensor.contiguous_of(
+        torch.index_select(flat, 0, torch.from_numpy(places).to(flat.device)), sizes
+    )
 
 
-def _joined_places(tensors: Sequence[StridedNestedTensor], dim: int) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Where each element of the joined items lies among the elements of all tensors, and the items' sizes: one gather does the rest.
+def _joined_places(
+    tensors: Sequence[StridedNestedTensor], dim: int
+) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """Where each element of the joined items lies among the elements of all tensors, and the items'
+    sizes: one gather does the rest.
 
     Raises:
         RuntimeError: if two items that are to be joined differ in another dimension.
@@ -612,9 +745,12 @@ def _joined_places(tensors: Sequence[StridedNestedTensor], dim: int) -> tuple[np
     for blocks in zip(*per_tensor, strict=True):
         first = blocks[0].shape
         for b in blocks:
-            if b.ndim != len(first) or any(n != m for d, (n, m) in enumerate(zip(b.shape, first, strict=True)) if d != dim):
+            if b.ndim != len(first) or any(
+                n != m for d, (n, m) in enumerate(zip(b.shape, first, strict=True)) if d != dim
+            ):
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected sizes {list(first)} but got {list(b.shape)}"
+                    f"Sizes of tensors must match except in dimension {dim}. Expected sizes "
+                    f"{list(first)} but got {list(b.shape)}"
                 )
         block = np.concatenate(blocks, dim)
         places.append(block.reshape(-1))

@@ -1,4 +1,5 @@
-"""Arithmetic and kernels of strided nested tensors: on the buffer where the forms fit, in padded form elsewhere."""
+"""Arithmetic and kernels of strided nested tensors: on the buffer where the forms fit, in padded
+form elsewhere."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from .tensor import Nested
 F = torch.nn.functional
 
 
-# ---- arithmetic --------------------------------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 
 def _both(name: str, a: Any, b: Any) -> tuple[Any, Any, StridedNestedTensor]:
-    """The buffers of two operands in one order, or a buffer and a number; and the tensor whose form the result has."""
+    """The buffers of two operands in one order, or a buffer and a number; and the tensor whose form
+    the result has."""
     nested = [isinstance(x, StridedNestedTensor) for x in (a, b)]
     if all(nested):
         if a._sizes != b._sizes:
@@ -33,42 +35,74 @@ def _both(name: str, a: Any, b: Any) -> tuple[Any, Any, StridedNestedTensor]:
     other = b if nested[0] else a
     if isinstance(other, Tensor) and (isinstance(other, Nested) or other.dim()):
         words = ("nested", "non-nested") if nested[0] else ("non-nested", "nested")
-        raise RuntimeError(f"Expected both self and other to be nested, but got a {words[0]} self and {words[1]} other")
+        raise RuntimeError(
+            f"Expected both self and other to be nested, but got a {words[0]} self and {words[1]} "
+            "other"
+        )
     return (a._values, b, a) if nested[0] else (a, b._values, b)
 
 
 def _declare_arithmetic() -> None:
     spellings = {
-        "add": "add __add__ __radd__", "sub": "sub subtract __sub__", "mul": "mul multiply __mul__ __rmul__",
-        "div": "div divide true_divide __truediv__",
+        "add": "add __add__ __radd__", "sub": "sub subtract __sub__",
+        "mul": "mul multiply __mul__ __rmul__", "div": "div divide true_divide __truediv__",
     }  # fmt: skip
     for name, names in spellings.items():
         func = getattr(torch, name)
 
-        def handler(input: Tensor, other: Tensor | int, *, func: Any = func, name: str = name, **options: Any) -> object:
+        def handler(
+            input: Tensor,
+            other: Tensor | int,
+            *,
+            func: Any = func,
+            name: str = name,
+            **options: Any,
+        ) -> object:
             a, b, like = _both(name, input, other)
             return like._like(func(a, b, **options))
 
-        handler.__doc__ = f"``{name}`` of two nested tensors of the same sizes, or of one and a number."
+        handler.__doc__ = (
+            f"``{name}`` of two nested tensors of the same sizes, or of one and a number."
+        )
         TABLE.implements(*names.split())(handler)
     for name in ("add", "mul"):
         func = getattr(Tensor, f"{name}_")
 
         def inplace(
-            input: object, other: Any, *, func: Callable[..., object] = func, name: str = name, **options: object
+            input: object,
+            other: Any,
+            *,
+            func: Callable[..., object] = func,
+            name: str = name,
+            **options: object,
         ) -> StridedNestedTensor:
             if not isinstance(input, StridedNestedTensor):
                 if isinstance(input, Tensor) and not isinstance(input, Nested) and not input.dim():
-                    raise RuntimeError(f"output with shape [] doesn't match the broadcast shape [{other._values.shape[0]}]")
-                raise RuntimeError("Expected both self and other to be nested, but got a non-nested self and nested other")
-            if input._values.shape[0] != input._form.numel or (isinstance(other, Nested) and not input._form.fits(other._form)):
+                    raise RuntimeError(
+                        "output with shape [] doesn't match the broadcast shape "
+                        f"[{other._values.shape[0]}]"
+                    )
+                raise RuntimeError(
+                    "Expected both self and other to be nested, but got a non-nested self and "
+                    "nested other"
+                )
+            if input._values.shape[0] != input._form.numel or (
+                isinstance(other, Nested) and not input._form.fits(other._form)
+            ):
                 _both(name, input, other)
-                return write_back(input, lambda flat: func(flat, other._flat() if isinstance(other, Nested) else other, **options))
+                return write_back(
+                    input,
+                    lambda flat: func(
+                        flat, other._flat() if isinstance(other, Nested) else other, **options
+                    ),
+                )
             func(*_both(name, input, other)[:2], **options)
             return input
 
         inplace.__doc__ = f"``{name}`` in place."
-        TABLE.implements(f"{name}_", f"__i{name}__", *(["multiply_"] if name == "mul" else []))(inplace)
+        TABLE.implements(f"{name}_", f"__i{name}__", *(["multiply_"] if name == "mul" else []))(
+            inplace
+        )
 
 
 _declare_arithmetic()
@@ -78,7 +112,9 @@ def _declare_comparisons() -> None:
     for name in ("eq", "ge", "gt"):
         func = getattr(torch, name)
 
-        def handler(input: Any, other: object, *, func: Callable[..., object] = func, name: str = name) -> object:
+        def handler(
+            input: Any, other: object, *, func: Callable[..., object] = func, name: str = name
+        ) -> object:
             if isinstance(other, Nested):
                 if name == "eq":
                     raise RuntimeError("eq does not support nested tensor as other value.")
@@ -105,7 +141,8 @@ def masked_fill(input: Any, mask: Any, value: object) -> Any:
 
 @TABLE.implements("where")
 def where(condition: Any, input: Any, other: object) -> Any:
-    """A dense 0-dim tensor or number where a nested condition holds, else the nested ``other``: what torch has."""
+    """A dense 0-dim tensor or number where a nested condition holds, else the nested ``other``:
+    what torch has."""
     if isinstance(input, Nested):
         raise RuntimeError("self must not be nested")
     if not isinstance(other, Nested):
@@ -114,7 +151,7 @@ def where(condition: Any, input: Any, other: object) -> Any:
     return like._like(torch.where(c, input, o))
 
 
-# ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+# ---- kernels -------------------------------------------------------------------------------------
 
 
 @TABLE.implements("linear")
@@ -134,31 +171,42 @@ def linear(input: object, weight: Tensor, bias: Any = None) -> StridedNestedTens
     _same_trailing(input)
     if input._sizes and weight.shape[1] != input._sizes[0][-1]:
         raise RuntimeError(
-            f"Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal 'weight.size(1), but got: "
-            f"last_dim = {input._sizes[0][-1]}, and weight.size(1) = {weight.shape[1]}"
+            "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' "
+            f"to equal 'weight.size(1), but got: last_dim = {input._sizes[0][-1]}, and "
+            f"weight.size(1) = {weight.shape[1]}"
         )
     found = F.linear(_matrix(input), weight, bias)
-    return StridedNestedTensor.contiguous_of(found.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input._sizes])
+    return StridedNestedTensor.contiguous_of(
+        found.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input._sizes]
+    )
 
 
 def _same_trailing(nt: StridedNestedTensor) -> None:
     last = [s[-1] for s in nt._sizes]
     if len(set(last)) > 1:
         raise RuntimeError(
-            "Expected all tensors in nested tensor to have the same trailing dimension, instead last dimension equals: "
-            f"{torch.tensor(last).tolist()}"
+            "Expected all tensors in nested tensor to have the same trailing dimension, instead "
+            f"last dimension equals: {torch.tensor(last).tolist()}"
         )
 
 
 def _matrix(nt: StridedNestedTensor) -> Tensor:
     """The rows of all items, ``(rows, last)``."""
     last = nt._sizes[0][-1] if nt._sizes else 0
-    return nt._flat().view(-1, last) if last else nt._flat().view(sum(math.prod(s[:-1]) for s in nt._sizes), 0)
+    return (
+        nt._flat().view(-1, last)
+        if last
+        else nt._flat().view(sum(math.prod(s[:-1]) for s in nt._sizes), 0)
+    )
 
 
 @TABLE.implements("softmax")
 def softmax(
-    input: StridedNestedTensor, dim: Any = None, *rest: object, dtype: torch.dtype | None = None, _stacklevel: int = 3
+    input: StridedNestedTensor,
+    dim: Any = None,
+    *rest: object,
+    dtype: torch.dtype | None = None,
+    _stacklevel: int = 3,
 ) -> StridedNestedTensor:
     """Softmax over a dimension of every item."""
     if any(isinstance(x, torch.dtype) for x in rest):
@@ -186,13 +234,21 @@ def layer_norm(
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if len(shape) > input._form.rank or any(s[-len(shape) :] != shape for s in input._sizes):
-        raise RuntimeError("normalized_shape extends into irregular dimensions for the nested tensor")
+        raise RuntimeError(
+            "normalized_shape extends into irregular dimensions for the nested tensor"
+        )
     found = F.layer_norm(input._flat().view(-1, *shape), shape, weight, bias, eps)
     return StridedNestedTensor.contiguous_of(found.reshape(-1), input._sizes)
 
 
 @TABLE.implements("sum")
-def sum_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> StridedNestedTensor:
+def sum_(
+    input: StridedNestedTensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> StridedNestedTensor:
     """The sums over the last dimension, which stays with size 1."""
     if dim is None:
         raise _refused("sum over everything")
@@ -200,7 +256,10 @@ def sum_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False, *, 
     if len(dims) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     if dims[0] != input._form.rank:
-        raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {dims[0]} instead.")
+        raise RuntimeError(
+            "NestedTensor can only be reduced across the last dimension for now got dimension "
+            f"{dims[0]} instead."
+        )
     if not keepdim:
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
     if dtype is not None:
@@ -214,11 +273,17 @@ def all_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> 
     if dim is None:
         raise _refused("all of everything")
     if input._values.dtype is not torch.bool:
-        raise RuntimeError(f"all only supports bool tensor for result, got: {input._values.dtype.scalar_name}")
+        raise RuntimeError(
+            f"all only supports bool tensor for result, got: {input._values.dtype.scalar_name}"
+        )
     place = _place(input, dim)
     if place != input._form.rank or not keepdim:
-        raise RuntimeError("all(): nested tensors are reduced across the last dimension with keepdim=True only")
-    return from_padded(input._padded(True).all(-1, keepdim=True), [(*s[:-1], 1) for s in input._sizes])
+        raise RuntimeError(
+            "all(): nested tensors are reduced across the last dimension with keepdim=True only"
+        )
+    return from_padded(
+        input._padded(True).all(-1, keepdim=True), [(*s[:-1], 1) for s in input._sizes]
+    )
 
 
 def _column(numbers: list[object]) -> str:
@@ -236,10 +301,12 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
     for x, which in ((a, "1st"), (b, "2nd")):
         if isinstance(x, StridedNestedTensor) and x._form.rank < 2:
             raise RuntimeError(
-                f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported. {which} input has rank: "
-                f"{x._form.rank + 1}"
+                f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported. "
+                f"{which} input has rank: {x._form.rank + 1}"
             )
-    batch, other = [len(x._sizes) if isinstance(x, StridedNestedTensor) else x.shape[0] for x in (a, b)]
+    batch, other = [
+        len(x._sizes) if isinstance(x, StridedNestedTensor) else x.shape[0] for x in (a, b)
+    ]
     if batch != other:
         where = "matmul: Expected size for the 1st dimension of 2nd input tensor"
         if name == "bmm":
@@ -247,21 +314,33 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
         raise RuntimeError(f"{where} to be: {batch} but got: {other}.")
     if a.dim() != b.dim():
         raise RuntimeError(f"{name}: both inputs must have the same rank")
-    left, right = ([x._sizes[i] if isinstance(x, StridedNestedTensor) else tuple(x.shape[1:]) for i in range(batch)] for x in (a, b))
+    left, right = (
+        [
+            x._sizes[i] if isinstance(x, StridedNestedTensor) else tuple(x.shape[1:])
+            for i in range(batch)
+        ]
+        for x in (a, b)
+    )
     if name == "matmul" and any(s[:-2] != t[:-2] for s, t in zip(left, right, strict=True)):
         raise RuntimeError(
-            "matmul: For nested tensors, batch dimensions must have the same sizes, no broadcasting is currently performed. "
-            f"Got batch shapes for self {_column([s[:-2] for s in left])} and batch shapes for mat2 {_column([t[:-2] for t in right])}"
+            "matmul: For nested tensors, batch dimensions must have the same sizes, no "
+            "broadcasting is currently performed. Got batch shapes for self "
+            f"{_column([s[:-2] for s in left])} and batch shapes for mat2 "
+            f"{_column([t[:-2] for t in right])}"
         )
     if name == "matmul" and any(s[-1] != t[-2] for s, t in zip(left, right, strict=True)):
         raise RuntimeError(
             "matmul: Nested tensors cannot be matrix multiplied, last dimension of self has sizes "
-            f"{_column([s[-1] for s in left])}second last dimension of mat2 has sizes {_column([t[-2] for t in right])}"
+            f"{_column([s[-1] for s in left])}second last dimension of mat2 has sizes "
+            f"{_column([t[-2] for t in right])}"
         )
     sizes = []
     for i, (s, t) in enumerate(zip(left, right, strict=True)):
         if s[-1] != t[-2]:
-            raise RuntimeError(f"{i}-th nested matrices in batch cannot be multiplied ({s[-2]}x{s[-1]} and {t[-2]}x{t[-1]})")
+            raise RuntimeError(
+                f"{i}-th nested matrices in batch cannot be multiplied ({s[-2]}x{s[-1]} and "
+                f"{t[-2]}x{t[-1]})"
+            )
         sizes.append((*s[:-1], t[-1]))
     if name == "matmul" and sizes and not (a._form.numel and b._form.numel):
         raise RuntimeError(NOTHING_TO_PAD)
@@ -271,20 +350,26 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
 
 @TABLE.implements("matmul", "__matmul__", "__rmatmul__", "linalg.matmul")
 def matmul(input: object, other: object) -> StridedNestedTensor:
-    """The products of the items of two nested tensors; of one with a dense batch of matrices of 4 dimensions."""
+    """The products of the items of two nested tensors; of one with a dense batch of matrices of 4
+    dimensions."""
     a, b = isinstance(input, StridedNestedTensor), isinstance(other, StridedNestedTensor)
     if not (a and b):
         words = ("nested" if a else "non-nested", "nested" if b else "non-nested")
-        raise RuntimeError(f"Expected both to be nested, but got a {words[0]} self and {words[1]} other")
+        raise RuntimeError(
+            f"Expected both to be nested, but got a {words[0]} self and {words[1]} other"
+        )
     return _products("matmul", input, other)
 
 
 @TABLE.implements("bmm")
 def bmm(input: Any, mat2: Any) -> StridedNestedTensor:
-    """The products of the items, each a matrix, with those of another nested tensor or of a dense batch."""
+    """The products of the items, each a matrix, with those of another nested tensor or of a dense
+    batch."""
     for x in (input, mat2):
         if x.dim() != 3:
-            raise RuntimeError("batch1 must be a 3D tensor" if x is input else "batch2 must be a 3D tensor")
+            raise RuntimeError(
+                "batch1 must be a 3D tensor" if x is input else "batch2 must be a 3D tensor"
+            )
     return _products("bmm", input, mat2)
 
 
@@ -293,7 +378,9 @@ def embedding(input: Any, weight: Any, *args: Any, **options: object) -> Strided
     """Rows of ``weight`` for nested indices."""
     indices, table = (input, weight) if isinstance(input, StridedNestedTensor) else (weight, input)
     found = F.embedding(indices._flat(), table, *args, **options)
-    return StridedNestedTensor.contiguous_of(found.reshape(-1), [(*s, table.shape[1]) for s in indices._sizes])
+    return StridedNestedTensor.contiguous_of(
+        found.reshape(-1), [(*s, table.shape[1]) for s in indices._sizes]
+    )
 
 
 @TABLE.implements("scaled_dot_product_attention")
@@ -311,7 +398,9 @@ def scaled_dot_product_attention(
     for name, x in (("query", query), ("key", key), ("value", value)):
         if not isinstance(x, StridedNestedTensor):
             words = ("non-nested", "nested") if name == "query" else ("nested", "non-nested")
-            raise RuntimeError(f"Expected both to be nested, but got a {words[0]} self and {words[1]} other")
+            raise RuntimeError(
+                f"Expected both to be nested, but got a {words[0]} self and {words[1]} other"
+            )
     what = "_scaled_dot_product_attention: Nested tensors for query / key are not supported when "
     if attn_mask is not None:
         raise RuntimeError("S" + what[2:] + "an explicit attn_mask is set")
@@ -319,12 +408,19 @@ def scaled_dot_product_attention(
         raise RuntimeError(what + "is_causal=True")
     if query._form.rank == 2:
         parts = [unsqueeze(x, 1) for x in (query, key, value)]
-        return squeeze(scaled_dot_product_attention(*parts, None, dropout_p, scale=scale, enable_gqa=enable_gqa), 1)
+        return squeeze(
+            scaled_dot_product_attention(
+                *parts, None, dropout_p, scale=scale, enable_gqa=enable_gqa
+            ),
+            1,
+        )
     q, k, v = (x._padded(0.0) for x in (query, key, value))
     lengths = torch.tensor([s[-2] for s in key._sizes], device=q.device)
     present = torch.arange(k.shape[-2], device=q.device) < lengths.unsqueeze(1)
     found = attention.masked_attention(q, k, v, present, dropout_p, False, scale, enable_gqa)
-    return from_padded(found, [(*s[:-1], t[-1]) for s, t in zip(query._sizes, value._sizes, strict=True)])
+    return from_padded(
+        found, [(*s[:-1], t[-1]) for s, t in zip(query._sizes, value._sizes, strict=True)]
+    )
 
 
 TABLE.implements("multi_head_attention_forward")(attention.multi_head_attention_forward)

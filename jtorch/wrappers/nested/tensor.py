@@ -1,4 +1,5 @@
-"""``NestedTensor``, the jagged layout: packed values, a cut of them into items, and a handler that looks up what a function means here."""
+"""``NestedTensor``, the jagged layout: packed values, a cut of them into items, and a handler that
+looks up what a function means here."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ __all__ = ["Nested", "NestedTensor"]
 
 
 class Nested(Tensor):
-    """What both layouts have in common: the data are a plain tensor, ``_values``, which also carries the autograd history.
+    """What both layouts have in common: the data are a plain tensor, ``_values``, which also
+    carries the autograd history.
 
-    An instance holds no data itself: a function that reached a kernel without going through the handler fails instead of computing on
-    something that has another shape than the caller believes.
+    An instance holds no data itself: a function that reached a kernel without going through the
+    handler fails instead of computing on something that has another shape than the caller believes.
     """
 
     _values: Tensor
@@ -39,7 +41,10 @@ class Nested(Tensor):
         return apply(function, args)
 
     def _read(self) -> Any:
-        raise RuntimeError("a nested tensor has no data of one shape: this function knows nothing of nested tensors; use .values()")
+        raise RuntimeError(
+            "a nested tensor has no data of one shape: this function knows nothing of nested "
+            "tensors; use .values()"
+        )
 
     def _like(self, values: Tensor) -> Any:
         """A nested tensor of this one's structure on other values."""
@@ -48,17 +53,28 @@ class Nested(Tensor):
     def __copy__(self) -> Any:
         """Another tensor on the same data, a leaf."""
         made = self._like(self._values.detach().requires_grad_(self._values.requires_grad))
-        made.__dict__.update({name: value for name, value in vars(self).items() if name not in vars(made) and name != "_grad_seen"})
+        made.__dict__.update(
+            {
+                name: value
+                for name, value in vars(self).items()
+                if name not in vars(made) and name != "_grad_seen"
+            }
+        )
         return made
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return self._table.special["__reduce_ex__"](self, protocol)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes the attributes that a program had set; what the parts of the tensor are called in files says nothing new."""
+        """Takes the attributes that a program had set; what the parts of the tensor are called in
+        files says nothing new."""
         own = vars(self)
         own.update(
-            {name: value for name, value in state.items() if name not in own and not (name[:1] == "_" and hasattr(type(self), name))}
+            {
+                name: value
+                for name, value in state.items()
+                if name not in own and not (name[:1] == "_" and hasattr(type(self), name))
+            }
         )
 
     def values(self) -> Tensor:
@@ -67,7 +83,8 @@ class Nested(Tensor):
 
 
 def _is_transparent(cls: type) -> bool:
-    """Whether a class has nothing to say about functions: Tensor, Parameter, subclasses that keep the default handler."""
+    """Whether a class has nothing to say about functions: Tensor, Parameter, subclasses that keep
+    the default handler."""
     handler = getattr(cls, "__torch_function__", None)
     own = getattr(handler, "__func__", None)
     return own is _default_handler or handler is torch._C._disabled_torch_function_impl
@@ -79,9 +96,10 @@ _default_handler = Tensor.__torch_function__.__func__
 class NestedTensor(Nested):
     """A batch of tensors that differ in one dimension: layout ``torch.jagged``.
 
-    The items lie one behind the other in ``values``, packed along dimension ``_ragged_idx - 1``; ``offsets (B + 1)`` says where each
-    starts, ``lengths (B)`` how long it is if there are holes between them. ``shape`` has a symbolic size, ``j1``, in the ragged place;
-    tensors made on the same offsets object have the same one, and only they can be combined.
+    The items lie one behind the other in ``values``, packed along dimension ``_ragged_idx - 1``;
+    ``offsets (B + 1)`` says where each starts, ``lengths (B)`` how long it is if there are holes
+    between them. ``shape`` has a symbolic size, ``j1``, in the ragged place; tensors made on the
+    same offsets object have the same one, and only they can be combined.
 
     Shapes: values ``(sum of lengths, *)`` -> ``(B, j, *)``.
     """
@@ -108,28 +126,34 @@ class NestedTensor(Nested):
             raise AssertionError("values must not be a NestedTensor")
         if values.device != offsets.device:
             raise AssertionError(
-                f"values and offsets must be on the same device, but got values.device={values.device} and offsets.device={offsets.device}"
+                "values and offsets must be on the same device, but got "
+                f"values.device={values.device} and offsets.device={offsets.device}"
             )
         if lengths is not None and offsets.shape[0] - 1 != lengths.shape[0]:
             raise AssertionError(
-                f"offsets and lengths batch sizes must match: offsets.shape[0] - 1 = {offsets.shape[0] - 1}, "
-                f"lengths.shape[0] = {lengths.shape[0]}"
+                "offsets and lengths batch sizes must match: offsets.shape[0] - 1 = "
+                f"{offsets.shape[0] - 1}, lengths.shape[0] = {lengths.shape[0]}"
             )
         cut = Cut(offsets, lengths)
         if _metadata_cache:
-            cut.ragged.know(_stated(_metadata_cache, "min_seqlen"), _stated(_metadata_cache, "max_seqlen"))
+            cut.ragged.know(
+                _stated(_metadata_cache, "min_seqlen"), _stated(_metadata_cache, "max_seqlen")
+            )
         made = build(values, cut, _ragged_idx, cls)
         if requires_grad:
             values.requires_grad_()
         return made
 
     def _like(self, values: Tensor, ragged_idx: int | None = None) -> NestedTensor:
-        return build(values, self._cut, self._ragged_idx if ragged_idx is None else ragged_idx, type(self))
+        return build(
+            values, self._cut, self._ragged_idx if ragged_idx is None else ragged_idx, type(self)
+        )
 
-    # ---- structure -------------------------------------------------------------------------------------------------------------
+    # ---- structure -------------------------------------------------------------------------------
 
     def offsets(self) -> Tensor:
-        """Where each item starts in the packed dimension, and where the last one ends: int64 ``(B + 1,)``."""
+        """Where each item starts in the packed dimension, and where the last one ends: int64
+        ``(B + 1,)``."""
         return self._cut.offsets
 
     def lengths(self) -> Tensor | None:
@@ -174,18 +198,21 @@ class NestedTensor(Nested):
         return (self._cut.size * strides[self._ragged_idx - 1], *strides)
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
-        """A dense copy: items filled up with ``padding`` to the longest one, or to ``output_size``; longer ones are cut.
+        """A dense copy: items filled up with ``padding`` to the longest one, or to ``output_size``;
+        longer ones are cut.
 
         Raises:
             RuntimeError: for nested tensors with holes.
         """
         return torch.nested.to_padded_tensor(self, padding, output_size)
 
-    # ---- computing -------------------------------------------------------------------------------------------------------------
+    # ---- computing -------------------------------------------------------------------------------
 
     def _rows(self) -> Tensor:
         """The values with the packed dimension in front."""
-        return self._values if self._ragged_idx == 1 else self._values.movedim(self._ragged_idx - 1, 0)
+        return (
+            self._values if self._ragged_idx == 1 else self._values.movedim(self._ragged_idx - 1, 0)
+        )
 
     def _from_rows(self, rows: Tensor) -> NestedTensor:
         """What ``_rows`` did, undone on other values."""
@@ -201,14 +228,15 @@ class NestedTensor(Nested):
         return self._cut.present(width)
 
     def _repacked(self, padded: Tensor) -> NestedTensor:
-        """A padded form (ragged dimension next to the batch) as a nested tensor of this structure, without its holes."""
+        """A padded form (ragged dimension next to the batch) as a nested tensor of this structure,
+        without its holes."""
         return self._like(pack(padded, self._cut, self._total()))
 
     def _total(self) -> int:
         """The size of the packed dimension."""
         return self._values.shape[self._ragged_idx - 1]
 
-    # ---- Python ----------------------------------------------------------------------------------------------------------------
+    # ---- Python ----------------------------------------------------------------------------------
 
     def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
         """The names of the attributes that hold tensors, and the rest."""
@@ -218,9 +246,13 @@ class NestedTensor(Nested):
         return names, {"requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx}
 
     @staticmethod
-    def __tensor_unflatten__(inner_tensors: dict[str, Tensor], meta: dict[str, Any], outer_size: Any, outer_stride: Any) -> NestedTensor:
+    def __tensor_unflatten__(
+        inner_tensors: dict[str, Tensor], meta: dict[str, Any], outer_size: Any, outer_stride: Any
+    ) -> NestedTensor:
         """The nested tensor of the parts that ``__tensor_flatten__`` named."""
-        cache = {name: inner_tensors.get(f"_{name}_tensor") for name in ("min_seqlen", "max_seqlen")}
+        cache = {
+            name: inner_tensors.get(f"_{name}_tensor") for name in ("min_seqlen", "max_seqlen")
+        }
         return NestedTensor(
             inner_tensors["_values"],
             inner_tensors["_offsets"],
@@ -263,7 +295,9 @@ for _known in (NestedTensor, _rebuild_njt):  # where files and programs look for
 def structure_matches(nt: NestedTensor, size: Any) -> bool:
     """Whether ``size`` agrees with the batch and ragged dimensions; -1 agrees with all."""
     end = nt._ragged_idx + 1
-    return len(size) >= end and all(_same(a, b) for a, b in zip(nt._size[:end], size[:end], strict=True))
+    return len(size) >= end and all(
+        _same(a, b) for a, b in zip(nt._size[:end], size[:end], strict=True)
+    )
 
 
 def _same(mine: object, given: object) -> bool:

@@ -1,4 +1,5 @@
-"""Nested tensors as JAX pytrees: their values cross ``jax.jit`` and ``jax.grad``, their structure is static."""
+"""Nested tensors as JAX pytrees: their values cross ``jax.jit`` and ``jax.grad``, their structure
+is static."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from .tensor import NestedTensor, build
 
 
 def _flatten_jagged(nt: NestedTensor) -> tuple[tuple[Any, ...], Any]:
-    # The structure is compared by identity: results of a compiled function must combine with the very operands it was called with.
+    # The structure is compared by identity: results of a compiled function must combine with the
+    # very operands it was called with.
     return (nt._values,), (type(nt), nt._cut, nt._ragged_idx)
 
 

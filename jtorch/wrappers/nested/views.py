@@ -1,4 +1,5 @@
-"""Shapes of jagged tensors: views that keep the batch in front and the ragged dimension whole, splitting, joining."""
+"""Shapes of jagged tensors: views that keep the batch in front and the ragged dimension whole,
+splitting, joining."""
 
 from __future__ import annotations
 
@@ -18,10 +19,12 @@ from .tensor import NestedTensor, build, structure_matches
 
 def _packed(sizes: tuple[object, ...]) -> list[Any]:
     """Sizes given one by one or as one sequence."""
-    return list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
+    return (
+        list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
+    )
 
 
-# ---- orders of dimensions ----------------------------------------------------------------------------------------------------------
+# ---- orders of dimensions ------------------------------------------------------------------------
 
 
 @TABLE.implements("transpose", "swapaxes", "swapdims")
@@ -43,8 +46,8 @@ def permute(input: NestedTensor, *dims: object) -> NestedTensor:
     nt, given = input, _packed(dims)
     if len(given) != len(nt._size):
         raise ValueError(
-            f"permute(): number of dimensions in the tensor input ({len(nt._size)}) does not match the length of the desired ordering of "
-            f"dimensions ({len(given)})."
+            f"permute(): number of dimensions in the tensor input ({len(nt._size)}) does not match "
+            f"the length of the desired ordering of dimensions ({len(given)})."
         )
     order = [outer(nt, d) for d in given]
     if len(set(order)) != len(order):
@@ -75,11 +78,13 @@ def movedim(input: NestedTensor, source: Any, destination: Any) -> NestedTensor:
     sources = [outer(input, d) for d in ([source] if one else source)]
     places = [outer(input, d) for d in ([destination] if one else destination)]
     rest = iter([d for d in range(len(input._size)) if d not in sources])
-    order = [sources[places.index(i)] if i in places else next(rest) for i in range(len(input._size))]
+    order = [
+        sources[places.index(i)] if i in places else next(rest) for i in range(len(input._size))
+    ]
     return permute(input, order)
 
 
-# ---- sizes -------------------------------------------------------------------------------------------------------------------------
+# ---- sizes ---------------------------------------------------------------------------------------
 
 
 @TABLE.implements("view", "_view_shape")
@@ -87,7 +92,10 @@ def view(input: NestedTensor, *size: object) -> NestedTensor:
     """The same data with other dense dimensions; batch and ragged size as they are, or -1."""
     nt, given = input, _packed(size)
     if len(given) == 1 and isinstance(given[0], torch.dtype):
-        raise NotImplementedError("view(dtype) of nested tensors is not offered by jtorch: the packed dimension could change its size")
+        raise NotImplementedError(
+            "view(dtype) of nested tensors is not offered by jtorch: the packed dimension could "
+            "change its size"
+        )
     return _viewed(nt, given, Tensor.view)
 
 
@@ -96,8 +104,8 @@ def _viewed(nt: NestedTensor, size: list[object], how: Any) -> NestedTensor:
         return nt._like(nt._values.view_as(nt._values))
     if nt._ragged_idx != 1 and not _keeps_place(nt, size):
         raise RuntimeError(
-            f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({tuple(nt._size)}) and size is "
-            f"({size})."
+            "view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is "
+            f"({tuple(nt._size)}) and size is ({size})."
         )
     if (len(size) < 3 and len(nt._size) != len(size)) or not structure_matches(nt, size):
         raise RuntimeError(f"view(): cannot view shape {tuple(nt._size)} as {size}")
@@ -106,8 +114,13 @@ def _viewed(nt: NestedTensor, size: list[object], how: Any) -> NestedTensor:
 
 
 def _keeps_place(nt: NestedTensor, size: list[object]) -> bool:
-    """Whether the dimensions before and including the ragged one stay, so that only dense ones behind it change."""
-    return len(size) > nt._ragged_idx and structure_matches(nt, size) and -1 not in list(size[1 : nt._ragged_idx])
+    """Whether the dimensions before and including the ragged one stay, so that only dense ones
+    behind it change."""
+    return (
+        len(size) > nt._ragged_idx
+        and structure_matches(nt, size)
+        and -1 not in list(size[1 : nt._ragged_idx])
+    )
 
 
 @TABLE.implements("reshape")
@@ -125,7 +138,11 @@ def view_as(input: Tensor, other: Any) -> Any:
 @TABLE.implements("reshape_as")
 def reshape_as(input: Any, other: Any) -> Any:
     """``reshape`` to the shape of another nested tensor."""
-    return reshape(input, *other._size) if isinstance(input, NestedTensor) else input.reshape(other.shape)
+    return (
+        reshape(input, *other._size)
+        if isinstance(input, NestedTensor)
+        else input.reshape(other.shape)
+    )
 
 
 @TABLE.implements("flatten")
@@ -157,7 +174,9 @@ def unsqueeze(input: NestedTensor, dim: int) -> NestedTensor:
     place = outer(input, dim, 1)
     if place == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
-    return input._like(input._values.unsqueeze(place - 1), input._ragged_idx + (place <= input._ragged_idx))
+    return input._like(
+        input._values.unsqueeze(place - 1), input._ragged_idx + (place <= input._ragged_idx)
+    )
 
 
 @TABLE.implements("squeeze")
@@ -167,9 +186,14 @@ def squeeze(input: NestedTensor, dim: object = None) -> NestedTensor:
     if dim is None:
         dims = [i for i, n in enumerate(nt._size) if i and i != nt._ragged_idx and n == 1]
     else:
-        dims = [dense(nt, d, "squeeze") + 1 for d in (dim if isinstance(dim, (tuple, list)) else [dim])]
+        dims = [
+            dense(nt, d, "squeeze") + 1 for d in (dim if isinstance(dim, (tuple, list)) else [dim])
+        ]
         dims = [d for d in dims if nt._size[d] == 1]
-    return nt._like(nt._values.squeeze(tuple(d - 1 for d in dims)), nt._ragged_idx - len([d for d in dims if d < nt._ragged_idx]))
+    return nt._like(
+        nt._values.squeeze(tuple(d - 1 for d in dims)),
+        nt._ragged_idx - len([d for d in dims if d < nt._ragged_idx]),
+    )
 
 
 @TABLE.implements("expand")
@@ -178,7 +202,11 @@ def expand(input: NestedTensor, *size: object) -> NestedTensor:
     given = _packed(size)
     if len(given) != len(input._size) or not structure_matches(input, given):
         raise RuntimeError(f"expand(): cannot expand shape {tuple(input._size)} -> {given}")
-    return input._like(input._values.expand([-1 if d == input._ragged_idx else given[d] for d in range(1, len(given))]))
+    return input._like(
+        input._values.expand(
+            [-1 if d == input._ragged_idx else given[d] for d in range(1, len(given))]
+        )
+    )
 
 
 @TABLE.implements("expand_as")
@@ -195,7 +223,8 @@ def broadcast_to(input: NestedTensor, size: Any) -> NestedTensor:
     given = list(size)
     if len(given) > len(input._size):
         raise ValueError(
-            "broadcast_to(): broadcasting to a higher-dim shape is currently not supported for nested tensors with the jagged layout"
+            "broadcast_to(): broadcasting to a higher-dim shape is currently not supported for "
+            "nested tensors with the jagged layout"
         )
     return expand(input, *([1] * (len(input._size) - len(given))), *given)
 
@@ -224,21 +253,32 @@ def _broadcast(given: list[Any], first: NestedTensor) -> list[NestedTensor]:
 def where(condition: Any, input: Any = None, other: Any = None) -> NestedTensor:
     """Elements of ``input`` where the condition holds, else of ``other``."""
     if input is None:
-        raise NotImplementedError("where(condition) of nested tensors is not offered by jtorch: use nonzero() of values()")
+        raise NotImplementedError(
+            "where(condition) of nested tensors is not offered by jtorch: use nonzero() of values()"
+        )
     given = [condition, input, other]
     first = next(t for t in given if isinstance(t, NestedTensor))
     for t in given:
         if isinstance(t, NestedTensor) and not _agrees(first, t):
             raise _mismatch(torch.where, first, t)
-    inside = [t._values if isinstance(t, NestedTensor) else aligned(t, first, torch.where) if isinstance(t, Tensor) else t for t in given]
+    inside = [
+        t._values
+        if isinstance(t, NestedTensor)
+        else aligned(t, first, torch.where)
+        if isinstance(t, Tensor)
+        else t
+        for t in given
+    ]
     return first._like(torch.where(*inside))
 
 
-# ---- parts -------------------------------------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 @TABLE.implements("split", "unsafe_split")
-def split(tensor: NestedTensor, split_size_or_sections: object = None, dim: int = 0, **spelled: object) -> tuple[NestedTensor, ...]:
+def split(
+    tensor: NestedTensor, split_size_or_sections: object = None, dim: int = 0, **spelled: object
+) -> tuple[NestedTensor, ...]:
     """Parts of a dense dimension: of one size, or of the sizes given."""
     size = spelled.get("split_size", spelled.get("split_sizes", split_size_or_sections))
     name = "split_with_sizes" if isinstance(size, (tuple, list)) else "split"
@@ -247,7 +287,9 @@ def split(tensor: NestedTensor, split_size_or_sections: object = None, dim: int 
 
 
 @TABLE.implements("split_with_sizes", "unsafe_split_with_sizes")
-def split_with_sizes(input: NestedTensor, split_sizes: Any, dim: int = 0) -> tuple[NestedTensor, ...]:
+def split_with_sizes(
+    input: NestedTensor, split_sizes: Any, dim: int = 0
+) -> tuple[NestedTensor, ...]:
     """Parts of a dense dimension, of the sizes given."""
     return split(input, list(split_sizes), dim)
 
@@ -260,7 +302,9 @@ def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[NestedTensor,
         return tuple(nt._like(x) for x in nt._values.chunk(chunks, dense(nt, dim, "chunk")))
     require_jagged(nt, "chunk_default(self: jt, chunks: any, dim: any?)", "self")
     size = math.ceil(nt._cut.batch / chunks) or 1
-    return tuple(_batch_part(nt, i, min(i + size, nt._cut.batch)) for i in range(0, nt._cut.batch, size))
+    return tuple(
+        _batch_part(nt, i, min(i + size, nt._cut.batch)) for i in range(0, nt._cut.batch, size)
+    )
 
 
 def _batch_part(nt: NestedTensor, start: int, stop: int) -> NestedTensor:
@@ -269,14 +313,21 @@ def _batch_part(nt: NestedTensor, start: int, stop: int) -> NestedTensor:
     offsets = nt._cut.offsets[start : stop + 1]
     r = nt._ragged_idx - 1
     if nt._cut.lengths is not None:
-        return build(nt._values, Cut(offsets.clone(), nt._cut.lengths[start:stop].clone()), nt._ragged_idx, type(nt))
+        return build(
+            nt._values,
+            Cut(offsets.clone(), nt._cut.lengths[start:stop].clone()),
+            nt._ragged_idx,
+            type(nt),
+        )
     first = starts[start] if start < len(starts) else nt._total()
     total = sum(lengths[start:stop])
     return build(nt._values.narrow(r, first, total), Cut(offsets - first), nt._ragged_idx, type(nt))
 
 
 @TABLE.implements("tensor_split")
-def tensor_split(input: NestedTensor, indices_or_sections: object = None, dim: int = 0, **spelled: object) -> tuple[NestedTensor, ...]:
+def tensor_split(
+    input: NestedTensor, indices_or_sections: object = None, dim: int = 0, **spelled: object
+) -> tuple[NestedTensor, ...]:
     """Parts of a dense dimension: so many, or cut at the indices."""
     where_ = spelled.get("sections", spelled.get("indices", indices_or_sections))
     place = dense(input, dim, "slice")
@@ -288,12 +339,13 @@ def dsplit(input: NestedTensor, indices_or_sections: object) -> tuple[NestedTens
     """``tensor_split`` of dimension 2."""
     if len(input._size) < 3:
         raise RuntimeError(
-            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {len(input._size)} dimensions!"
+            "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with "
+            f"{len(input._size)} dimensions!"
         )
     if isinstance(indices_or_sections, int) and input._size[2] % indices_or_sections:
         raise RuntimeError(
-            f"torch.dsplit attempted to split along dimension 2, but the size of the dimension {input._size[2]} is not divisible by the "
-            f"split_size {indices_or_sections}!"
+            "torch.dsplit attempted to split along dimension 2, but the size of the dimension "
+            f"{input._size[2]} is not divisible by the split_size {indices_or_sections}!"
         )
     return tensor_split(input, indices_or_sections, 2)
 
@@ -307,7 +359,9 @@ def at_least(*tensors: object) -> Any:
 @TABLE.implements("atleast_3d")
 def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
-    found = [unsqueeze(t, 2) if isinstance(t, NestedTensor) and len(t._size) == 2 else t for t in tensors]
+    found = [
+        unsqueeze(t, 2) if isinstance(t, NestedTensor) and len(t._size) == 2 else t for t in tensors
+    ]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -320,7 +374,9 @@ def unbind(input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     starts, lengths = nt._cut.host
     r, total = nt._ragged_idx - 1, nt._total()
     if sum(lengths) > total or any(s + n > total for s, n in zip(starts, lengths, strict=True)):
-        raise RuntimeError("unbind(): nested tensor offsets and lengths do not match ragged_idx dimension")
+        raise RuntimeError(
+            "unbind(): nested tensor offsets and lengths do not match ragged_idx dimension"
+        )
     values = nt._values
     if nt._cut.lengths is None and sum(lengths) == total:
         return tuple(values.split(lengths, r))
@@ -335,7 +391,9 @@ def select(input: NestedTensor, dim: int, index: int) -> NestedTensor | Tensor:
         return item(nt, int(index))
     inside = dense(nt, dim, "select")
     if nt._cut.lengths is not None:
-        raise ValueError("select(): not yet supported on dim != 0 for non-contiguous nested tensor with holes")
+        raise ValueError(
+            "select(): not yet supported on dim != 0 for non-contiguous nested tensor with holes"
+        )
     return nt._like(nt._values.select(inside, index), nt._ragged_idx - (place < nt._ragged_idx))
 
 
@@ -357,11 +415,13 @@ def pad(input: NestedTensor, pad: Any, mode: str = "constant", value: Any = None
     if isinstance(mode, (int, float)):  # constant_pad_nd has the value there
         mode, value = "constant", mode
     if len(pad) // 2 > len(input._size) - 1 - input._ragged_idx:
-        raise RuntimeError("pad(): not supported for NestedTensor on ragged dim; use to_padded_tensor()")
+        raise RuntimeError(
+            "pad(): not supported for NestedTensor on ragged dim; use to_padded_tensor()"
+        )
     return input._like(torch.nn.functional.pad(input._values, pad, mode, value))
 
 
-# ---- joining -----------------------------------------------------------------------------------------------------------------------
+# ---- joining -------------------------------------------------------------------------------------
 
 
 @TABLE.implements("cat", "concat", "concatenate")
@@ -370,10 +430,16 @@ def cat(tensors: Any, dim: int = 0) -> NestedTensor:
     given = list(tensors)
     first = next(t for t in given if isinstance(t, NestedTensor))
     place = dense(first, dim, "cat")
-    given = [t if isinstance(t, NestedTensor) else first._like(t.expand(first._values.shape)) for t in given]
+    given = [
+        t if isinstance(t, NestedTensor) else first._like(t.expand(first._values.shape))
+        for t in given
+    ]
     for t in given:
         if not structure_matches(t, first._size) or t._ragged_idx != first._ragged_idx:
-            raise RuntimeError(f"cat(): expected all nested tensors to have the same nested structure: {_sizes(given)}")
+            raise RuntimeError(
+                "cat(): expected all nested tensors to have the same nested structure: "
+                f"{_sizes(given)}"
+            )
     return given[0]._like(torch.cat([t._values for t in given], place))
 
 
@@ -391,25 +457,33 @@ def stack(tensors: Any, dim: int = 0) -> NestedTensor:
         if len(t._size) != len(first._size):
             raise RuntimeError("stack(): expected all nested tensors to have the same dim")
         if not structure_matches(t, first._size):
-            raise RuntimeError("stack(): expected all nested tensors to have the same nested structure")
+            raise RuntimeError(
+                "stack(): expected all nested tensors to have the same nested structure"
+            )
     place = dense(first, dim, "stack", 1)
-    return first._like(torch.stack([t._values for t in tensors], place), first._ragged_idx + (place < first._ragged_idx - 1))
+    return first._like(
+        torch.stack([t._values for t in tensors], place),
+        first._ragged_idx + (place < first._ragged_idx - 1),
+    )
 
 
-# ---- narrowing, with the generalised arguments ---------------------------------------------------------------------------------------
+# ---- narrowing, with the generalised arguments ---------------------------------------------------
 
 
 @TABLE.implements("narrow")
 def narrow(input: NestedTensor, dim: Any, start: Any, length: Any) -> NestedTensor:
     """A stretch of a dense dimension; as an extension, of the ragged one and of several at once.
 
-    ``dim``, ``start`` and ``length`` may be tuples of the same number of entries, one for each dimension. For the ragged dimension an
-    entry is an int for all items, or a sequence (or tensor) with one number for each; the result is a view whose items lie apart. For
-    the batch dimension it selects items.
+    ``dim``, ``start`` and ``length`` may be tuples of the same number of entries, one for each
+    dimension. For the ragged dimension an entry is an int for all items, or a sequence (or tensor)
+    with one number for each; the result is a view whose items lie apart. For the batch dimension it
+    selects items.
 
     Examples:
         >>> import jtorch as torch
-        >>> nt = torch.nested.nested_tensor([torch.arange(3.0), torch.arange(5.0)], layout=torch.jagged)
+        >>> nt = torch.nested.nested_tensor(
+        ...     [torch.arange(3.0), torch.arange(5.0)], layout=torch.jagged
+        ... )
         >>> torch.narrow(nt, 1, (0, 2), (2, 3)).unbind()
         (tensor([0., 1.]), tensor([2., 3., 4.]))
         >>> torch.narrow(nt, (0, 1), (1, 1), (1, 2)).unbind()
@@ -417,10 +491,20 @@ def narrow(input: NestedTensor, dim: Any, start: Any, length: Any) -> NestedTens
     """
     if isinstance(dim, (tuple, list)):
         if not len(dim) == len(start) == len(length):
-            raise ValueError(f"narrow(): {len(dim)} dims, {len(start)} starts and {len(length)} lengths were given; they must be as many")
-        order = sorted(range(len(dim)), key=lambda i: outer(input, dim[i]) == 0)  # the batch last: entries are for all its items
-        return functools.reduce(lambda nt, i: _narrowed(nt, dim[i], start[i], length[i]), order, input)
-    plain = isinstance(start, (int, Tensor)) and isinstance(length, int) and not (isinstance(start, Tensor) and start.dim())
+            raise ValueError(
+                f"narrow(): {len(dim)} dims, {len(start)} starts and {len(length)} lengths were "
+                "given; they must be as many"
+            )
+        # the batch last: entries are for all its items
+        order = sorted(range(len(dim)), key=lambda i: outer(input, dim[i]) == 0)
+        return functools.reduce(
+            lambda nt, i: _narrowed(nt, dim[i], start[i], length[i]), order, input
+        )
+    plain = (
+        isinstance(start, (int, Tensor))
+        and isinstance(length, int)
+        and not (isinstance(start, Tensor) and start.dim())
+    )
     if plain:
         place = dense(input, dim, "narrow")
         return input._like(input._values.narrow(place, start, length))
@@ -434,7 +518,9 @@ def _narrowed(nt: NestedTensor, dim: int, start: object, length: int) -> NestedT
             raise TypeError("narrow(): start and length of the batch dimension must be ints")
         first = start + nt._cut.batch if start < 0 else start
         if first < 0 or length < 0 or first + length > nt._cut.batch:
-            raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({nt._cut.batch}).")
+            raise RuntimeError(
+                f"start ({start}) + length ({length}) exceeds dimension size ({nt._cut.batch})."
+            )
         return _batch_part(nt, first, first + length)
     if place != nt._ragged_idx:
         return nt._like(nt._values.narrow(place - 1, start, length))
@@ -444,10 +530,14 @@ def _narrowed(nt: NestedTensor, dim: int, start: object, length: int) -> NestedT
     lengths = _each(length, have, "length")
     for i, (s, n, size) in enumerate(zip(starts, lengths, have, strict=True)):
         if s < 0 or n < 0 or s + n > size:
-            raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({size}) of item {i}.")
+            raise RuntimeError(
+                f"start ({s}) + length ({n}) exceeds dimension size ({size}) of item {i}."
+            )
     at = nt._cut.offsets.device
     with torch.no_grad():
-        offsets = nt._cut.offsets + torch.nn.functional.pad(torch.tensor(starts, dtype=torch.int64, device=at), (0, 1))
+        offsets = nt._cut.offsets + torch.nn.functional.pad(
+            torch.tensor(starts, dtype=torch.int64, device=at), (0, 1)
+        )
         cut = Cut(offsets, torch.tensor(lengths, dtype=torch.int64, device=at))
     cut.ragged.know(min(lengths, default=0), max(lengths, default=0))
     return build(nt._values, cut, nt._ragged_idx, type(nt))

@@ -1,4 +1,5 @@
-"""What each process of a world does: runs the cases of its program and writes down what became of them."""
+"""What each process of a world does: runs the cases of its program and writes down what became of
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What programs of distributed tensors share: meshes, numbers that all processes know, and how tensors lie."""
+"""What programs of distributed tensors share: meshes, numbers that all processes know, and how
+tensors lie."""
 
 import functools
 

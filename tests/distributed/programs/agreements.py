@@ -1,4 +1,5 @@
-"""Objects that processes agree on, states that are copied or sent, and optimisers that step in the backward pass."""
+"""Objects that processes agree on, states that are copied or sent, and optimisers that step in the
+backward pass."""
 
 import contextlib
 import io
@@ -13,9 +14,16 @@ from jtorch import nn
 from jtorch.distributed import _state_dict_utils as states
 from jtorch.distributed import c10d_logger, collective_utils
 from jtorch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
-from jtorch.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import _hook_then_optimizer, _OptimizerHookState
+from jtorch.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import (
+    _hook_then_optimizer,
+    _OptimizerHookState,
+)
 from jtorch.distributed.checkpoint.state_dict import _init_optim_state
-from jtorch.distributed.optim import _apply_optimizer_in_backward, _get_in_backward_optimizers, as_functional_optim
+from jtorch.distributed.optim import (
+    _apply_optimizer_in_backward,
+    _get_in_backward_optimizers,
+    as_functional_optim,
+)
 from jtorch.distributed.tensor import DTensor, Shard, distribute_tensor, init_device_mesh
 from jtorch.distributed.tensor.debug import visualize_sharding
 from jtorch.nn.parallel import DistributedDataParallel as DDP
@@ -30,7 +38,9 @@ def check_values_and_failures_of_one_are_everybodys() -> None:
         return 3
 
     assert collective_utils.broadcast(lambda: RANK + 5, rank=1, pg=group) == 6
-    assert collective_utils.all_gather(lambda: [RANK], "stage", group) == [[r] for r in range(WORLD)]
+    assert collective_utils.all_gather(lambda: [RANK], "stage", group) == [
+        [r] for r in range(WORLD)
+    ]
     with raises(RuntimeError, "Rank 1 failed: stage s: exception not here"):
         collective_utils.broadcast(failing_on_1, stage_name="s", rank=1, pg=group)
     with raises(RuntimeError, "not here"):
@@ -38,7 +48,9 @@ def check_values_and_failures_of_one_are_everybodys() -> None:
     with raises(RuntimeError, "Unexpected stage name received from rank 1: 1"):
         collective_utils.all_gather(0, str(RANK), group)
     with raises(TypeError, "Object type at index 1 is <class 'str'>"):
-        collective_utils.all_gather_object_enforce_type(group, [None] * WORLD, "a" if RANK == 1 else 1)
+        collective_utils.all_gather_object_enforce_type(
+            group, [None] * WORLD, "a" if RANK == 1 else 1
+        )
     generator = torch.Generator().manual_seed(1)
     assert collective_utils._check_rng_sync(generator, group) is None
     generator.manual_seed(RANK)
@@ -47,7 +59,10 @@ def check_values_and_failures_of_one_are_everybodys() -> None:
 
 def state() -> dict[str, Any]:
     whole = torch.arange(15.0).view(5, 3)
-    return {"a": distribute_tensor(whole, init_device_mesh("cpu", (WORLD,)), [Shard(0)]), "b": {"c": torch.ones(2) + RANK, "d": [1, None]}}
+    return {
+        "a": distribute_tensor(whole, init_device_mesh("cpu", (WORLD,)), [Shard(0)]),
+        "b": {"c": torch.ones(2) + RANK, "d": [1, None]},
+    }
 
 
 def check_states_are_gathered_and_copied() -> None:
@@ -69,7 +84,9 @@ def check_states_are_gathered_and_copied() -> None:
 
 
 def check_states_are_sent_from_rank_0() -> None:
-    given = {"a": torch.arange(15.0).view(5, 3), "c": torch.tensor([7.0]), "n": 3} if RANK == 0 else {}
+    given = (
+        {"a": torch.arange(15.0).view(5, 3), "c": torch.tensor([7.0]), "n": 3} if RANK == 0 else {}
+    )
     local = {"a": state()["a"] * 0, "c": torch.zeros(1), "n": 0, "other": 1}
     states._broadcast_state_dict(given, local, torch.device("cpu"), strict=True)
     same(local.pop("a").full_tensor(), torch.arange(15.0).view(5, 3))
@@ -101,7 +118,9 @@ def mean_step(model: Any, k: int) -> None:
 def check_optimizers_step_in_the_backward_pass() -> None:
     for registers in (True, False):
         model, reference = net(), net()
-        _apply_optimizer_in_backward(torch.optim.SGD, model[0].parameters(), {"lr": 0.1}, register_hook=registers)
+        _apply_optimizer_in_backward(
+            torch.optim.SGD, model[0].parameters(), {"lr": 0.1}, register_hook=registers
+        )
         assert len(_get_in_backward_optimizers(model)) == 2
         optimizer = torch.optim.SGD(reference[0].parameters(), lr=0.1)
         wrapped = DDP(model)
@@ -138,10 +157,13 @@ def check_hooks_that_step_optimizers() -> None:
 
 
 def check_buckets_of_low_rank() -> None:
-    for rank, feedback, warm in ((7, True, True), (7, False, False), (1, True, True)):  # 37 gradients are a square of 7
+    # 37 gradients are a square of 7
+    for rank, feedback, warm in ((7, True, True), (7, False, False), (1, True, True)):
         model, reference = net(), net()
         wrapped = DDP(model)
-        hook_state = powerSGD_hook.PowerSGDState(None, rank, 2, use_error_feedback=feedback, warm_start=warm)
+        hook_state = powerSGD_hook.PowerSGDState(
+            None, rank, 2, use_error_feedback=feedback, warm_start=warm
+        )
         wrapped.register_comm_hook(hook_state, powerSGD_hook.batched_powerSGD_hook)
         for k in range(4):
             wrapped.zero_grad()
@@ -162,7 +184,11 @@ def check_optimizers_get_their_state_without_a_step() -> None:
     kept = model[0].weight.clone()
     optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
     _init_optim_state(optimizer)
-    assert len(optimizer.state) == 4 and optimizer.param_groups[0]["lr"] == 1e-3 and model[0].weight.grad is None
+    assert (
+        len(optimizer.state) == 4
+        and optimizer.param_groups[0]["lr"] == 1e-3
+        and model[0].weight.grad is None
+    )
     same(model[0].weight, kept)
 
 
@@ -181,7 +207,12 @@ def check_layouts_are_drawn() -> None:
 def check_squeeze_goes_by_the_whole() -> None:
     x = torch.arange(3.0).view(3, 1)  # the second of two processes has one row
     d = distribute_tensor(x, init_device_mesh("cpu", (WORLD,)), [Shard(0)])
-    for squeezed, expected in ((d.squeeze(0), x), (d.squeeze(1), x[:, 0]), (d.squeeze(), x[:, 0]), (d.squeeze((0, 1)), x[:, 0])):
+    for squeezed, expected in (
+        (d.squeeze(0), x),
+        (d.squeeze(1), x[:, 0]),
+        (d.squeeze(), x[:, 0]),
+        (d.squeeze((0, 1)), x[:, 0]),
+    ):
         assert squeezed.to_local().ndim == squeezed.ndim == expected.ndim
         same(squeezed.full_tensor(), expected)
 
@@ -201,7 +232,11 @@ def check_loggers_hear_of_errors() -> None:
 
     with raises(KeyError):
         failing()
-    assert said[0]["func_name"] == "failing" and said[0]["world_size"] == str(WORLD) and said[0]["backend"] == "gloo"
+    assert (
+        said[0]["func_name"] == "failing"
+        and said[0]["world_size"] == str(WORLD)
+        and said[0]["backend"] == "gloo"
+    )
 
 
 if __name__ == "__main__":

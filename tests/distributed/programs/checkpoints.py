@@ -1,4 +1,5 @@
-"""Checkpoints of three processes: replicas, failures, processes that save alone, and saves beside other collectives."""
+"""Checkpoints of three processes: replicas, failures, processes that save alone, and saves beside
+other collectives."""
 
 import os
 from pathlib import Path
@@ -9,8 +10,14 @@ from _cases import RANK, WORLD, raises, run, same
 import jtorch as torch
 import jtorch.distributed as dist
 import jtorch.distributed.checkpoint as dcp
-from jtorch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files_on_every_rank
-from jtorch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+from jtorch.distributed.checkpoint._consolidate_hf_safetensors import (
+    consolidate_safetensors_files_on_every_rank,
+)
+from jtorch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    set_model_state_dict,
+)
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.tensor import DTensor, Shard, distribute_tensor
 from jtorch.nn.parallel import DistributedDataParallel
@@ -22,19 +29,33 @@ def check_replicas_are_written_once() -> None:
     state = {name: torch.full((4,), 1.0) for name in "abcdef"} | {"n": {"x": 1}}
     metadata = dcp.save(state, checkpoint_id=FOLDER / "replicas")
     places = {index.fqn: info.relative_path for index, info in metadata.storage_data.items()}
-    assert len(places) == 7 and set(places.values()) == {f"__{rank}_0.distcp" for rank in range(WORLD)}
+    assert len(places) == 7 and set(places.values()) == {
+        f"__{rank}_0.distcp" for rank in range(WORLD)
+    }
     found = {name: torch.zeros(4) for name in "abcdef"} | {"n": {"x": 0}}
     dcp.load(found, checkpoint_id=FOLDER / "replicas")
     assert found["n"]["x"] == 1 and all(found[name].eq(1).all() for name in "abcdef")
-    first = dcp.save(state, checkpoint_id=FOLDER / "first", planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True))
+    first = dcp.save(
+        state,
+        checkpoint_id=FOLDER / "first",
+        planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True),
+    )
     assert {info.relative_path for info in first.storage_data.values()} == {"__0_0.distcp"}
-    dcp.save(state, checkpoint_id=FOLDER / "first", planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True))
+    dcp.save(
+        state,
+        checkpoint_id=FOLDER / "first",
+        planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True),
+    )
     dist.barrier()
-    assert len(list((FOLDER / "first").glob("*.distcp"))) == WORLD  # nothing is left of the one before
+    # nothing is left of the one before
+    assert len(list((FOLDER / "first").glob("*.distcp"))) == WORLD
 
 
 def check_different_states_make_one_checkpoint() -> None:
-    dcp.save({f"of {RANK}": torch.full((2,), float(RANK)), "all": RANK}, checkpoint_id=FOLDER / "different")
+    dcp.save(
+        {f"of {RANK}": torch.full((2,), float(RANK)), "all": RANK},
+        checkpoint_id=FOLDER / "different",
+    )
     found = {f"of {rank}": torch.zeros(2) for rank in range(WORLD)}
     dcp.load(found, checkpoint_id=FOLDER / "different")
     assert [value[0].item() for value in found.values()] == list(range(WORLD))
@@ -57,12 +78,20 @@ def check_states_of_wrappers() -> None:
     del found["bias"]
     with raises(RuntimeError, "Missing key: bias."):
         set_model_state_dict(model, found)
-    assert set_model_state_dict(model, found, options=StateDictOptions(strict=False)).missing_keys == ["module.bias"]
+    assert set_model_state_dict(
+        model, found, options=StateDictOptions(strict=False)
+    ).missing_keys == ["module.bias"]
 
 
 def check_alone() -> None:
-    dcp.save({"mine": torch.full((2,), float(RANK))}, checkpoint_id=FOLDER / "alone", use_collectives=False)
-    assert set(os.listdir(FOLDER / "alone")) == {f"__{rank}{end}" for rank in range(WORLD) for end in (".metadata", "_0.distcp")}
+    dcp.save(
+        {"mine": torch.full((2,), float(RANK))},
+        checkpoint_id=FOLDER / "alone",
+        use_collectives=False,
+    )
+    assert set(os.listdir(FOLDER / "alone")) == {
+        f"__{rank}{end}" for rank in range(WORLD) for end in (".metadata", "_0.distcp")
+    }
     found = {"mine": torch.zeros(2)}
     dcp.load(found, checkpoint_id=FOLDER / "alone")
     assert found["mine"][0].item() == RANK
@@ -94,8 +123,14 @@ def check_safetensors() -> None:
 
     def state(scale: float) -> dict[str, Any]:
         rows, columns = torch.arange(20.0).reshape(5, 4) * scale, torch.arange(24).reshape(3, 8)
-        held = {"rows": distribute_tensor(rows, mesh, [Shard(0)]), "columns": distribute_tensor(columns * int(scale), mesh, [Shard(1)])}
-        return held | {"same": torch.arange(6.0).to(torch.bfloat16) * scale, "one": torch.tensor(scale)}
+        held = {
+            "rows": distribute_tensor(rows, mesh, [Shard(0)]),
+            "columns": distribute_tensor(columns * int(scale), mesh, [Shard(1)]),
+        }
+        return held | {
+            "same": torch.arange(6.0).to(torch.bfloat16) * scale,
+            "one": torch.tensor(scale),
+        }
 
     def others() -> dict[str, Any]:  # they lie otherwise than they were written
         rows, columns = torch.zeros(5, 4), torch.zeros(3, 8, dtype=torch.int64)
@@ -123,7 +158,9 @@ def check_safetensors() -> None:
     consolidate_safetensors_files_on_every_rank(str(folder), str(FOLDER / "by all"), mapping)
     assert len(os.listdir(FOLDER / "by all")) == 4
     found(FOLDER / "by all")
-    writer = dcp.HuggingFaceStorageWriter(FOLDER / "joined", save_distributed=True, enable_consolidation=True)
+    writer = dcp.HuggingFaceStorageWriter(
+        FOLDER / "joined", save_distributed=True, enable_consolidation=True
+    )
     dcp.save(state(2.0), storage_writer=writer)
     found(FOLDER / "joined")
     found(FOLDER / "joined" / "sharded")

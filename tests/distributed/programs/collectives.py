@@ -84,7 +84,11 @@ def check_large_arrays_take_the_programs_of_xla() -> None:
     for dtype in (torch.float32, torch.int32, torch.bfloat16, torch.complex64, torch.bool):
         t = (torch.arange(n) % 5 + RANK).to(dtype)
         dist.all_reduce(t, dist.ReduceOp.SUM)
-        expected = (3 * (torch.arange(n) % 5) + 3).to(dtype) if dtype != torch.bool else torch.ones(n, dtype=torch.bool)
+        expected = (
+            (3 * (torch.arange(n) % 5) + 3).to(dtype)
+            if dtype != torch.bool
+            else torch.ones(n, dtype=torch.bool)
+        )
         assert torch.equal(t, expected), dtype
     t = torch.full((n,), float(RANK))
     dist.all_reduce(t, dist.ReduceOp.MAX)
@@ -103,7 +107,11 @@ def check_lists_of_tensors_for_a_process() -> None:
     def given() -> Any:
         return [torch.full((2,), RANK + 1.0), torch.full((2,), RANK + 10.0)]
 
-    for op, total in ((dist.ReduceOp.SUM, 39.0), (dist.ReduceOp.MAX, 12.0), (dist.ReduceOp.PRODUCT, 7920.0)):
+    for op, total in (
+        (dist.ReduceOp.SUM, 39.0),
+        (dist.ReduceOp.MAX, 12.0),
+        (dist.ReduceOp.PRODUCT, 7920.0),
+    ):
         t = given()
         pg.allreduce(t, op).wait()
         assert [part.tolist() for part in t] == [[total] * 2] * 2, op
@@ -115,15 +123,23 @@ def check_lists_of_tensors_for_a_process() -> None:
     assert [part.tolist() for part in t] == [[12.0] * 2] * 2
     lists = [[torch.zeros(2) for _ in range(2 * WORLD)] for _ in range(2)]
     pg.allgather(lists, given()).wait()
-    assert [[part[0].item() for part in places] for places in lists] == [[1.0, 10.0, 2.0, 11.0, 3.0, 12.0]] * 2
+    assert [[part[0].item() for part in places] for places in lists] == [
+        [1.0, 10.0, 2.0, 11.0, 3.0, 12.0]
+    ] * 2
     for call, kind, words in (
-        (lambda: pg.allreduce([torch.ones(2), torch.ones(3)]), RuntimeError, "tensor size at index 0 (expected (2), got (3))"),
-        (lambda: pg.allreduce([torch.ones(2), torch.ones(2).int()]), RuntimeError, "allreduce: invalid tensor type at index 0"),
+        (lambda: pg.allreduce([torch.ones(2), torch.ones(3)]), RuntimeError,
+         "tensor size at index 0 (expected (2), got (3))"),
+        (lambda: pg.allreduce([torch.ones(2), torch.ones(2).int()]), RuntimeError,
+         "allreduce: invalid tensor type at index 0"),
         (lambda: pg.allreduce([]), NotImplementedError, "schema c10d::allreduce_"),
-        (lambda: pg.allreduce(given(), dist.ReduceOp.AVG), NotImplementedError, "for several tensors"),
-        (lambda: pg.allgather([lists[0][:3]] * 2, given()), RuntimeError, "list at index 0 (expected length 6, got 3)"),
-        (lambda: pg.reduce(given()), RuntimeError, "ProcessGroupGloo::reduce: requires a single-element tensor list"),
-        (lambda: pg.reduce_scatter(given(), [given()] * 2), RuntimeError, "reduce_scatter only supports 1 output"),
+        (lambda: pg.allreduce(given(), dist.ReduceOp.AVG), NotImplementedError,
+         "for several tensors"),
+        (lambda: pg.allgather([lists[0][:3]] * 2, given()), RuntimeError,
+         "list at index 0 (expected length 6, got 3)"),
+        (lambda: pg.reduce(given()), RuntimeError,
+         "ProcessGroupGloo::reduce: requires a single-element tensor list"),
+        (lambda: pg.reduce_scatter(given(), [given()] * 2), RuntimeError,
+         "reduce_scatter only supports 1 output"),
         (lambda: pg.send(given(), 0, 0), RuntimeError, "send takes a single tensor"),
     ):  # fmt: skip
         with raises(kind, words):
@@ -139,7 +155,12 @@ def check_what_is_received_becomes_the_memory() -> None:
         first = t.clone()
         dist.all_reduce(t)
         assert t.data_ptr() == address
-        assert row.tolist() == [9.0, 9.0] and first.eq(3).all() and before.eq(2).all() and t.eq(9).all()
+        assert (
+            row.tolist() == [9.0, 9.0]
+            and first.eq(3).all()
+            and before.eq(2).all()
+            and t.eq(9).all()
+        )
         t += 1
         assert row.tolist() == [10.0, 10.0]
     leaf = torch.ones(3, requires_grad=True)
@@ -160,8 +181,11 @@ def check_the_transport_does_not_interrupt() -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     except OSError:  # not allowed here, nor to the transport
         return
-    threads = {int(name): os.sched_getscheduler(int(name)) for name in os.listdir("/proc/self/task")}
-    assert os.SCHED_BATCH in threads.values(), threads  # as many as there are groups that have talked
+    threads = {
+        int(name): os.sched_getscheduler(int(name)) for name in os.listdir("/proc/self/task")
+    }
+    # as many as there are groups that have talked
+    assert os.SCHED_BATCH in threads.values(), threads
     lane = dist.group.WORLD._lane._thread.native_id
     assert threads[os.getpid()] == threads[lane] == os.SCHED_OTHER
 
@@ -208,25 +232,39 @@ def check_states_of_modules_come_from_one_rank() -> None:
 
 
 def check_parts_that_do_not_fit_are_all_left_out() -> None:
-    # Rank 1 sends too much to rank 0, the others what is expected of them: only rank 0 can tell, and writes nothing.
+    # Rank 1 sends too much to rank 0, the others what is expected of them: only rank 0 can tell,
+    # and writes nothing.
     outs = [torch.zeros(2) for _ in range(WORLD)]
     ins = [torch.ones(4 if (RANK, i) == (1, 0) else 2) for i in range(WORLD)]
     if RANK == 0:
-        with raises(dist.DistBackendError, "[Rank 0] all_to_all of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent 16 bytes"):
+        with raises(
+            dist.DistBackendError,
+            "[Rank 0] all_to_all of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent 16 "
+            "bytes",
+        ):
             dist.all_to_all(outs, ins)
         assert all(t.sum() == 0 for t in outs)
     else:
         dist.all_to_all(outs, ins)
         assert all(t.tolist() == [1, 1] for t in outs)
-    # All that comes is as much as there is room for, but not each part: it must not slip into the place of another.
+    # All that comes is as much as there is room for, but not each part: it must not slip into the
+    # place of another.
     out = torch.zeros(6)
-    with raises(dist.DistBackendError, f"[Rank {RANK}] all_to_all_single of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 0 sent"):
+    with raises(
+        dist.DistBackendError,
+        f"[Rank {RANK}] all_to_all_single of group 0 (default_pg) of ranks [0, 1, 2] failed: rank "
+        "0 sent",
+    ):
         dist.all_to_all_single(out, torch.ones(3 * (RANK + 1)), [2, 2, 2], [RANK + 1] * 3)
     assert out.sum() == 0
     dist.all_to_all_single(out, torch.ones(3 * (RANK + 1)), [1, 2, 3], [RANK + 1] * 3)
     same(out, [1.0] * 6)
     rows = [torch.zeros(1), torch.zeros(2), torch.zeros(3)]
-    with raises(dist.DistBackendError, f"[Rank {RANK}] all_gather of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent 4 bytes"):
+    with raises(
+        dist.DistBackendError,
+        f"[Rank {RANK}] all_gather of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent "
+        "4 bytes",
+    ):
         dist.all_gather(rows, torch.ones(1))
     assert sum(t.sum() for t in rows) == 0
 
@@ -237,7 +275,9 @@ def check_gather_scatter_and_all_to_all() -> None:
     if rows is not None:
         same(torch.stack(rows), [[0, 0], [1, 1], [2, 2]])
     t = torch.zeros(2)
-    dist.scatter(t, [torch.full((2,), 10.0 + i) for i in range(WORLD)] if RANK == 2 else None, src=2)
+    dist.scatter(
+        t, [torch.full((2,), 10.0 + i) for i in range(WORLD)] if RANK == 2 else None, src=2
+    )
     same(t, [10.0 + RANK] * 2)
     outs = [torch.zeros(RANK + 1) for _ in range(WORLD)]
     dist.all_to_all(outs, [torch.full((i + 1,), float(RANK)) for i in range(WORLD)])
@@ -289,7 +329,10 @@ def check_methods_of_groups() -> None:
     t = torch.ones(2) * RANK
     pg.allreduce(t, op=dist.ReduceOp.MIN).wait()
     same(t, [0.0, 0.0])
-    assert pg._get_backend(torch.device("cpu")).name() == "gloo" and torch.device("cpu") in pg._device_types
+    assert (
+        pg._get_backend(torch.device("cpu")).name() == "gloo"
+        and torch.device("cpu") in pg._device_types
+    )
     t = torch.ones(2) * RANK
     if RANK:
         pair.broadcast(t, 0).wait()  # a rank of the group
@@ -331,7 +374,11 @@ def check_groups() -> None:
         t = torch.ones(2)
         dist.all_reduce(t, group=pair)
         same(t, [2.0, 2.0])
-        assert dist.get_global_rank(pair, 1) == 2 and dist.get_group_rank(pair, 2) == 1 and dist.get_process_group_ranks(pair) == [0, 2]
+        assert (
+            dist.get_global_rank(pair, 1) == 2
+            and dist.get_group_rank(pair, 2) == 1
+            and dist.get_process_group_ranks(pair) == [0, 2]
+        )
         dist.destroy_process_group(pair)
     assert dist.all_reduce(torch.ones(1), group=dist.GroupMember.NON_GROUP_MEMBER) is None
     if RANK:
@@ -360,7 +407,9 @@ def check_objects() -> None:
     dist.broadcast_object_list(box, src=1)
     assert len(box[0]) == 9000 and box[1].tolist() == [1, 1]
     out = [None]
-    dist.scatter_object_list(out, [{"to": i, "text": "y" * 3000 * i} for i in range(WORLD)] if RANK == 0 else None, src=0)
+    dist.scatter_object_list(
+        out, [{"to": i, "text": "y" * 3000 * i} for i in range(WORLD)] if RANK == 0 else None, src=0
+    )
     assert out[0]["to"] == RANK and len(out[0]["text"]) == 3000 * RANK
     got = [None] * WORLD if RANK == 2 else None
     dist.gather_object((RANK, "z"), got, dst=2)
@@ -386,7 +435,9 @@ def check_messages() -> None:
         assert dist.recv(c) == 0 and c.eq(5).all()  # from anyone
     ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, y, before)]
     assert all(w.wait() for w in dist.batch_isend_irecv(ops))
-    assert ops[0].group_peer == ops[0].peer == following and repr(ops[0]).endswith("torch.Size([4]), torch.float32)")
+    assert ops[0].group_peer == ops[0].peer == following and repr(ops[0]).endswith(
+        "torch.Size([4]), torch.float32)"
+    )
     late = dist.new_group([2, 1])
     if RANK:
         op = dist.P2POp(dist.isend if RANK == 2 else dist.irecv, y, group=late, group_peer=RANK % 2)
@@ -430,7 +481,9 @@ def check_disagreements_are_errors_everywhere() -> None:
 def check_lists_are_compared_tensor_by_tensor() -> None:
     sizes = [5, 3] if RANK == 1 else [3, 5]  # as many elements in all
     with raises(dist.DistBackendError, "do not call the same collective"):
-        dist.all_gather_coalesced([[torch.zeros(n) for n in sizes] for _ in range(WORLD)], [torch.ones(n) for n in sizes])
+        dist.all_gather_coalesced(
+            [[torch.zeros(n) for n in sizes] for _ in range(WORLD)], [torch.ones(n) for n in sizes]
+        )
     with raises(dist.DistBackendError, "do not call the same collective"):
         dist.all_reduce_coalesced([torch.ones(n) for n in sizes])
     many = [1] * 100 + sizes  # what is done has more letters than a round
@@ -454,7 +507,9 @@ def check_lists_of_tensors_travel_together() -> None:
         dist.all_gather_coalesced(rows[:1], given)
     with raises(RuntimeError, r"invalid output size: (expected length 3, got 1)"):
         dist.all_gather_coalesced([row[:1] for row in rows], given)
-    with raises(RuntimeError, "invalid size of output tensor at index 0 (expected length (6), got (2, 3))"):
+    with raises(
+        RuntimeError, "invalid size of output tensor at index 0 (expected length (6), got (2, 3))"
+    ):
         dist.all_gather_coalesced(rows, [torch.zeros(6), *given[1:]])
     with raises(ValueError, "different dtypes"):
         dist.all_gather_coalesced(rows, [torch.zeros(6), torch.zeros(1).long()])
@@ -473,7 +528,10 @@ def check_equal_splits_may_be_left_out_by_some() -> None:
         splits = ([], [[n] * WORLD], [None, [n] * WORLD])[RANK]
         dist.all_to_all_single(got, given, *splits)
         for rank in range(WORLD):
-            same(got[rank * n : (rank + 1) * n], (torch.arange(float(n)) + 10_000 * rank + RANK * n).tolist())
+            same(
+                got[rank * n : (rank + 1) * n],
+                (torch.arange(float(n)) + 10_000 * rank + RANK * n).tolist(),
+            )
     # One process's parts travel in the round, another's do not.
     sent = [[1, 1, 3000], [1, 1, 1], [1, 1, 1]][RANK]
     expected = [row[RANK] for row in ([1, 1, 3000], [1, 1, 1], [1, 1, 1])]
@@ -490,13 +548,22 @@ def check_equal_splits_may_be_left_out_by_some() -> None:
 
 def check_room_of_other_shapes_is_refused() -> None:
     x, y = torch.zeros(2, 3), torch.zeros(3, 2)
-    with raises(RuntimeError, "ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (2, 3), got (3, 2))"):
+    with raises(
+        RuntimeError,
+        "ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (2, 3), got (3, 2))",
+    ):
         dist.all_gather([y] * WORLD, x)
-    with raises(RuntimeError, "ProcessGroupGloo::gather: invalid tensor size at index 1 (expected (2, 3), got (5))"):
+    with raises(
+        RuntimeError,
+        "ProcessGroupGloo::gather: invalid tensor size at index 1 (expected (2, 3), got (5))",
+    ):
         dist.gather(x, [x, torch.zeros(5), x], RANK)
     with raises(RuntimeError, "Incorrect output list size 2"):
         dist.gather(x, [x, x], RANK)
-    with raises(RuntimeError, "ProcessGroupGloo::scatter: invalid tensor size at index 0 (expected (2, 3), got (3, 2))"):
+    with raises(
+        RuntimeError,
+        "ProcessGroupGloo::scatter: invalid tensor size at index 0 (expected (2, 3), got (3, 2))",
+    ):
         dist.scatter(x, [y] * WORLD, RANK)
     with raises(RuntimeError, "reduce_scatter"):
         dist.reduce_scatter(x, [y] * WORLD)
@@ -507,7 +574,8 @@ def check_room_of_other_shapes_is_refused() -> None:
 
 
 def check_uneven_gathers_end_everywhere() -> None:
-    # Some processes have room for equal parts, others for unequal ones; those whose room fits get what is sent.
+    # Some processes have room for equal parts, others for unequal ones; those whose room fits get
+    # what is sent.
     n = 6000 if RANK == 1 else 5000
     fits = [torch.zeros(5000), torch.zeros(6000), torch.zeros(5000)]
     if RANK == 1:
@@ -515,7 +583,9 @@ def check_uneven_gathers_end_everywhere() -> None:
         same(fits[1][-2:], [1.0, 1.0])
     else:
         with raises(dist.DistBackendError, "rank 1 sent 24000 bytes where 20000 are expected"):
-            dist.all_gather([torch.zeros(5000) for _ in range(WORLD)], torch.full((n,), float(RANK)))
+            dist.all_gather(
+                [torch.zeros(5000) for _ in range(WORLD)], torch.full((n,), float(RANK))
+            )
     with raises(dist.DistBackendError, "bytes where"):
         lists = [[2, 4, 2], [4, 2, 2], [2, 2, 4]][RANK]
         dist.reduce_scatter(torch.zeros(lists[RANK]), [torch.ones(k) for k in lists])
@@ -602,7 +672,8 @@ def check_destroyed_and_made_again() -> None:
         t = torch.ones(1)
         dist.all_reduce(t)
         same(t, [3.0])
-        same((spread * 2).full_tensor(), [0.0, 2.0, 4.0, 6.0])  # a mesh finds the new world's groups
+        # a mesh finds the new world's groups
+        same((spread * 2).full_tensor(), [0.0, 2.0, 4.0, 6.0])
     assert before is not None
     dist.destroy_process_group()
     store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), WORLD, RANK == 0)
@@ -615,7 +686,9 @@ def check_destroyed_and_made_again() -> None:
     assert store.add("left", 1) > 0  # a store that is given stays the program's
     while store.add("left", 0) < WORLD:
         pass
-    dist.init_process_group("nccl", f"file://{os.environ['WORLD_FOLDER']}/meet", world_size=WORLD, rank=RANK)
+    dist.init_process_group(
+        "nccl", f"file://{os.environ['WORLD_FOLDER']}/meet", world_size=WORLD, rank=RANK
+    )
     assert dist.get_backend() == "nccl"
     rows = [None] * WORLD
     dist.all_gather_object(rows, RANK)

@@ -44,9 +44,17 @@ def check_gradients_are_those_of_the_whole_batch() -> None:
             assert torch.allclose(p.grad, q.grad, atol=1e-6), options
         assert next(iter(model.state_dict())) == "module.0.weight"
         facts = model._get_ddp_logging_data()
-        assert (facts["world_size"], facts["rank"], facts.get("static_graph", 0)) == (WORLD, RANK, "static_graph" in options)
+        assert (facts["world_size"], facts["rank"], facts.get("static_graph", 0)) == (
+            WORLD,
+            RANK,
+            "static_graph" in options,
+        )
         size = sum(p.numel() * 4 for p in model.parameters())
-        assert (facts["total_parameter_size_bytes"], facts["dtypes"], facts["output_device"]) == (size, "float", -1)
+        assert (facts["total_parameter_size_bytes"], facts["dtypes"], facts["output_device"]) == (
+            size,
+            "float",
+            -1,
+        )
         assert facts["master_addr"] == "127.0.0.1" and "comm_hook" not in facts
 
 
@@ -57,7 +65,12 @@ def check_large_arrays_of_two_processes() -> None:
     try:
         for dtype in (torch.float32, torch.bfloat16, torch.complex64, torch.int64, torch.bool):
             mine, theirs = ((whole + r * (whole % 3)).to(dtype) for r in (RANK, 1 - RANK))
-            cases = {ops.SUM: torch.add, ops.PRODUCT: torch.mul, ops.MAX: torch.maximum, ops.BAND: torch.bitwise_and}
+            cases = {
+                ops.SUM: torch.add,
+                ops.PRODUCT: torch.mul,
+                ops.MAX: torch.maximum,
+                ops.BAND: torch.bitwise_and,
+            }
             few = 1 if dtype.is_complex else 3 if dtype.is_floating_point else 4
             for op, function in list(cases.items())[:few]:
                 t = mine.clone()
@@ -91,7 +104,10 @@ class Widths(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.a, self.b, self.c = (nn.Parameter(torch.arange(float(n))) for n in (1, 17, 3))
-        self.d, self.e = nn.Parameter(torch.ones(5, 3, dtype=torch.float64)), nn.Parameter(torch.ones(7, dtype=torch.bfloat16))
+        self.d, self.e = (
+            nn.Parameter(torch.ones(5, 3, dtype=torch.float64)),
+            nn.Parameter(torch.ones(7, dtype=torch.bfloat16)),
+        )
 
     def forward(self, x: Any) -> Any:
         return sum((p.double() * x).sum() for p in self.parameters())
@@ -105,7 +121,8 @@ def check_gradients_outlive_their_pass() -> None:
             model.zero_grad(set_to_none=True)
             model(1.0 + i + RANK).backward()
             kept.append([p.grad for p in model.parameters()])
-        for i, grads in enumerate(kept):  # the memory that is sent is used again, that of what came is not
+        # the memory that is sent is used again, that of what came is not
+        for i, grads in enumerate(kept):
             for p, g in zip(model.parameters(), grads, strict=True):
                 assert g.dtype == p.dtype and torch.equal(g, torch.full_like(p, 1.5 + i)), (i, g)
 
@@ -122,7 +139,8 @@ def check_accumulation_without_exchange() -> None:
     model(mine(data())).square().mean().backward()
     (2 * whole(data()).square().mean()).backward()
     assert torch.allclose(model.module[0].weight.grad, whole[0].weight.grad, atol=1e-6)
-    # Loops may decide for the exchange after the forward pass, as accelerate's trigger_sync_in_backward does.
+    # Loops may decide for the exchange after the forward pass, as accelerate's
+    # trigger_sync_in_backward does.
     model.zero_grad()
     with model.no_sync():
         loss = model(mine(data())).square().mean()
@@ -137,7 +155,10 @@ class Branches(nn.Module):
         self.a, self.b, self.never = nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)
 
     def forward(self, x: Any, second: bool, aside: bool = False) -> Any:
-        return {"y": [self.a(x) + self.b(x) if second else self.a(x)], "aside": self.never(x) if aside else None}
+        return {
+            "y": [self.a(x) + self.b(x) if second else self.a(x)],
+            "aside": self.never(x) if aside else None,
+        }
 
 
 def check_unused_parameters() -> None:
@@ -149,9 +170,12 @@ def check_unused_parameters() -> None:
     row = data().sum(0)  # used in one of two processes, twice
     assert torch.allclose(model.module.b.weight.grad, torch.stack([row, row]), atol=1e-5)
     model.zero_grad()
-    model(mine(data()), True, True)["y"][0].sum().backward()  # an output that the loss does not depend on
+    # an output that the loss does not depend on
+    model(mine(data()), True, True)["y"][0].sum().backward()
     assert model.module.never.weight.grad is None
-    assert torch.allclose(model.module.a.weight.grad, torch.stack([data().sum(0) / 2] * 2), atol=1e-5)
+    assert torch.allclose(
+        model.module.a.weight.grad, torch.stack([data().sum(0) / 2] * 2), atol=1e-5
+    )
     static = DDP(Branches(), static_graph=True)
     for _ in range(2):
         static(data(), False)["y"][0].sum().backward()
@@ -163,7 +187,8 @@ def check_unused_parameters() -> None:
 
 
 class Again(nn.Module):
-    """A layer in two checkpoints: in reentrant ones backward passes within the pass come to it one after another."""
+    """A layer in two checkpoints: in reentrant ones backward passes within the pass come to it one
+    after another."""
 
     def __init__(self, reentrant: bool) -> None:
         super().__init__()
@@ -173,7 +198,11 @@ class Again(nn.Module):
     def forward(self, x: Any) -> Any:
         from jtorch.utils.checkpoint import checkpoint
 
-        return checkpoint(self.a, self.between(checkpoint(self.a, x, use_reentrant=self.reentrant)), use_reentrant=self.reentrant)
+        return checkpoint(
+            self.a,
+            self.between(checkpoint(self.a, x, use_reentrant=self.reentrant)),
+            use_reentrant=self.reentrant,
+        )
 
 
 def check_static_graphs_count_what_comes_again() -> None:
@@ -190,14 +219,21 @@ def check_static_graphs_count_what_comes_again() -> None:
         rows = [torch.zeros_like(p) for _ in range(WORLD)]
         dist.all_gather(rows, p)
         same(rows[0], rows[1])
-    with raises(RuntimeError, "marked as ready twice"):  # what comes later would be this process's alone
+    # what comes later would be this process's alone
+    with raises(RuntimeError, "marked as ready twice"):
         DDP(Again(True), find_unused_parameters=True)(data().requires_grad_()).sum().backward()
 
 
 def check_graphs_that_change() -> None:
     for passes, words in (
-        ((False, False, True), "one parameter is unused in first iteration, but then got used in the second iteration"),
-        ((True, False, False), "one parameter is used in first iteration, but then got unused in the second iteration"),
+        (
+            (False, False, True),
+            "one parameter is unused in first iteration, but then got used in the second iteration",
+        ),
+        (
+            (True, False, False),
+            "one parameter is used in first iteration, but then got unused in the second iteration",
+        ),
     ):
         model = DDP(Branches(), static_graph=True)
         for second in passes[:2]:
@@ -235,10 +271,13 @@ def check_buffers_that_are_not_sent() -> None:
         return found
 
     for options, first, later in (
-        ({}, 0.0, True), ({"broadcast_buffers": False}, float(RANK), False), ({"forward_sync_buffers": False}, 0.0, False),
+        ({}, 0.0, True), ({"broadcast_buffers": False}, float(RANK), False),
+        ({"forward_sync_buffers": False}, 0.0, False),
     ):  # fmt: skip
         model = DDP(module(), **options)
-        assert model.module.running_mean.tolist() == [first] * 4 and model.broadcast_buffers is later
+        assert (
+            model.module.running_mean.tolist() == [first] * 4 and model.broadcast_buffers is later
+        )
         model.module.running_mean.fill_(5.0 + RANK)
         model.eval()(data())
         assert model.module.running_mean.tolist() == [5.0 + (0 if later else RANK)] * 4, options
@@ -249,15 +288,24 @@ def check_hooks_for_buffers() -> None:
 
     def summed(state: Any, buffers: Any) -> Any:
         state.append(sorted(buffers))
-        return [dist.all_reduce(b, async_op=True).get_future() for b in buffers.values() if b.is_floating_point()]
+        return [
+            dist.all_reduce(b, async_op=True).get_future()
+            for b in buffers.values()
+            if b.is_floating_point()
+        ]
 
-    for at, mean, root in ((At.PRE_FORWARD, 3.0, 2**0.5), (None, 1.0 + RANK, 1.0)):  # the hook comes before the layer, or after it
+    # the hook comes before the layer, or after it
+    for at, mean, root in ((At.PRE_FORWARD, 3.0, 2**0.5), (None, 1.0 + RANK, 1.0)):
         model, seen = DDP(nn.BatchNorm1d(4)), []
         model._register_buffer_comm_hook(seen, summed, at)
         model.eval()
         model.module.running_mean.fill_(1.0 + RANK)
         out = model(torch.zeros(2, 4))
-        assert model.module.running_mean.tolist() == [3.0] * 4 and len(seen) == 1 and "running_var" in seen[0]
+        assert (
+            model.module.running_mean.tolist() == [3.0] * 4
+            and len(seen) == 1
+            and "running_var" in seen[0]
+        )
         assert bool((out * root + mean).abs().max() < 1e-4), (at, out)
 
 
@@ -296,7 +344,9 @@ def check_copies_of_wrappers() -> None:
 def check_options_that_are_refused() -> None:
     with raises(NotImplementedError, "mixed_precision"):
         DDP(net(), mixed_precision=object())
-    with raises(RuntimeError, "not needed when a module doesn't have any parameter that requires a gradient"):
+    with raises(
+        RuntimeError, "not needed when a module doesn't have any parameter that requires a gradient"
+    ):
         DDP(nn.ReLU())
     with raises(ValueError, "can only be None or contain a single element"):
         DDP(net(), device_ids=[0, 1])
@@ -314,15 +364,28 @@ def check_comm_hooks() -> None:
 
     expected = net()
     expected(data()).square().mean().backward()
-    for hook, tolerance in ((default_hooks.allreduce_hook, 1e-6), (default_hooks.bf16_compress_hook, 2e-2)):
+    for hook, tolerance in (
+        (default_hooks.allreduce_hook, 1e-6),
+        (default_hooks.bf16_compress_hook, 2e-2),
+    ):
         model = DDP(net())
         model.register_comm_hook(None, hook)
         model(mine(data())).square().mean().backward()
-        assert torch.allclose(model.module[0].weight.grad, expected[0].weight.grad, atol=tolerance), hook
+        assert torch.allclose(
+            model.module[0].weight.grad, expected[0].weight.grad, atol=tolerance
+        ), hook
     seen = []
 
     def hook(state: Any, bucket: Any) -> Any:
-        seen.append((state, bucket.index(), bucket.is_last(), len(bucket.gradients()), len(bucket.parameters())))
+        seen.append(
+            (
+                state,
+                bucket.index(),
+                bucket.is_last(),
+                len(bucket.gradients()),
+                len(bucket.parameters()),
+            )
+        )
         future: Any = torch.futures.Future()
         future.set_result(bucket.buffer() * 0)
         return future
@@ -330,10 +393,14 @@ def check_comm_hooks() -> None:
     model = DDP(net())
     model.register_comm_hook("state", hook)
     model(data()).sum().backward()
-    assert seen == [("state", 0, True, 4, 4)] and all(p.grad.eq(0).all() for p in model.parameters())
+    assert seen == [("state", 0, True, 4, 4)] and all(
+        p.grad.eq(0).all() for p in model.parameters()
+    )
     first: list[Any] = []
     small = DDP(net(), bucket_cap_mb=0.0001)
-    small.register_comm_hook(first, lambda s, b: s.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b))
+    small.register_comm_hook(
+        first, lambda s, b: s.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b)
+    )
     for _ in range(2):
         small(data()).sum().backward()
     assert first == [58, 26, 32]  # all at once until it is known that everything is used
@@ -341,11 +408,17 @@ def check_comm_hooks() -> None:
         model.register_comm_hook(None, hook)
     listed: list[Any] = []
     model = DDP(net(), bucket_cap_mb_list=[0.0001, 1])
-    model.register_comm_hook(None, lambda s, b: listed.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b))
+    model.register_comm_hook(
+        None,
+        lambda s, b: listed.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b),
+    )
     for _ in range(2):
         model(data()).sum().backward()
     assert listed == [26, 32, 26, 32]
-    for kind, width in ((dist.BuiltinCommHookType.ALLREDUCE, 1e-6), (dist.BuiltinCommHookType.FP16_COMPRESS, 2e-3)):
+    for kind, width in (
+        (dist.BuiltinCommHookType.ALLREDUCE, 1e-6),
+        (dist.BuiltinCommHookType.FP16_COMPRESS, 2e-3),
+    ):
         model = DDP(net())
         model._register_builtin_comm_hook(kind)
         model(mine(data())).square().mean().backward()
@@ -353,7 +426,9 @@ def check_comm_hooks() -> None:
     fused = DDP(net())
     fused._register_fused_optim(torch.optim.SGD, lr=0.5)
     fused(mine(data())).square().mean().backward()
-    assert torch.allclose(fused.module[0].weight, net()[0].weight - 0.5 * expected[0].weight.grad, atol=1e-6)
+    assert torch.allclose(
+        fused.module[0].weight, net()[0].weight - 0.5 * expected[0].weight.grad, atol=1e-6
+    )
     returns: Any = lambda state, bucket: None  # noqa: E731
     returns.__annotations__ = {"bucket": int}
     with raises(ValueError, "bucket annotation should be dist.GradBucket"):
@@ -364,7 +439,10 @@ def check_comm_hooks() -> None:
 
 
 def check_gradients_of_low_rank() -> None:
-    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
+        PowerSGDState,
+        powerSGD_hook,
+    )
 
     for options in ({}, {"warm_start": False}, {"orthogonalization_epsilon": 1e-8}):
         model, whole = DDP(nn.Linear(8, 9)), nn.Linear(8, 9)
@@ -378,7 +456,9 @@ def check_gradients_of_low_rank() -> None:
         whole(x).square().mean().backward()
         # as many columns as there are: nothing is lost but by rounding
         assert torch.allclose(model.module.weight.grad, whole.weight.grad, atol=1e-5), options
-        assert torch.allclose(model.module.bias.grad, whole.bias.grad, atol=1e-6) and state.iter == 4
+        assert (
+            torch.allclose(model.module.bias.grad, whole.bias.grad, atol=1e-6) and state.iter == 4
+        )
     narrow = DDP(nn.Linear(8, 9))
     state = PowerSGDState(None, 1, start_powerSGD_iter=2)
     narrow.register_comm_hook(state, powerSGD_hook)
@@ -390,14 +470,21 @@ def check_gradients_of_low_rank() -> None:
 
 
 def check_averages_of_parameters() -> None:
-    from jtorch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
+    from jtorch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import (
+        PostLocalSGDState,
+        post_localSGD_hook,
+    )
     from jtorch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
     from jtorch.distributed.optim import PostLocalSGDOptimizer
 
     model = DDP(net())
     alone = dist.new_subgroups(group_size=1)[0]
-    model.register_comm_hook(PostLocalSGDState(None, alone, start_localSGD_iter=1), post_localSGD_hook)
-    opt = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), 0.1), PeriodicModelAverager(period=2, warmup_steps=2))
+    model.register_comm_hook(
+        PostLocalSGDState(None, alone, start_localSGD_iter=1), post_localSGD_hook
+    )
+    opt = PostLocalSGDOptimizer(
+        torch.optim.SGD(model.parameters(), 0.1), PeriodicModelAverager(period=2, warmup_steps=2)
+    )
     equal = []
     for _ in range(4):
         opt.zero_grad()
@@ -415,7 +502,12 @@ def check_hooks_by_name() -> None:
     expected = net()
     expected(data()).square().mean().backward()
     largest = max(float(p.grad.abs().max()) for p in expected.parameters())
-    for name, error in {"ALLREDUCE": 1e-6, "FP16_COMPRESS": 1e-3, "QUANTIZE_PER_TENSOR": 2 / 255, "QUANTIZE_PER_CHANNEL": 2 / 255}.items():
+    for name, error in {
+        "ALLREDUCE": 1e-6,
+        "FP16_COMPRESS": 1e-3,
+        "QUANTIZE_PER_TENSOR": 2 / 255,
+        "QUANTIZE_PER_CHANNEL": 2 / 255,
+    }.items():
         model = DDP(net())
         register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)
         model(mine(data())).square().mean().backward()
@@ -437,16 +529,26 @@ def check_gradients_in_eight_bits() -> None:
 
     steps = torch.tensor([-1.0, 0.0, 1.0, 50.0, 154.0])  # rank 0: in steps of 155 / 255
     width = torch.tensor(155.0) / 255
-    ours = (torch.round(steps / width) + torch.round(1 / width)).clamp(0, 255) - torch.round(1 / width)
+    ours = (torch.round(steps / width) + torch.round(1 / width)).clamp(0, 255) - torch.round(
+        1 / width
+    )
     same(sent(hooks.quantization_pertensor_hook, steps * (1 - RANK)), ours * width / WORLD)
-    rows = torch.tensor([0.0, 255.0, 3.0, -510.0, 0.0])  # each row of two has steps of its own: 1, 513 / 255 and none
+    # each row of two has steps of its own: 1, 513 / 255 and none
+    rows = torch.tensor([0.0, 255.0, 3.0, -510.0, 0.0])
     got = sent(hooks.quantization_perchannel_hook, rows, bucket_size=2)
-    assert got.shape == (5,) and got[:2].tolist() == [0.0, 255.0] and got[4] == 0 and abs(float(got[2]) - 3) <= 513 / 510
+    assert (
+        got.shape == (5,)
+        and got[:2].tolist() == [0.0, 255.0]
+        and got[4] == 0
+        and abs(float(got[2]) - 3) <= 513 / 510
+    )
     same(sent(hooks.quantization_pertensor_hook, torch.zeros(4)), [0.0] * 4)
 
 
 def check_averages_within_groups_of_several_sizes() -> None:
-    from jtorch.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
+    from jtorch.distributed.algorithms.model_averaging.hierarchical_model_averager import (
+        HierarchicalModelAverager,
+    )
 
     averager = HierarchicalModelAverager({1: 1, 2: WORLD}, warmup_steps=1)
     seen = []
@@ -456,7 +558,11 @@ def check_averages_within_groups_of_several_sizes() -> None:
         averager.average_parameters([p])
         seen.append(p.tolist() == [0.5, 0.5])
     assert seen == [False, False, True, False, True] and averager.step == 5
-    for sizes, words in (({}, "must not be empty"), ({0: 2}, "positive value"), ({2: 1}, "must be equal to the size")):
+    for sizes, words in (
+        ({}, "must not be empty"),
+        ({0: 2}, "positive value"),
+        ({2: 1}, "must be equal to the size"),
+    ):
         with raises(ValueError, words):
             HierarchicalModelAverager(sizes)
 
@@ -482,8 +588,13 @@ def check_uneven_numbers_of_batches() -> None:
         if RANK:
             whole = net()
             whole(data()).square().mean().backward()
-            assert torch.allclose(alone, whole[0].weight.grad / (WORLD if initial else 1), atol=1e-6)
-    with raises(RuntimeError, "exhausted inputs" if RANK else "exhausted all inputs"), model.join(throw_on_early_termination=True):
+            assert torch.allclose(
+                alone, whole[0].weight.grad / (WORLD if initial else 1), atol=1e-6
+            )
+    with (
+        raises(RuntimeError, "exhausted inputs" if RANK else "exhausted all inputs"),
+        model.join(throw_on_early_termination=True),
+    ):
         for _ in range(1 + RANK):
             model(data()).square().mean().backward()
 
@@ -495,7 +606,9 @@ def check_sparse_gradients() -> None:
         model(torch.tensor([RANK, 2])).sum().backward()
         grad = model.module[0].weight.grad
         row = model.module[1].weight.detach()[0]
-        assert grad.is_sparse and torch.allclose(grad.to_dense(), torch.outer(torch.tensor([0.5, 0.5, 1.0, 0, 0, 0]) * times, row))
+        assert grad.is_sparse and torch.allclose(
+            grad.to_dense(), torch.outer(torch.tensor([0.5, 0.5, 1.0, 0, 0, 0]) * times, row)
+        )
     t = torch.sparse_coo_tensor([[0, RANK]], [1.0, 2.0], (4,))
     dist.all_reduce(t)
     same(t.to_dense(), [4.0, 2.0, 0.0, 0.0])
@@ -508,7 +621,9 @@ def check_what_is_left_alone() -> None:
     DDP._set_params_and_buffers_to_ignore_for_model(module, ["0.weight"])
     model = DDP(module)
     model(mine(data())).sum().backward()
-    assert torch.equal(module[0].weight, net(RANK)[0].weight) and torch.equal(module[2].weight, net(0)[2].weight)
+    assert torch.equal(module[0].weight, net(RANK)[0].weight) and torch.equal(
+        module[2].weight, net(0)[2].weight
+    )
     rows = [torch.zeros(8, 4) for _ in range(WORLD)]
     dist.all_gather(rows, module[0].weight.grad)
     assert not torch.equal(rows[0], rows[1])
@@ -533,7 +648,9 @@ def check_batch_statistics_of_all_processes() -> None:
     (y * (weights[:2] if RANK == 0 else weights[2:])).sum().backward()
     (z * weights).sum().backward()
     rows = slice(0, 2) if RANK == 0 else slice(2, 5)
-    assert torch.allclose(y, z[rows], atol=1e-5) and torch.allclose(part.grad, x.grad[rows], atol=1e-3)
+    assert torch.allclose(y, z[rows], atol=1e-5) and torch.allclose(
+        part.grad, x.grad[rows], atol=1e-3
+    )
     assert torch.allclose(together.running_var, whole.running_var, atol=1e-5)
     total = together.weight.grad.clone()
     dist.all_reduce(total)
@@ -562,12 +679,15 @@ def check_states_of_optimizers_in_parts() -> None:
     plain.step()
     assert torch.allclose(more, torch.full((3,), 0.495), atol=1e-4)  # on all processes
     parts.param_groups.pop()
-    assert parts.optim.param_groups.pop()["lr"] == 0.5  # each process has all groups, with none or some of the parameters
+    # each process has all groups, with none or some of the parameters
+    assert parts.optim.param_groups.pop()["lr"] == 0.5
     parts.consolidate_state_dict(to=0)
     if RANK == 0:
         state = parts.state_dict()
         assert sorted(state["state"]) == [0, 1, 2, 3]
-        assert torch.allclose(state["state"][3]["exp_avg"], plain.state[whole[2].bias]["exp_avg"], atol=1e-6)
+        assert torch.allclose(
+            state["state"][3]["exp_avg"], plain.state[whole[2].bias]["exp_avg"], atol=1e-6
+        )
     else:
         with raises(RuntimeError, "has not been consolidated on this rank"):
             parts.state_dict()
@@ -598,9 +718,18 @@ def check_meshes() -> None:
     from jtorch.distributed.device_mesh import init_device_mesh
 
     mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicate", "shard"))
-    assert mesh.get_coordinate() == (0, RANK) and mesh["shard"].get_local_rank() == RANK and mesh["shard"].size() == 2
-    assert dist.get_process_group_ranks(mesh.get_group("shard")) == [0, 1] and mesh["replicate"].mesh.tolist() == [RANK]
-    assert dist.get_process_group_ranks(mesh.get_group(0)) == [RANK] and repr(mesh["shard"]) == "DeviceMesh((shard=2), 'cpu', stride=(1,))"
+    assert (
+        mesh.get_coordinate() == (0, RANK)
+        and mesh["shard"].get_local_rank() == RANK
+        and mesh["shard"].size() == 2
+    )
+    assert dist.get_process_group_ranks(mesh.get_group("shard")) == [0, 1] and mesh[
+        "replicate"
+    ].mesh.tolist() == [RANK]
+    assert (
+        dist.get_process_group_ranks(mesh.get_group(0)) == [RANK]
+        and repr(mesh["shard"]) == "DeviceMesh((shard=2), 'cpu', stride=(1,))"
+    )
     for group in (mesh.get_group("shard"), mesh._flatten().get_group()):
         t = torch.ones(1)
         dist.all_reduce(t, group=group)
@@ -620,7 +749,9 @@ def check_a_rank_may_read_values_alone() -> None:
             total = total + loss.item()
         loss.backward()
         if RANK == 1:
-            assert model.module[0].weight.grad.sum().item() == model.module[0].weight.grad.sum().item()
+            assert (
+                model.module[0].weight.grad.sum().item() == model.module[0].weight.grad.sum().item()
+            )
     assert model(data()).isfinite().all()
 
 
@@ -630,7 +761,11 @@ def check_replicate_changes_modules_in_place() -> None:
         return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
 
     model, wrapped = replicate(made()), nn.parallel.DistributedDataParallel(made())
-    assert type(model).__name__ == "DDPSequential" and isinstance(model, nn.Sequential) and "0.weight" in model.state_dict()
+    assert (
+        type(model).__name__ == "DDPSequential"
+        and isinstance(model, nn.Sequential)
+        and "0.weight" in model.state_dict()
+    )
     x = torch.ones(2, 3) * (RANK + 1)
     for one in (model, wrapped):
         one(x).pow(2).sum().backward()

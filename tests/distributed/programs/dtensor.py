@@ -18,7 +18,10 @@ from jtorch.distributed.tensor import full as dfull
 from jtorch.distributed.tensor import randn as drandn
 from jtorch.distributed.tensor import zeros as dzeros
 from jtorch.distributed.tensor.experimental import context_parallel, implicit_replication, local_map
-from jtorch.distributed.tensor.experimental._attention import context_parallel_unshard, set_rotate_method
+from jtorch.distributed.tensor.experimental._attention import (
+    context_parallel_unshard,
+    set_rotate_method,
+)
 from jtorch.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -47,7 +50,9 @@ def check_kept_inputs_are_cut() -> None:
     # only a part of the rows is there when the backward pass asks for all
     before = DTensor.redistribute
     try:
-        DTensor.redistribute = lambda t, *a, **k: seen.append(t.to_local().shape[0]) or before(t, *a, **k)  # type: ignore[method-assign]
+        DTensor.redistribute = lambda t, *a, **k: (
+            seen.append(t.to_local().shape[0]) or before(t, *a, **k)
+        )  # type: ignore[method-assign]
         whole.sum().backward()
     finally:
         DTensor.redistribute = before  # type: ignore[method-assign]
@@ -68,7 +73,13 @@ def check_parts_are_those_of_chunk() -> None:
         same(t.full_tensor(), x)
         assert t.shape == x.shape and t.stride() == x.stride() and t.is_leaf
     few = spread(torch.arange(5.0), ROWS)
-    assert few.to_local().shape == ((2, 2, 1, 0)[RANK],) and few.full_tensor().tolist() == [0, 1, 2, 3, 4]
+    assert few.to_local().shape == ((2, 2, 1, 0)[RANK],) and few.full_tensor().tolist() == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 def check_redistribution_between_all_placements() -> None:
@@ -96,13 +107,23 @@ def check_parts_lie_in_the_order_of_the_mesh() -> None:
         mine = x.chunk(mesh.shape[0], 0)[place[0]]
         same(t.to_local(), mine if mesh.ndim == 1 else mine.chunk(2, 1)[place[1]])
         same(t.full_tensor(), x)
-        same(t.redistribute(placements=cut[::-1] if mesh.ndim == 2 else [Shard(1)]).full_tensor(), x)
-        same(DTensor.from_local(t.to_local() * 0 + 1, mesh, [Partial()] * mesh.ndim, run_check=False).full_tensor()[0, 0], 4.0)
+        same(
+            t.redistribute(placements=cut[::-1] if mesh.ndim == 2 else [Shard(1)]).full_tensor(), x
+        )
+        same(
+            DTensor.from_local(
+                t.to_local() * 0 + 1, mesh, [Partial()] * mesh.ndim, run_check=False
+            ).full_tensor()[0, 0],
+            4.0,
+        )
 
 
 def check_the_smaller_operand_is_not_turned() -> None:
     mesh = init_device_mesh("cpu", (WORLD,))
-    x, w = distribute_tensor(torch.ones(8, 8), mesh, [Shard(1)]), distribute_tensor(torch.ones(4, 8), mesh, [Shard(0)])
+    x, w = (
+        distribute_tensor(torch.ones(8, 8), mesh, [Shard(1)]),
+        distribute_tensor(torch.ones(4, 8), mesh, [Shard(0)]),
+    )
     for y in (x @ w.t(), nn.functional.linear(x, w)):
         assert y.placements == (Shard(1),), y.placements
         same(y.full_tensor(), torch.full((8, 4), 8.0))
@@ -114,7 +135,10 @@ def check_dimensions_of_a_mesh_made_several_and_joined() -> None:
     assert parts.mesh.tolist() == [[0, 1], [2, 3]] and parts.mesh_dim_names == ("a", "b")
     assert dist.get_process_group_ranks(parts.get_group("a")) == [RANK % 2, RANK % 2 + 2]
     grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b"))
-    assert dist.DeviceMesh._concatenate([grid["a"], grid["b"]]) == grid and grid._get_mesh_dim_by_name("b") == 1
+    assert (
+        dist.DeviceMesh._concatenate([grid["a"], grid["b"]]) == grid
+        and grid._get_mesh_dim_by_name("b") == 1
+    )
     with raises(RuntimeError, "overlapping"):
         dist.DeviceMesh._concatenate([grid["a"], grid["a"]])
     with raises(RuntimeError, "different device mesh"):
@@ -128,7 +152,13 @@ def check_dimensions_of_a_mesh_made_several_and_joined() -> None:
 def check_summands() -> None:
     mine = torch.arange(6.0).reshape(3, 2) + RANK
     every = torch.stack([torch.arange(6.0).reshape(3, 2) + r for r in range(WORLD)])
-    wholes = {"sum": every.sum(0), "avg": every.mean(0), "max": every.amax(0), "min": every.amin(0), "product": every.prod(0)}
+    wholes = {
+        "sum": every.sum(0),
+        "avg": every.mean(0),
+        "max": every.amax(0),
+        "min": every.amin(0),
+        "product": every.prod(0),
+    }
     for op, whole in wholes.items():
         t = DTensor.from_local(mine, mesh(), [Partial(op)])
         same(t.full_tensor(), whole)
@@ -142,7 +172,12 @@ def check_rounded_quotients_of_summands() -> None:
     parts = DTensor.from_local(torch.full((3,), 3.0), mesh(), [Partial()])  # 12 in all
     assert (parts / 8).full_tensor().tolist() == [1.5] * 3
     assert torch.div(parts, 8, rounding_mode="floor").full_tensor().tolist() == [1.0] * 3
-    assert torch.div(parts, spread(torch.full((3,), 8.0), R), rounding_mode="trunc").full_tensor().tolist() == [1.0] * 3
+    assert (
+        torch.div(parts, spread(torch.full((3,), 8.0), R), rounding_mode="trunc")
+        .full_tensor()
+        .tolist()
+        == [1.0] * 3
+    )
 
 
 def check_functions_that_fall_of_greatest_parts() -> None:
@@ -157,7 +192,8 @@ def check_functions_that_fall_of_greatest_parts() -> None:
 
 def check_parts_of_parts_in_another_order() -> None:
     x = numbers(7, 3)
-    t = spread(x, _StridedShard(0, split_factor=2), ROWS)  # the second dimension of the mesh cuts first
+    # the second dimension of the mesh cuts first
+    t = spread(x, _StridedShard(0, split_factor=2), ROWS)
     outer, inner = divmod(RANK, 2)
     same(t.to_local(), x.chunk(2)[inner].chunk(2)[outer])
     same(t.full_tensor(), x)
@@ -172,7 +208,8 @@ def check_gradients_of_redistribution() -> None:
     x = torch.full((2, 3), float(RANK), requires_grad=True)
     whole = DTensor.from_local(x, mesh(), [ROWS]).redistribute(placements=[R])
     (whole.to_local() * (RANK + 1)).sum().backward()
-    same(x.grad, torch.full((2, 3), RANK + 1.0))  # the gradient lies as the tensor does, so each process's own counts
+    # the gradient lies as the tensor does, so each process's own counts
+    same(x.grad, torch.full((2, 3), RANK + 1.0))
     t = spread(torch.ones(5, 2), ROWS).requires_grad_()
     t.full_tensor(grad_placements=[Partial()]).mul(RANK + 1.0).sum().backward()
     same(t.grad.full_tensor(), torch.full((5, 2), 10.0))
@@ -217,7 +254,8 @@ def check_elementwise() -> None:
     lies(p * p, Partial())
     same((p * p).full_tensor(), [16.0] * 3)
     for cut in (ROWS, COLUMNS):
-        for f in (F.logsigmoid, lambda t: torch.ldexp(t, t)):  # a result of another shape; gradients of both operands
+        # a result of another shape; gradients of both operands
+        for f in (F.logsigmoid, lambda t: torch.ldexp(t, t)):
             whole = x.clone().requires_grad_()
             parts = spread(x.clone(), cut).requires_grad_()
             f(whole).sum().backward()
@@ -233,7 +271,12 @@ def check_elementwise() -> None:
 
 def check_products_and_reductions() -> None:
     x, w = numbers(10, 6), numbers(6, 8, seed=1)
-    for a, b, out in ((ROWS, R, ROWS), (R, COLUMNS, COLUMNS), (COLUMNS, ROWS, Partial()), (R, R, R)):
+    for a, b, out in (
+        (ROWS, R, ROWS),
+        (R, COLUMNS, COLUMNS),
+        (COLUMNS, ROWS, Partial()),
+        (R, R, R),
+    ):
         t = spread(x, a) @ spread(w, b)
         lies(t, out)
         same(t.full_tensor(), x @ w)
@@ -259,11 +302,14 @@ def check_shapes() -> None:
     x = numbers(8, 12)
     rows = spread(x, ROWS)
     for f, out in {
-        lambda t: t.t(): COLUMNS, lambda t: t.reshape(8, 3, 4): ROWS, lambda t: t.unsqueeze(0): COLUMNS,
+        lambda t: t.t(): COLUMNS, lambda t: t.reshape(8, 3, 4): ROWS,
+        lambda t: t.unsqueeze(0): COLUMNS,
         lambda t: t.reshape(4, 2, 12): ROWS,
-        lambda t: t.flatten(): ROWS, lambda t: t[:, 2:5]: ROWS, lambda t: t[2:7]: R, lambda t: t[..., 1]: ROWS, lambda t: t[3]: R,
-        lambda t: torch.cat([t, t], 1): ROWS, lambda t: torch.cat([t, t]): R, lambda t: torch.stack([t, t]): COLUMNS,
-        lambda t: t.expand(2, 8, 12): COLUMNS, lambda t: t.split(5, 1)[1]: ROWS, lambda t: F.pad(t, (1, 2)): ROWS, lambda t: t.tril(): R,
+        lambda t: t.flatten(): ROWS, lambda t: t[:, 2:5]: ROWS, lambda t: t[2:7]: R,
+        lambda t: t[..., 1]: ROWS, lambda t: t[3]: R, lambda t: torch.cat([t, t], 1): ROWS,
+        lambda t: torch.cat([t, t]): R, lambda t: torch.stack([t, t]): COLUMNS,
+        lambda t: t.expand(2, 8, 12): COLUMNS, lambda t: t.split(5, 1)[1]: ROWS,
+        lambda t: F.pad(t, (1, 2)): ROWS, lambda t: t.tril(): R,
     }.items():  # fmt: skip
         made = f(rows)
         lies(made, out)
@@ -280,7 +326,10 @@ def check_indices_and_embeddings() -> None:
         t, index = spread(x, p), spread(i, R)
         same(t[index].full_tensor(), x[i])
         same(F.embedding(index, t).full_tensor(), F.embedding(i, x))
-        same(t.gather(0, spread(i[:, :1].expand(3, 5).contiguous(), R)).full_tensor(), x.gather(0, i[:, :1].expand(3, 5)))
+        same(
+            t.gather(0, spread(i[:, :1].expand(3, 5).contiguous(), R)).full_tensor(),
+            x.gather(0, i[:, :1].expand(3, 5)),
+        )
     table = spread(x, ROWS).requires_grad_()
     out = F.embedding(spread(i, R), table)
     assert out.placements[0].is_partial()
@@ -291,7 +340,8 @@ def check_indices_and_embeddings() -> None:
 
 
 def check_tables_of_which_a_process_has_no_column() -> None:
-    table = distribute_tensor(numbers(7, 5), mesh(), [COLUMNS]).requires_grad_()  # the last of four has none
+    # the last of four has none
+    table = distribute_tensor(numbers(7, 5), mesh(), [COLUMNS]).requires_grad_()
     F.embedding(spread(torch.tensor([1, 3, 1]), R), table).square().sum().backward()
     whole = numbers(7, 5).requires_grad_()
     F.embedding(torch.tensor([1, 3, 1]), whole).square().sum().backward()
@@ -343,21 +393,33 @@ def check_random_numbers() -> None:
     torch.manual_seed(5)
     first = spread(x, ROWS).uniform_()
     torch.manual_seed(5)
-    same(first.to_local(), torch.zeros(first.to_local().shape).uniform_())  # each draws its part from its own generator
-    assert drandn(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == ((2, 2, 1, 0)[RANK], 3)
+    # each draws its part from its own generator
+    same(first.to_local(), torch.zeros(first.to_local().shape).uniform_())
+    assert drandn(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == (
+        (2, 2, 1, 0)[RANK],
+        3,
+    )
     kept = F.dropout(spread(torch.ones(8, 8), COLUMNS), 0.5)
     assert set(kept.full_tensor().unique().tolist()) <= {0.0, 2.0}
     scores = spread(torch.zeros(8, 4), ROWS).requires_grad_()
     drawn = F.gumbel_softmax(scores, dim=1)
     lies(drawn, ROWS)
-    assert torch.allclose(drawn.full_tensor().sum(1), torch.ones(8)) and not torch.allclose(drawn.full_tensor(), torch.full((8, 4), 0.25))
+    assert torch.allclose(drawn.full_tensor().sum(1), torch.ones(8)) and not torch.allclose(
+        drawn.full_tensor(), torch.full((8, 4), 0.25)
+    )
     F.gumbel_softmax(scores, hard=True).sum().backward()
     assert scores.grad.placements == (ROWS,)
 
 
 def check_factories_and_copies() -> None:
-    assert dzeros(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == ((2, 2, 1, 0)[RANK], 3)
-    same(dfull((3, 9), 2.5, device_mesh=mesh(), placements=[COLUMNS]).full_tensor(), torch.full((3, 9), 2.5))
+    assert dzeros(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == (
+        (2, 2, 1, 0)[RANK],
+        3,
+    )
+    same(
+        dfull((3, 9), 2.5, device_mesh=mesh(), placements=[COLUMNS]).full_tensor(),
+        torch.full((3, 9), 2.5),
+    )
     t = spread(numbers(5, 2), ROWS)
     f = io.BytesIO()
     torch.save(t, f)
@@ -380,7 +442,12 @@ def check_collectives_are_counted() -> None:
         spread(torch.ones(8, 4), ROWS).redistribute(placements=[R])
         dist.all_reduce(torch.ones(2))
     functional = torch.ops.c10d_functional
-    counts = {functional.all_reduce: 1, functional.all_gather_into_tensor: 1, torch.ops.c10d.allreduce_: 1, torch.ops.c10d.broadcast_: 1}
+    counts = {
+        functional.all_reduce: 1,
+        functional.all_gather_into_tensor: 1,
+        torch.ops.c10d.allreduce_: 1,
+        torch.ops.c10d.broadcast_: 1,
+    }
     assert mode.get_comm_counts() == counts and mode.get_total_counts() == 4, mode.get_comm_counts()
     assert mode.comm_module_counts["Sequential.2"]["forward"] == {functional.all_reduce: 1}
     assert mode.get_sharding_info()["Sequential.0.weight"] == (ROWS,)
@@ -388,8 +455,14 @@ def check_collectives_are_counted() -> None:
     dist.all_reduce(torch.ones(2))  # outside of the block
     assert mode.get_total_counts() == 4
     name, t = dist.group.WORLD.group_name, torch.arange(4.0) + RANK
-    same(torch.ops._c10d_functional.all_reduce(t, "sum", name), torch.arange(4.0) * WORLD + sum(range(WORLD)))
-    same(torch.ops._c10d_functional.reduce_scatter_tensor(t, "sum", WORLD, name), [RANK * WORLD + 6.0])
+    same(
+        torch.ops._c10d_functional.all_reduce(t, "sum", name),
+        torch.arange(4.0) * WORLD + sum(range(WORLD)),
+    )
+    same(
+        torch.ops._c10d_functional.reduce_scatter_tensor(t, "sum", WORLD, name),
+        [RANK * WORLD + 6.0],
+    )
 
 
 def check_rules_of_programs() -> None:
@@ -437,20 +510,31 @@ def check_calls_like_one_before() -> None:
         assert halves.dtype is dtype and halves.to_local().dtype is dtype
     with torch.device("meta"):
         nothing = spread(torch.empty(8, 4), ROWS)
-    assert [t.detach().device.type for t in (nothing, spread(x, ROWS), nothing)] == ["meta", "cpu", "meta"]
+    assert [t.detach().device.type for t in (nothing, spread(x, ROWS), nothing)] == [
+        "meta",
+        "cpu",
+        "meta",
+    ]
 
 
 def check_functions_of_parts() -> None:
     w, x = numbers(4, 8), numbers(8, 6, seed=1)
     dw, dx = spread(w, COLUMNS).requires_grad_(), spread(x, ROWS).requires_grad_()
-    y = local_map(lambda a, b: a @ b, out_placements=[Partial()], in_placements=([COLUMNS], [ROWS]))(dw, dx)
+    y = local_map(
+        lambda a, b: a @ b, out_placements=[Partial()], in_placements=([COLUMNS], [ROWS])
+    )(dw, dx)
     lies(y, Partial())
     same(y.full_tensor(), w @ x)
     y.sum().backward()
     same(dw.grad.full_tensor(), x.sum(1).expand(4, 8))
     with raises(ValueError, "mismatched placements"):
         local_map(lambda a: a, out_placements=[ROWS], in_placements=([ROWS],))(dw)
-    moved = local_map(lambda a, k: (a * k, "said"), out_placements=([ROWS], None), in_placements=([ROWS], None), redistribute_inputs=True)
+    moved = local_map(
+        lambda a, k: (a * k, "said"),
+        out_placements=([ROWS], None),
+        in_placements=([ROWS], None),
+        redistribute_inputs=True,
+    )
     out, said = moved(dw, 2.0)
     assert said == "said"
     same(out.full_tensor(), w * 2)
@@ -488,7 +572,11 @@ def check_quantiles() -> None:
 def check_summands_are_parted_where_that_costs_less() -> None:
     x = numbers(8, 4)
     part = DTensor.from_local(x / WORLD, mesh(), [Partial()])
-    for found, expected in ((part.sort(1), x.sort(1)), (part.topk(2, 1), x.topk(2, 1)), (part.cummax(1), x.cummax(1))):
+    for found, expected in (
+        (part.sort(1), x.sort(1)),
+        (part.topk(2, 1), x.topk(2, 1)),
+        (part.cummax(1), x.cummax(1)),
+    ):
         lies(found[0], ROWS)
         same(found[0].full_tensor(), expected[0])
         same(found[1].full_tensor(), expected[1])
@@ -534,7 +622,13 @@ def check_inference_mode() -> None:
     a, b = spread(numbers(8, 4), ROWS), spread(numbers(8, 4, seed=1), ROWS)
     for _ in range(3):  # the later calls go the short way
         with torch.inference_mode():
-            for made in (a + b, a @ b.t(), spread(torch.ones(8), ROWS), a.redistribute(placements=[R]), (a + b).t()):
+            for made in (
+                a + b,
+                a @ b.t(),
+                spread(torch.ones(8), ROWS),
+                a.redistribute(placements=[R]),
+                (a + b).t(),
+            ):
                 assert made.is_inference() and made.to_local().is_inference()
             assert not a.detach().is_inference() and not a.t().is_inference()
             kept = a * 2
@@ -550,10 +644,16 @@ def check_context_parallel() -> None:
         whole = [numbers(2, 2, length, 4, seed=i).requires_grad_() for i in range(3)]
         result = F.scaled_dot_product_attention(*whole, is_causal=causal, scale=0.7)
         result.square().sum().backward()
-        parts = [t.detach().clone() for t in whole] + [t.grad.clone() for t in whole] + [torch.arange(length)]
+        parts = (
+            [t.detach().clone() for t in whole]
+            + [t.grad.clone() for t in whole]
+            + [torch.arange(length)]
+        )
         before = [t.clone() for t in parts]
         plain = F.scaled_dot_product_attention
-        with context_parallel(mesh(), buffers=parts, buffer_seq_dims=[2] * 6 + [0], no_restore_buffers={parts[-1]}):
+        with context_parallel(
+            mesh(), buffers=parts, buffer_seq_dims=[2] * 6 + [0], no_restore_buffers={parts[-1]}
+        ):
             mine = [t.clone().requires_grad_() for t in parts[:3]]
             assert mine[0].shape == (2, 2, length // WORLD, 4)
             own = F.scaled_dot_product_attention(*mine, is_causal=causal, scale=0.7)
@@ -568,11 +668,19 @@ def check_context_parallel() -> None:
         assert F.scaled_dot_product_attention is plain
         for t, was in zip(parts[:-1], before, strict=False):
             same(t, was)
-        places = [RANK * 2, RANK * 2 + 1, 14 - 2 * RANK, 15 - 2 * RANK] if length == 16 else [3 * RANK, 3 * RANK + 1, 3 * RANK + 2]
+        places = (
+            [RANK * 2, RANK * 2 + 1, 14 - 2 * RANK, 15 - 2 * RANK]
+            if length == 16
+            else [3 * RANK, 3 * RANK + 1, 3 * RANK + 2]
+        )
         assert parts[-1].tolist() == places
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
-    for training, context in ((True, contextlib.nullcontext), (False, contextlib.nullcontext), (False, torch.no_grad)):
+    for training, context in (
+        (True, contextlib.nullcontext),
+        (False, contextlib.nullcontext),
+        (False, torch.no_grad),
+    ):
         layer.train(training)
         x = numbers(16, 3, 8)
         with context():
@@ -580,9 +688,15 @@ def check_context_parallel() -> None:
             with context_parallel(mesh(), buffers=[x], buffer_seq_dims=[0]):
                 own = layer(x.clone())  # which attends to the whole sequence
         same(context_parallel_unshard(mesh(), [own], [0])[0], result.detach())
-    with raises(ValueError, "no part for each"), context_parallel(mesh(), buffers=[torch.zeros(5)], buffer_seq_dims=[0]):
+    with (
+        raises(ValueError, "no part for each"),
+        context_parallel(mesh(), buffers=[torch.zeros(5)], buffer_seq_dims=[0]),
+    ):
         pass
-    with raises(ValueError, "same number"), context_parallel(mesh(), buffers=[torch.zeros(8)], buffer_seq_dims=[]):
+    with (
+        raises(ValueError, "same number"),
+        context_parallel(mesh(), buffers=[torch.zeros(8)], buffer_seq_dims=[]),
+    ):
         pass
     with raises(NotImplementedError, "nope"):
         set_rotate_method("nope")

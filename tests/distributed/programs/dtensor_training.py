@@ -1,4 +1,5 @@
-"""Networks of distributed tensors among four processes: training, losses, styles of tensor parallelism."""
+"""Networks of distributed tensors among four processes: training, losses, styles of tensor
+parallelism."""
 
 import contextlib
 import functools
@@ -65,7 +66,11 @@ def check_training() -> None:
 
 
 def check_losses() -> None:
-    x, t, w = numbers(8, 12), torch.tensor([1, 11, -100, 4, 0, 7, 3, 3]), torch.rand(12, generator=torch.Generator().manual_seed(2))
+    x, t, w = (
+        numbers(8, 12),
+        torch.tensor([1, 11, -100, 4, 0, 7, 3, 3]),
+        torch.rand(12, generator=torch.Generator().manual_seed(2)),
+    )
     for weight, reduction in itertools.product((None, w), ("none", "sum", "mean")):
         plain = x.clone().requires_grad_()
         wanted = F.cross_entropy(plain, t, weight=weight, reduction=reduction)
@@ -79,7 +84,12 @@ def check_losses() -> None:
                 lies(loss, R)
                 lies(d.grad, COLUMNS)
             else:  # parts whose means weigh differently, since one target is left out
-                loss = F.cross_entropy(d, spread(t, ROWS), weight=None if weight is None else spread(weight, R), reduction=reduction)
+                loss = F.cross_entropy(
+                    d,
+                    spread(t, ROWS),
+                    weight=None if weight is None else spread(weight, R),
+                    reduction=reduction,
+                )
                 loss.sum().backward()
                 lies(d.grad, ROWS)
             same(loss.full_tensor(), wanted)
@@ -103,8 +113,13 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         h = self.n1(x)
-        q, k, v = (f(h).unflatten(-1, (-1, h.shape[-1] // self.heads)).transpose(1, 2) for f in (self.q, self.k, self.v))
-        x = x + self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        q, k, v = (
+            f(h).unflatten(-1, (-1, h.shape[-1] // self.heads)).transpose(1, 2)
+            for f in (self.q, self.k, self.v)
+        )
+        x = x + self.o(
+            F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+        )
         return x + self.down(F.gelu(self.up(self.n2(x))))
 
 
@@ -114,18 +129,26 @@ def _loss(net: nn.Module, ids: torch.Tensor, targets: torch.Tensor) -> torch.Ten
 
 
 def check_tensor_parallel_training() -> None:
-    ids, targets = (torch.randint(24, (2, 8), generator=torch.Generator().manual_seed(i)) for i in (0, 1))
+    ids, targets = (
+        torch.randint(24, (2, 8), generator=torch.Generator().manual_seed(i)) for i in (0, 1)
+    )
     losses = []
     for way in ("plain", "tensor", "sequence"):
         torch.manual_seed(0)
-        net = nn.Sequential(nn.Embedding(24, 16), Block(16, 4), nn.LayerNorm(16), nn.Linear(16, 24, bias=False))
+        net = nn.Sequential(
+            nn.Embedding(24, 16), Block(16, 4), nn.LayerNorm(16), nn.Linear(16, 24, bias=False)
+        )
         if way != "plain":
             lay = Shard(1) if way == "sequence" else R
             apart = {"use_local_output": False} if way == "sequence" else {}
-            plan = {f"1.{k}": ColwiseParallel(input_layouts=lay, **apart) for k in ("q", "k", "v", "up")}
+            plan = {
+                f"1.{k}": ColwiseParallel(input_layouts=lay, **apart) for k in ("q", "k", "v", "up")
+            }
             plan |= {f"1.{k}": RowwiseParallel(output_layouts=lay, **apart) for k in ("o", "down")}
             plan["0"] = RowwiseParallel(input_layouts=R, output_layouts=lay, **apart)
-            plan["3"] = ColwiseParallel(input_layouts=lay, output_layouts=Shard(-1), use_local_output=False)
+            plan["3"] = ColwiseParallel(
+                input_layouts=lay, output_layouts=Shard(-1), use_local_output=False
+            )
             if way == "sequence":
                 plan |= {"1.n[12]": SequenceParallel(), "2": SequenceParallel()}
             parallelize_module(net, mesh(), plan)
@@ -145,8 +168,16 @@ def check_styles() -> None:
         def forward(self, a: torch.Tensor, b: object) -> tuple[torch.Tensor, object]:
             return a * 2, b
 
-    m = parallelize_module(Twice(), mesh(), PrepareModuleInput(input_layouts=(ROWS, None), desired_input_layouts=(R, None)))
-    parallelize_module(m, mesh(), PrepareModuleOutput(output_layouts=(R, None), desired_output_layouts=(COLUMNS, None)))
+    m = parallelize_module(
+        Twice(),
+        mesh(),
+        PrepareModuleInput(input_layouts=(ROWS, None), desired_input_layouts=(R, None)),
+    )
+    parallelize_module(
+        m,
+        mesh(),
+        PrepareModuleOutput(output_layouts=(R, None), desired_output_layouts=(COLUMNS, None)),
+    )
     a, b = m(torch.full((1, 4), float(RANK)), "as it is")
     assert b == "as it is" and a.shape == (4, 1)
     same(a, [[0.0], [2.0], [4.0], [6.0]])
@@ -173,14 +204,20 @@ def check_two_dimensions_of_a_mesh() -> None:
     for a, b in zip(net.parameters(), plain.parameters(), strict=True):
         assert a.device_mesh == grid["b"]
         same(a.grad.full_tensor(), b.grad)
-    scores, targets = spread(numbers(4, 6), ROWS, COLUMNS).requires_grad_(), spread(torch.tensor([1, 5, 0, 2]), ROWS, R)
+    scores, targets = (
+        spread(numbers(4, 6), ROWS, COLUMNS).requires_grad_(),
+        spread(torch.tensor([1, 5, 0, 2]), ROWS, R),
+    )
     with loss_parallel():
         loss = F.cross_entropy(scores, targets, reduction="sum")
         loss.backward()
         with raises(NotImplementedError, "only supported on one-dimensional"):
             F.cross_entropy(scores, targets)
     lies(loss, Partial(), R)
-    same(loss.full_tensor(), F.cross_entropy(numbers(4, 6), torch.tensor([1, 5, 0, 2]), reduction="sum"))
+    same(
+        loss.full_tensor(),
+        F.cross_entropy(numbers(4, 6), torch.tensor([1, 5, 0, 2]), reduction="sum"),
+    )
     lies(scores.grad, ROWS, COLUMNS)
 
 

@@ -13,7 +13,8 @@ how, culprit = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 rank = dist.get_rank()
 late = how in ("hangs", "stops")
-group = dist.new_group(timeout=datetime.timedelta(seconds=3)) if late else None  # whose time it is, and not the default group's
+# whose time it is, and not the default group's
+group = dist.new_group(timeout=datetime.timedelta(seconds=3)) if late else None
 t = torch.ones(3)
 dist.all_reduce(t, group=group)
 dist.send(t, (rank + 1) % 3)

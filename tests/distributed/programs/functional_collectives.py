@@ -20,11 +20,21 @@ def check_operators_that_write_and_those_with_gradients() -> None:
     operators.all_reduce_coalesced_(pair, "sum", name)
     same(torch.cat(pair), [3.0, 6.0, 6.0])
     out = torch.zeros(WORLD)
-    assert operators.all_gather_into_tensor_out(torch.tensor([float(RANK)]), WORLD, name, out=out) is out
+    assert (
+        operators.all_gather_into_tensor_out(torch.tensor([float(RANK)]), WORLD, name, out=out)
+        is out
+    )
     same(out, [0.0, 1.0, 2.0])
-    same(operators.reduce_scatter_tensor_out(torch.arange(3.0), "sum", WORLD, name, out=torch.zeros(1)), [3.0 * RANK])
+    same(
+        operators.reduce_scatter_tensor_out(
+            torch.arange(3.0), "sum", WORLD, name, out=torch.zeros(1)
+        ),
+        [3.0 * RANK],
+    )
     x = torch.ones(1, requires_grad=True)
-    (torch.ops._c10d_functional_autograd.all_gather_into_tensor(x, WORLD, name) * (RANK + 1)).sum().backward()
+    (
+        torch.ops._c10d_functional_autograd.all_gather_into_tensor(x, WORLD, name) * (RANK + 1)
+    ).sum().backward()
     same(x.grad, [6.0])
 
 
@@ -55,9 +65,11 @@ def check_functional_collectives_in_vmap() -> None:
 
     group, rows = dist.group.WORLD, torch.arange(12.0).view(2, 6) + RANK
     ways = (
-        lambda x: f.all_reduce(x, "sum", group), lambda x: f.broadcast(x, 1, group), lambda x: f.all_gather_tensor(x, -1, group),
-        lambda x: f.reduce_scatter_tensor(x, "sum", 0, group), lambda x: f.all_to_all_single(x, None, None, group),
-        lambda x: f.permute_tensor(x, [1, 2, 0], group), lambda x: f.all_reduce_coalesced([x], "max", group)[0],
+        lambda x: f.all_reduce(x, "sum", group), lambda x: f.broadcast(x, 1, group),
+        lambda x: f.all_gather_tensor(x, -1, group), lambda x: f.reduce_scatter_tensor(x, "sum", 0,
+            group), lambda x: f.all_to_all_single(x, None, None, group),
+        lambda x: f.permute_tensor(x, [1, 2, 0], group),
+        lambda x: f.all_reduce_coalesced([x], "max", group)[0],
     )  # fmt: skip
     for i, way in enumerate(ways):
         one_by_one = torch.stack([f.wait_tensor(way(row)) for row in rows])
@@ -70,14 +82,26 @@ def check_functional_collectives_may_be_waited_for() -> None:
 
     group = dist.group.WORLD
     x = torch.ones(3, requires_grad=True)
-    for found in (f.all_reduce(x, "sum", group), f.all_reduce_coalesced([x], "sum", group)[0], f.all_gather_tensor(x, 0, group)[:3] * 3):
-        assert f.wait_tensor(found).tolist() == [3.0] * 3 and type(f.wait_tensor(found)) is torch.Tensor and type(found + 1) is torch.Tensor
+    for found in (
+        f.all_reduce(x, "sum", group),
+        f.all_reduce_coalesced([x], "sum", group)[0],
+        f.all_gather_tensor(x, 0, group)[:3] * 3,
+    ):
+        assert (
+            f.wait_tensor(found).tolist() == [3.0] * 3
+            and type(f.wait_tensor(found)) is torch.Tensor
+            and type(found + 1) is torch.Tensor
+        )
     found = f.all_reduce(x, "sum", group)
-    assert isinstance(found, f.AsyncCollectiveTensor) and found.trigger_wait().tolist() == found.wait().tolist() == [3.0] * 3
+    assert (
+        isinstance(found, f.AsyncCollectiveTensor)
+        and found.trigger_wait().tolist() == found.wait().tolist() == [3.0] * 3
+    )
     assert found.completed and repr(found).startswith("AsyncCollectiveTensor(tensor([3., 3., 3.]")
     (found.wait() * 2).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [6.0] * 3
-    assert type(f.all_gather_tensor(x.reshape(1, 3), 1, group)) is torch.Tensor  # joined since, as in PyTorch
+    # joined since, as in PyTorch
+    assert type(f.all_gather_tensor(x.reshape(1, 3), 1, group)) is torch.Tensor
 
 
 def check_functional_collectives_have_gradients() -> None:
@@ -87,25 +111,32 @@ def check_functional_collectives_have_gradients() -> None:
     name = group.group_name
     thrice = torch.arange(3.0).repeat(WORLD)
     ways = {
-        "all_reduce": (lambda x: f.all_reduce(x, "sum", group), lambda x: ops.all_reduce(x, "sum", name), 6.0),
+        "all_reduce": (lambda x: f.all_reduce(x, "sum", group),
+                       lambda x: ops.all_reduce(x, "sum", name), 6.0),
         "all_reduce_coalesced": (
             lambda x: f.all_reduce_coalesced([x, 2 * x], "sum", group)[1],
             lambda x: 2 * ops.all_reduce_coalesced([x], "sum", name)[0],
             12.0,
         ),
-        "gather": (lambda x: f.all_gather_tensor(x, 0, group), lambda x: ops.all_gather_into_tensor(x, WORLD, name), 6.0),
-        "broadcast": (lambda x: f.broadcast(x, 1, group), lambda x: ops.broadcast(x, 1, name), RANK + 1.0),
-        "permuted": (lambda x: f.permute_tensor(x, [1, 2, 0], group), None, (RANK + 1) % WORLD + 1.0),
+        "gather": (lambda x: f.all_gather_tensor(x, 0, group),
+                   lambda x: ops.all_gather_into_tensor(x, WORLD, name), 6.0),
+        "broadcast": (lambda x: f.broadcast(x, 1, group), lambda x: ops.broadcast(x, 1, name),
+                      RANK + 1.0),
+        "permuted": (lambda x: f.permute_tensor(x, [1, 2, 0], group), None,
+                     (RANK + 1) % WORLD + 1.0),
     }  # fmt: skip
     for what, (function, operator, factor) in ways.items():
         for way in filter(None, (function, operator)):
             x = torch.ones(3, requires_grad=True)
-            ((ops.wait_tensor(way(x)).reshape(-1, 3) * (RANK + 1)).sum() + x.sum()).backward()  # nor is a part of it cut off
+            # nor is a part of it cut off
+            ((ops.wait_tensor(way(x)).reshape(-1, 3) * (RANK + 1)).sum() + x.sum()).backward()
             assert x.grad is not None and x.grad.tolist() == [factor + 1] * 3, (what, x.grad)
     found: list[Any] = []
     for way in (
-        lambda x: f.reduce_scatter_tensor(x, "sum", 0, group), lambda x: ops.reduce_scatter_tensor(x, "sum", WORLD, name),
-        lambda x: f.all_to_all_single(x, None, None, group), lambda x: ops.all_to_all_single(x, [3] * WORLD, [3] * WORLD, name)[:3] * 3,
+        lambda x: f.reduce_scatter_tensor(x, "sum", 0, group),
+        lambda x: ops.reduce_scatter_tensor(x, "sum", WORLD, name),
+        lambda x: f.all_to_all_single(x, None, None, group),
+        lambda x: ops.all_to_all_single(x, [3] * WORLD, [3] * WORLD, name)[:3] * 3,
     ):  # fmt: skip
         x = thrice.clone().requires_grad_()
         (way(x).sum() * (RANK + 1)).backward()
@@ -123,10 +154,17 @@ def check_functional_collectives_have_gradients() -> None:
         with raises(RuntimeError, f"backward only supports 'sum' reduction, got '{op}'"):
             f.all_reduce(x, op, group).sum().backward()
     t = torch.ones(2)
-    assert ops.wait_tensor(ops.all_reduce_(t, "sum", name)) is t and isinstance(dist.ReduceOp.SUM, dist.ReduceOp)
-    rows, options = [[torch.zeros(1), torch.zeros(2)] for _ in range(WORLD)], dist.BroadcastOptions()
+    assert ops.wait_tensor(ops.all_reduce_(t, "sum", name)) is t and isinstance(
+        dist.ReduceOp.SUM, dist.ReduceOp
+    )
+    rows, options = (
+        [[torch.zeros(1), torch.zeros(2)] for _ in range(WORLD)],
+        dist.BroadcastOptions(),
+    )
     group.allgather_coalesced(rows, [torch.ones(1) * RANK, torch.ones(2) * RANK]).wait()
-    assert [[t.tolist() for t in row] for row in rows] == [[[float(i)], [float(i)] * 2] for i in range(WORLD)]
+    assert [[t.tolist() for t in row] for row in rows] == [
+        [[float(i)], [float(i)] * 2] for i in range(WORLD)
+    ]
     options.rootTensor = 1
     with raises(RuntimeError, "invalid root tensor"):
         group.broadcast([t], options)

@@ -1,4 +1,5 @@
-"""Two processes save a checkpoint, and then another in its place, during which one of them is killed."""
+"""Two processes save a checkpoint, and then another in its place, during which one of them is
+killed."""
 
 import os
 import signal

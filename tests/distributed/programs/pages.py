@@ -1,4 +1,5 @@
-"""The pages about many processes: their blocks run in a world of four, with what the pages take for granted."""
+"""The pages about many processes: their blocks run in a world of four, with what the pages take for
+granted."""
 
 import os
 import re
@@ -15,7 +16,9 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def read(page: str, names: dict[str, object]) -> dict[str, object]:
     """Runs the blocks of a page in one namespace, and gives it; each page has at least one."""
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```(\w+)\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     assert blocks
     for kind, block in blocks:
         assert kind == "python", kind
@@ -53,7 +56,9 @@ def check_dtensor() -> None:
     wanted = model(x)
     names = read("dtensor.md", {"model": model})
     same(model(x).detach(), wanted.detach())
-    assert names["y"].placements == (names["Shard"](1),) and model.blocks[0].up.weight.to_local().shape == (8 // WORLD, 4)
+    assert names["y"].placements == (names["Shard"](1),) and model.blocks[
+        0
+    ].up.weight.to_local().shape == (8 // WORLD, 4)
 
 
 def check_sharded_training() -> None:

@@ -22,7 +22,10 @@ from jtorch.distributed.pipelining import (
     ScheduleZBVZeroBubble,
     _ScheduleForwardOnly,
 )
-from jtorch.distributed.pipelining._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
+from jtorch.distributed.pipelining._utils import (
+    PipeliningMetadataError,
+    generate_stage_to_rank_mapping,
+)
 from jtorch.nn.parallel import DistributedDataParallel
 
 CPU = torch.device("cpu")
@@ -34,7 +37,12 @@ class Part(nn.Module):
     def __init__(self, index: int, last: bool) -> None:
         super().__init__()
         torch.manual_seed(index)
-        self.one, self.other, self.unused, self.last = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(1, 1), last
+        self.one, self.other, self.unused, self.last = (
+            nn.Linear(3, 3),
+            nn.Linear(3, 3),
+            nn.Linear(1, 1),
+            last,
+        )
 
     def forward(self, a: Any, b: Any = None, *, scale: float = 1.0, mask: Any = None) -> Any:
         first = torch.tanh(self.one(a)) * scale
@@ -67,9 +75,18 @@ def wanted(stages: int, microbatches: int, rows: int = 8) -> tuple[Any, list[Any
     return torch.cat(results).detach(), losses, parts
 
 
-def agrees(kind: Any, local: int, microbatches: int, style: str = "loop", rows: int = 8, single: bool = False) -> None:
+def agrees(
+    kind: Any,
+    local: int,
+    microbatches: int,
+    style: str = "loop",
+    rows: int = 8,
+    single: bool = False,
+) -> None:
     count = WORLD * local
-    own = [i for i, rank in generate_stage_to_rank_mapping(WORLD, count, style).items() if rank == RANK]
+    own = [
+        i for i, rank in generate_stage_to_rank_mapping(WORLD, count, style).items() if rank == RANK
+    ]
     stages = [PipelineStage(Part(i, i == count - 1), i, count, CPU) for i in own]
     schedule = kind(stages[0] if single else stages, microbatches, loss_fn=nn.functional.mse_loss)
     (x, y, mask), (result, losses, parts) = data(rows), wanted(count, microbatches, rows)
@@ -83,7 +100,11 @@ def agrees(kind: Any, local: int, microbatches: int, style: str = "loop", rows: 
             same(torch.stack(said).detach(), torch.stack(losses).detach())
             assert not out.requires_grad
         for stage in stages:
-            for (name, p), (_, q) in zip(stage.submod.named_parameters(), parts[stage.stage_index].named_parameters(), strict=True):
+            for (name, p), (_, q) in zip(
+                stage.submod.named_parameters(),
+                parts[stage.stage_index].named_parameters(),
+                strict=True,
+            ):
                 assert (p.grad is None) == (q.grad is None), name
                 if p.grad is not None and q.grad is not None:
                     same(p.grad, q.grad)
@@ -130,7 +151,9 @@ def check_parts_of_other_sizes() -> None:
 
 def check_gradients_are_added_and_not_divided() -> None:
     stage = PipelineStage(nn.Linear(2, 2), RANK, WORLD, CPU)
-    schedule = ScheduleGPipe(stage, 2, loss_fn=lambda out, target: (out - target).sum(), scale_grads=False)
+    schedule = ScheduleGPipe(
+        stage, 2, loss_fn=lambda out, target: (out - target).sum(), scale_grads=False
+    )
     x = torch.ones(4, 2)
 
     def step() -> None:
@@ -149,7 +172,10 @@ def check_inputs_that_require_grad() -> None:
     x = torch.ones(4, 2, requires_grad=True)
     stage = PipelineStage(nn.Identity(), RANK, WORLD, CPU)
     schedule = ScheduleGPipe(stage, 2, loss_fn=lambda out, target: (out * target).sum())
-    schedule.step(*([x] if RANK == 0 else []), target=torch.arange(8.0).reshape(4, 2) if RANK == WORLD - 1 else None)
+    schedule.step(
+        *([x] if RANK == 0 else []),
+        target=torch.arange(8.0).reshape(4, 2) if RANK == WORLD - 1 else None,
+    )
     if RANK == 0:
         same(x.grad, torch.arange(8.0).reshape(4, 2))
 
@@ -166,7 +192,9 @@ def check_keywords_that_require_grad_in_parted_passes() -> None:
     by = torch.full((4, 1), 0.5, requires_grad=True)
     own = [RANK, 2 * WORLD - 1 - RANK]
     stages = [PipelineStage(Scaled(), i, 2 * WORLD, CPU) for i in own]
-    schedule = ScheduleZBVZeroBubble(stages, 2, loss_fn=lambda out, target: (out * target).sum(), scale_grads=False)
+    schedule = ScheduleZBVZeroBubble(
+        stages, 2, loss_fn=lambda out, target: (out * target).sum(), scale_grads=False
+    )
     x = torch.ones(4, 1)
     schedule.step(*([x] if RANK == 0 else []), target=x if 2 * WORLD - 1 in own else None, by=by)
     same(by.grad, torch.full((4, 1), 4.0))  # twice d/d(by) of a product of eight pairs 0.5 * 2
@@ -184,7 +212,8 @@ def check_forward_only() -> None:
 
 
 def in_copies(wrap: Callable[[nn.Module, Any], nn.Module], kind: Any, local: int) -> None:
-    """Two pipelines of two processes, whose stages are copies of each other, on halves of a batch."""
+    """Two pipelines of two processes, whose stages are copies of each other, on halves of a
+    batch."""
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "dp"))
     group, half, count = mesh.get_group("pp"), mesh.get_local_rank("dp"), 2 * local
     own = list(range(mesh.get_local_rank("pp"), count, 2))
@@ -201,13 +230,21 @@ def in_copies(wrap: Callable[[nn.Module, Any], nn.Module], kind: Any, local: int
     stages = [PipelineStage(build(i), i, count, CPU, group=group) for i in own]
     schedule = kind(stages if local > 1 else stages[0], 4, loss_fn=nn.functional.mse_loss)
     for _ in range(2):
-        schedule.step(*([x.chunk(2)[half]] if 0 in own else []), target=y.chunk(2)[half], scale=1.5, mask=mask.chunk(2)[half])
+        schedule.step(
+            *([x.chunk(2)[half]] if 0 in own else []),
+            target=y.chunk(2)[half],
+            scale=1.5,
+            mask=mask.chunk(2)[half],
+        )
         for stage in stages:
             named = dict(parts[stage.stage_index].named_parameters())
             for name, p in stage.submod.named_parameters():
                 if p.requires_grad:
                     grad: Any = p.grad
-                    same(grad.full_tensor() if hasattr(grad, "full_tensor") else grad, named[name.removeprefix("module.")].grad)
+                    same(
+                        grad.full_tensor() if hasattr(grad, "full_tensor") else grad,
+                        named[name.removeprefix("module.")].grad,
+                    )
                     p.grad = None
 
 
@@ -234,7 +271,9 @@ def check_shards() -> None:
 
 def check_what_stages_say() -> None:
     example = torch.zeros(2, 3)
-    stage = PipelineStage(nn.Linear(3, 3), RANK, WORLD, CPU, input_args=example, output_args=(example,))
+    stage = PipelineStage(
+        nn.Linear(3, 3), RANK, WORLD, CPU, input_args=example, output_args=(example,)
+    )
     schedule = ScheduleGPipe(stage, 2, loss_fn=nn.functional.mse_loss)
     x = torch.ones(4, 3)
     schedule.step(*([x] if RANK == 0 else []), target=x)
@@ -248,7 +287,9 @@ def check_what_stages_say() -> None:
         PipelineStage(nn.Linear(2, 2), 0, WORLD, CPU).forward_one_chunk(0, (x,))
     with raises(ValueError, f"Stage index {WORLD} is out of range of {WORLD}"):
         PipelineStage(nn.Linear(2, 2), WORLD, WORLD, CPU)
-    with raises(RuntimeError, f"Pipeline group size {WORLD} cannot be larger than number of stages 1"):
+    with raises(
+        RuntimeError, f"Pipeline group size {WORLD} cannot be larger than number of stages 1"
+    ):
         PipelineStage(nn.Linear(2, 2), 0, 1, CPU)
     with raises(RuntimeError, "Please call eval() instead"), torch.no_grad():
         schedule.step(x)
@@ -282,7 +323,11 @@ def check_steps_that_failed_leave_nothing() -> None:
     schedule = _ScheduleForwardOnly(stage, 2)
     stage.submod.now = RANK == 1
     if RANK < 2:  # the others would wait for what does not come
-        with contextlib.nullcontext() if RANK == 0 else raises(RuntimeError, "[Stage 1] failed to run forward"):
+        with (
+            contextlib.nullcontext()
+            if RANK == 0
+            else raises(RuntimeError, "[Stage 1] failed to run forward")
+        ):
             schedule.step(*([torch.zeros(2)] if RANK == 0 else []))
     else:
         stage.clear_runtime_states()

@@ -32,7 +32,11 @@ FOLDER = Path(os.environ["WORLD_FOLDER"])
 class Block(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 7), nn.Linear(7, width, bias=False)
+        self.norm, self.up, self.down = (
+            nn.LayerNorm(width),
+            nn.Linear(width, 7),
+            nn.Linear(7, width, bias=False),
+        )
 
     def forward(self, x: Any) -> Any:
         return x + self.down(torch.tanh(self.up(self.norm(x))))
@@ -91,7 +95,9 @@ def mine(x: Any) -> Any:
 
 def same_as(model: Any, whole: Any, tolerance: float = 1e-5) -> None:
     state = whole.state_dict()
-    for name, value in get_model_state_dict(model, options=StateDictOptions(full_state_dict=True)).items():
+    for name, value in get_model_state_dict(
+        model, options=StateDictOptions(full_state_dict=True)
+    ).items():
         assert torch.allclose(value, state[name], atol=tolerance), name
 
 
@@ -110,7 +116,11 @@ def check_training_is_that_of_the_whole_batch() -> None:
         {"offload_policy": CPUOffloadPolicy(pin_memory=False)},
     ):
         model, whole = sharded(**options), net()
-        assert isinstance(model, FSDPModule) and type(model).__name__ == "FSDPNet" and isinstance(model, Net)
+        assert (
+            isinstance(model, FSDPModule)
+            and type(model).__name__ == "FSDPNet"
+            and isinstance(model, Net)
+        )
         assert isinstance(model.head.weight, DTensor) and model.head.weight is model.embed.weight
         assert len(list(model.parameters())) == len(list(whole.parameters()))
         opts = [torch.optim.AdamW(m.parameters(), 0.05) for m in (model, whole)]
@@ -129,7 +139,9 @@ def check_gradients_wait() -> None:
         whole(ids(i)).square().mean().backward()
         assert (model.blocks[0].up.weight.grad is None) == (i < 2)
     for p, q in zip(model.parameters(), whole.parameters(), strict=True):
-        assert isinstance(p.grad, DTensor) and torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
+        assert isinstance(p.grad, DTensor) and torch.allclose(
+            p.grad.full_tensor(), q.grad, atol=1e-6
+        )
     model(mine(ids(4))).square().mean().backward()  # adds to what is there
     whole(ids(4)).square().mean().backward()
     assert torch.allclose(model.head.weight.grad.full_tensor(), whole.head.weight.grad, atol=1e-6)
@@ -138,7 +150,9 @@ def check_gradients_wait() -> None:
 def check_whole_gradients_that_wait_are_seen() -> None:
     torch.manual_seed(0)
     model, plain = fully_shard(nn.Linear(3, 2)), nn.Linear(3, 2)
-    plain.load_state_dict(get_model_state_dict(model, options=StateDictOptions(full_state_dict=True)))
+    plain.load_state_dict(
+        get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))
+    )
     model.set_reshard_after_backward(False)
     for synced in (False, False, True):
         x = torch.full((1, 3), 1.0 + RANK) if not synced else torch.ones(1, 3)
@@ -146,7 +160,9 @@ def check_whole_gradients_that_wait_are_seen() -> None:
         for m in (model, plain):
             m(x).square().sum().backward()
         if not synced:  # whole, and this process's own
-            assert not isinstance(model.weight, DTensor) and torch.allclose(model.weight.grad, plain.weight.grad, atol=1e-5)
+            assert not isinstance(model.weight, DTensor) and torch.allclose(
+                model.weight.grad, plain.weight.grad, atol=1e-5
+            )
     assert model.weight.grad is None  # no shard's
     mean = plain.weight.grad.clone()
     torch.distributed.all_reduce(mean)
@@ -156,7 +172,10 @@ def check_whole_gradients_that_wait_are_seen() -> None:
 
 def check_hooks_see_what_is_reduced() -> None:
     rows = torch.arange(6.0).reshape(2, 3)
-    for mesh in (init_device_mesh("cpu", (WORLD,)), init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))):
+    for mesh in (
+        init_device_mesh("cpu", (WORLD,)),
+        init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards")),
+    ):
         for forced in (False, True):
             model: Any = fully_shard(nn.Linear(3, 5, bias=False), mesh=mesh)
             seen: list[Any] = []
@@ -169,13 +188,18 @@ def check_hooks_see_what_is_reduced() -> None:
             most = 2 if mesh.ndim == 1 else 3  # what the largest part has room for
             expected = torch.zeros(most, 3)
             expected[:mine] = mean * (WORLD if forced else 1)
-            assert len(seen) == 1 and torch.allclose(seen[0], expected.reshape(-1)), (seen, expected)
+            assert len(seen) == 1 and torch.allclose(seen[0], expected.reshape(-1)), (
+                seen,
+                expected,
+            )
     with raises(ValueError, "stream cannot be set"):
         model.set_all_reduce_hook(print, stream=object())
 
 
 def check_sums_of_halves_stay_in_range() -> None:
-    model: Any = fully_shard(nn.Linear(2, 4, bias=False), mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16))
+    model: Any = fully_shard(
+        nn.Linear(2, 4, bias=False), mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16)
+    )
     (model(torch.ones(1, 2)) * 30000.0).sum().backward()  # four of which are no half
     assert model.weight.grad.full_tensor().eq(30000).all()
 
@@ -197,7 +221,9 @@ def check_passes_within_passes() -> None:
             self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
 
         def forward(self, x: Any) -> Any:
-            return checkpoint(self.a, self.b(checkpoint(self.a, x, use_reentrant=True)), use_reentrant=True)
+            return checkpoint(
+                self.a, self.b(checkpoint(self.a, x, use_reentrant=True)), use_reentrant=True
+            )
 
     whole, x = Twice(), torch.arange(8.0 * WORLD).reshape(2 * WORLD, 4) / 10
     (whole(x.requires_grad_()).square().sum() / WORLD).backward()
@@ -228,7 +254,9 @@ def check_other_dtypes() -> None:
     for block in model.blocks:
         fully_shard(block, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
     fully_shard(model, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32))
-    model.blocks[0].up.register_forward_hook(lambda m, args, out: seen.append((m.weight.dtype, args[0].dtype, out.dtype)))
+    model.blocks[0].up.register_forward_hook(
+        lambda m, args, out: seen.append((m.weight.dtype, args[0].dtype, out.dtype))
+    )
     out = model(mine(ids(0)))
     out.square().mean().backward()
     assert seen == [(torch.bfloat16,) * 3] and out.dtype is torch.float32
@@ -242,10 +270,16 @@ def check_other_dtypes() -> None:
 
 def check_parameters_come_and_go() -> None:
     model = sharded()
-    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [False, False]
+    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [
+        False,
+        False,
+    ]
     with torch.no_grad():
         model(mine(ids(0)))
-    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [True, False]
+    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [
+        True,
+        False,
+    ]
     assert all(isinstance(value, DTensor) for value in model.state_dict().values())
     assert isinstance(model.head.weight, DTensor)
     model.unshard(async_op=True).wait()
@@ -286,7 +320,10 @@ def check_conversions() -> None:
     model(mine(ids(0))).sum().backward()
     model.to(torch.float64)
     whole.to(torch.float64)
-    assert model.head.weight is kept and kept.dtype is kept.to_local().dtype is kept.grad.to_local().dtype is torch.float64
+    assert (
+        model.head.weight is kept
+        and kept.dtype is kept.to_local().dtype is kept.grad.to_local().dtype is torch.float64
+    )
     out = model(ids(0))
     assert out.dtype is torch.float64 and torch.allclose(out, whole(ids(0)))
     out.sum().backward()
@@ -307,7 +344,9 @@ def check_what_is_refused() -> None:
         fully_shard(nn.Linear(2, 2), reshard_after_forward="yes")  # type: ignore[arg-type]
     with raises(ValueError, "HYBRID_SHARD needs two groups"):
         FullyShardedDataParallel(
-            nn.Linear(2, 2), sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=model.head.weight.device_mesh
+            nn.Linear(2, 2),
+            sharding_strategy=ShardingStrategy.HYBRID_SHARD,
+            device_mesh=model.head.weight.device_mesh,
         )
     scalar = nn.Module()
     scalar.factor = nn.Parameter(torch.tensor(1.0))
@@ -336,7 +375,9 @@ def check_copies_instead_of_shards() -> None:
     model(mine(ids(0))).square().mean().backward()
     whole(ids(0)).square().mean().backward()
     for p, q in zip(model.parameters(), whole.parameters(), strict=True):
-        assert p.placements == (Replicate(),) and torch.allclose(p.grad.to_local(), q.grad, atol=1e-6)
+        assert p.placements == (Replicate(),) and torch.allclose(
+            p.grad.to_local(), q.grad, atol=1e-6
+        )
     with raises(ValueError, "1D DeviceMesh"):
         replicate(net(), mesh=init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b")))
     with raises(RuntimeError, "already managed by `fully_shard`"):
@@ -346,7 +387,11 @@ def check_copies_instead_of_shards() -> None:
 
 
 def check_copies_of_tensor_parallel_modules() -> None:
-    from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    from jtorch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
 
     def layers() -> nn.Sequential:
         torch.manual_seed(0)
@@ -361,7 +406,10 @@ def check_copies_of_tensor_parallel_modules() -> None:
     optimisers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, whole)]
     for i in range(3):
         x = torch.randn(4, 8, generator=torch.Generator().manual_seed(i))
-        losses = [m(t).square().mean() for m, t in ((model, x.chunk(2)[mesh["dp"].get_local_rank()]), (whole, x))]
+        losses = [
+            m(t).square().mean()
+            for m, t in ((model, x.chunk(2)[mesh["dp"].get_local_rank()]), (whole, x))
+        ]
         for loss, optimiser in zip(losses, optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()

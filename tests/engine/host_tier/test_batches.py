@@ -1,4 +1,5 @@
-"""Formulas that come once for each of many small arrays: NumPy computes them together, and the numbers are the same to the bit."""
+"""Formulas that come once for each of many small arrays: NumPy computes them together, and the
+numbers are the same to the bit."""
 
 from __future__ import annotations
 
@@ -29,9 +30,12 @@ def arrays(seed: int, shapes: Any = SHAPES, dtype: Any = np.float32) -> list[np.
 
 
 def staged(kernel: Any, *operands: Any) -> tuple[staging.Program, list[np.ndarray]]:
-    """The program of a kernel of lists, and what it gives in its three forms, which are the same."""
+    """The program of a kernel of lists, and what it gives in its three forms, which are the
+    same."""
     flat, tree = jax.tree.flatten(operands)
-    program = staging.stage(jax.make_jaxpr(lambda *given: kernel(*jax.tree.unflatten(tree, given)))(*flat))
+    program = staging.stage(
+        jax.make_jaxpr(lambda *given: kernel(*jax.tree.unflatten(tree, given)))(*flat)
+    )
     found = program(*flat)
     for _ in range(staging.CODE_AFTER + 2):
         again = program(*flat)
@@ -40,7 +44,9 @@ def staged(kernel: Any, *operands: Any) -> tuple[staging.Program, list[np.ndarra
     return program, [np.asarray(x) for x in found]
 
 
-def alone(monkeypatch: pytest.MonkeyPatch, kernel: Any, *operands: Any) -> tuple[staging.Program, list[np.ndarray]]:
+def alone(
+    monkeypatch: pytest.MonkeyPatch, kernel: Any, *operands: Any
+) -> tuple[staging.Program, list[np.ndarray]]:
     """The same with one formula after the other."""
     with monkeypatch.context() as patch:
         patch.setattr(batches, "PIECE", 0)
@@ -54,13 +60,20 @@ def same_bits(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
 
 
 def step(params: Any, grads: Any, averages: Any, rate: Any, decay: Any) -> Any:
-    kept = [0.9 * a + 0.1 * jnp.where(decay == 0, g, g + decay * p) for p, g, a in zip(params, grads, averages, strict=True)]
-    return [p - rate * a / (jnp.sqrt(jnp.abs(a)) + 1e-8) for p, a in zip(params, kept, strict=True)] + kept
+    kept = [
+        0.9 * a + 0.1 * jnp.where(decay == 0, g, g + decay * p)
+        for p, g, a in zip(params, grads, averages, strict=True)
+    ]
+    return [
+        p - rate * a / (jnp.sqrt(jnp.abs(a)) + 1e-8) for p, a in zip(params, kept, strict=True)
+    ] + kept
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_formulas_of_a_list_are_computed_at_once(dtype: Any, decay: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formulas_of_a_list_are_computed_at_once(
+    dtype: Any, decay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     operands = [*(arrays(k, dtype=dtype) for k in range(3)), dtype(0.1), dtype(decay)]
     together, found = staged(step, *operands)
     single, wanted = alone(monkeypatch, step, *operands)
@@ -72,7 +85,10 @@ def test_formulas_of_a_list_are_computed_at_once(dtype: Any, decay: float, monke
 
 def test_operands_laid_out_in_any_way(monkeypatch: pytest.MonkeyPatch) -> None:
     turned = [x.T for x in arrays(0)]
-    found, wanted = (run(lambda xs: [x * 2 + 1 for x in xs], turned)[1] for run in (staged, lambda *a: alone(monkeypatch, *a)))
+    found, wanted = (
+        run(lambda xs: [x * 2 + 1 for x in xs], turned)[1]
+        for run in (staged, lambda *a: alone(monkeypatch, *a))
+    )
     same_bits(found, wanted)
 
 
@@ -96,7 +112,9 @@ def test_only_so_much_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda xs: [xs[0][:0] * 2 for _ in xs], [(8,)] * 8),  # empty
     ],
 )
-def test_what_is_computed_one_by_one(kernel: Any, shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_computed_one_by_one(
+    kernel: Any, shapes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     xs = arrays(0, shapes)
     program, found = staged(kernel, xs)
     single, wanted = alone(monkeypatch, kernel, xs)
@@ -107,7 +125,8 @@ def test_what_is_computed_one_by_one(kernel: Any, shapes: Any, monkeypatch: pyte
 def test_formulas_that_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def kernel(xs: Any) -> Any:
         doubled = [x * 2 for x in xs]
-        return [*doubled, sum(d.sum() for d in doubled[:2])]  # what is summed up is not joined, the rest is
+        # what is summed up is not joined, the rest is
+        return [*doubled, sum(d.sum() for d in doubled[:2])]
 
     xs = arrays(0, [(8,)] * 9)
     program, found = staged(kernel, xs)
@@ -116,14 +135,15 @@ def test_formulas_that_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     same_bits(found, wanted)
 
 
-# ---- optimisers' steps -------------------------------------------------------------------------------------------------------------
+# ---- optimisers' steps ---------------------------------------------------------------------------
 
 
 @pytest.fixture
 def _deferred(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if values.tier != "auto":
         pytest.skip("the tiers are fixed")
-    monkeypatch.setattr(tiers, "ARRAY", 1e-6)  # what keeps steps over many parameters from being compiled
+    # what keeps steps over many parameters from being compiled
+    monkeypatch.setattr(tiers, "ARRAY", 1e-6)
     with execution("deferred"):
         flush()
         yield

@@ -20,7 +20,15 @@ def test_branches() -> None:
     def of_three(index: jax.Array, x: jax.Array) -> jax.Array:
         return lax.switch(index, [lambda a: a + a, lambda a: a * a, lambda a: -a], x)
 
-    def fn(a: jax.Array, b: jax.Array, c: jax.Array, d: jax.Array, yes: jax.Array, no: jax.Array, x: jax.Array) -> tuple[jax.Array, ...]:
+    def fn(
+        a: jax.Array,
+        b: jax.Array,
+        c: jax.Array,
+        d: jax.Array,
+        yes: jax.Array,
+        no: jax.Array,
+        x: jax.Array,
+    ) -> tuple[jax.Array, ...]:
         two = [lax.cond(p, lambda y: (y, y + y), lambda y: (-y, y), x) for p in (yes, no)]
         return *[of_three(i, x) for i in (a, b, c, d)], *two[0], *two[1]
 
@@ -69,11 +77,26 @@ def test_scans(reverse: bool) -> None:
         kept = lax.scan(lambda c, _: (c * start, None), start, None, length=3)
         nothing = lax.scan(step, (start, -start, n[0]), (x[:0], n[:0]), reverse=reverse)
         doubled = lax.map(lambda row: row + start, x)
-        gradient = jax.grad(lambda s: jnp.stack(lax.scan(step, (s, s * s, n[0]), (x, n), reverse=reverse)[0][:2]).ravel()[0])(start)
-        return lax.scan(step, (start, -start, n[0]), (x, n), reverse=reverse), kept, nothing, doubled, gradient
+        gradient = jax.grad(
+            lambda s: jnp.stack(
+                lax.scan(step, (s, s * s, n[0]), (x, n), reverse=reverse)[0][:2]
+            ).ravel()[0]
+        )(start)
+        return (
+            lax.scan(step, (start, -start, n[0]), (x, n), reverse=reverse),
+            kept,
+            nothing,
+            doubled,
+            gradient,
+        )
 
     rng = np.random.default_rng(0)
-    compare(fn, rng.standard_normal((4, 2)).astype(np.float32), np.arange(4), rng.standard_normal(2).astype(np.float32))
+    compare(
+        fn,
+        rng.standard_normal((4, 2)).astype(np.float32),
+        np.arange(4),
+        rng.standard_normal(2).astype(np.float32),
+    )
 
 
 def test_loops_of_counted_rounds() -> None:
@@ -88,7 +111,9 @@ def test_cost_counts_rounds() -> None:
         return stage(jax.make_jaxpr(fn)(np.ones(1000))).cost
 
     one = cost(lambda x: x * x)
-    ten, hundred = [cost(lambda x, n=n: lax.fori_loop(0, n, lambda i, s: s * s, x)) for n in (10, 100)]
+    ten, hundred = [
+        cost(lambda x, n=n: lax.fori_loop(0, n, lambda i, s: s * s, x)) for n in (10, 100)
+    ]
     assert ten > 10 * one
     assert 8 < (hundred - one) / (ten - one) < 12
     assert cost(lambda x: lax.while_loop(lambda s: s[0] < 9, lambda s: s * s, x)) > 20 * one

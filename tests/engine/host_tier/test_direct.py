@@ -22,7 +22,8 @@ assert found[0](np.float32(0.5)).dtype == np.float32
 assert not any(name.startswith("scipy.special") for name in sys.modules), "the package was loaded"
 import scipy.special
 
-for dtype in (np.float32, np.float64):  # SciPy may make its functions anew when the package is loaded
+# SciPy may make its functions anew when the package is loaded
+for dtype in (np.float32, np.float64):
     x = np.random.default_rng(0).normal(0, 3, 1000).astype(dtype)
     for one, other in zip(found, (scipy.special.erf, scipy.special.gammaln), strict=True):
         assert one.__name__ == other.__name__ and one.types == other.types, "others than SciPy's"
@@ -34,12 +35,16 @@ assert special("zeta") is scipy.special.zeta, "from the module of C++, which has
 
 
 def test_special_functions_without_their_package() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False
+    )
     assert not done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("gone", [None, ImportError("it needs its package")])
-def test_special_functions_where_the_module_is_not_to_be_had(gone: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_special_functions_where_the_module_is_not_to_be_had(
+    gone: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import scipy.special
 
     def find(name: str, path: Any = None, target: Any = None) -> Any:

@@ -1,4 +1,5 @@
-"""SciPy's Fourier transforms are those of XLA, and as near to the truth: the same code, compiled with other contractions."""
+"""SciPy's Fourier transforms are those of XLA, and as near to the truth: the same code, compiled
+with other contractions."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ def test_transforms(dtype: Any) -> None:
     operands = [_operands(dtype, s) for s, _ in cases]
 
     def fn(*arrays: jax.Array) -> Any:
-        return [lax.fft(x, k, s[-n:]) for i, (s, n) in enumerate(cases) for x, k in zip(arrays[4 * i : 4 * i + 4], KINDS, strict=True)]
+        return [
+            lax.fft(x, k, s[-n:])
+            for i, (s, n) in enumerate(cases)
+            for x, k in zip(arrays[4 * i : 4 * i + 4], KINDS, strict=True)
+        ]
 
     arrays = [x for each in operands for x in each]
     wanted, truth = jax.jit(fn)(*arrays), []
@@ -77,12 +82,20 @@ def test_long_transforms() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
-def test_the_functions_below_scipys_give_the_same_bits(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_functions_below_scipys_give_the_same_bits(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes = [(s, n) for s in ((8,), (2, 7), (3, 4, 6)) for n in range(1, len(s) + 1)]
-    cases = [(kind, s[-n:], x) for s, n in sizes for kind, x in zip(KINDS, _operands(dtype, s), strict=True)]
+    cases = [
+        (kind, s[-n:], x)
+        for s, n in sizes
+        for kind, x in zip(KINDS, _operands(dtype, s), strict=True)
+    ]
 
     def fn(*arrays: jax.Array) -> Any:
-        return [lax.fft(x, kind, lengths) for x, (kind, lengths, _) in zip(arrays, cases, strict=True)]
+        return [
+            lax.fft(x, kind, lengths) for x, (kind, lengths, _) in zip(arrays, cases, strict=True)
+        ]
 
     arrays = [x for _, _, x in cases]
     assert fourier.pocketfft() is not None

@@ -1,4 +1,5 @@
-"""Results that take the places of operands: they are written where these lie, and the numbers are the same to the bit."""
+"""Results that take the places of operands: they are written where these lie, and the numbers are
+the same to the bit."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ def momentum(params: Any, grads: Any, averages: Any, rate: Any) -> Any:
 def late(params: Any, grads: Any, averages: Any, rate: Any) -> Any:
     """Parameters are needed after their new values are known."""
     new = [p - rate * g for p, g in zip(params, grads, strict=True)]
-    return new + [jnp.where(p > n, a, jnp.sqrt(jnp.abs(p + n))) for p, n, a in zip(params, new, averages, strict=True)]
+    return new + [
+        jnp.where(p > n, a, jnp.sqrt(jnp.abs(p + n)))
+        for p, n, a in zip(params, new, averages, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("kernel", [momentum, late])
@@ -54,7 +58,9 @@ def test_results_are_written_into_operands(kernel: Any) -> None:
 
 def test_an_operand_that_is_a_result_keeps_its_place() -> None:
     flat = arrays(0)[:5] + arrays(1)[:5]
-    jaxpr = jax.make_jaxpr(lambda *given: [p + g for p, g in zip(given[:5], given[5:], strict=True)] + list(given[:5]))(*flat)
+    jaxpr = jax.make_jaxpr(
+        lambda *given: [p + g for p, g in zip(given[:5], given[5:], strict=True)] + list(given[:5])
+    )(*flat)
     program = staging.stage(jaxpr, places=range(5))
     given = [x.copy() for x in flat]
     found = program(*given)

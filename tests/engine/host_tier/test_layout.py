@@ -11,7 +11,16 @@ from jax import lax
 
 from .agreement import compare
 
-DTYPES = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int32, np.uint8, np.bool_, np.complex64)
+DTYPES = (
+    np.float32,
+    np.float64,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.int32,
+    np.uint8,
+    np.bool_,
+    np.complex64,
+)
 
 
 def numbered(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -90,13 +99,17 @@ def test_reshapes() -> None:
 
 def test_pads() -> None:
     configs = [
-        ((0, 0, 0),), ((1, 2, 0),), ((0, 0, 1),), ((0, 0, 3),), ((2, 1, 2),), ((-1, -2, 0),), ((-2, 1, 0),), ((1, -3, 0),), ((-1, -1, 1),),
-        ((-2, 0, 2),), ((-3, -1, 2),), ((3, -8, 1),), ((-6, 3, 1),), ((-5, 0, 0),), ((-4, -1, 0),), ((-9, 3, 1),), ((7, -15, 1),),
+        ((0, 0, 0),), ((1, 2, 0),), ((0, 0, 1),), ((0, 0, 3),), ((2, 1, 2),), ((-1, -2, 0),),
+        ((-2, 1, 0),), ((1, -3, 0),), ((-1, -1, 1),), ((-2, 0, 2),), ((-3, -1, 2),), ((3, -8, 1),),
+        ((-6, 3, 1),), ((-5, 0, 0),), ((-4, -1, 0),), ((-9, 3, 1),), ((7, -15, 1),),
     ]  # fmt: skip
 
     def fn(x: Any, value: Any, empty: Any) -> Any:
         flat = [lax.pad(x, value, c) for c in configs]
-        none = [lax.pad(empty, value, c) for c in (((2, 1, 0),), ((2, 1, 3),), ((0, 0, 1),), ((3, -1, 2),))]
+        none = [
+            lax.pad(empty, value, c)
+            for c in (((2, 1, 0),), ((2, 1, 3),), ((0, 0, 1),), ((3, -1, 2),))
+        ]
         two = lax.pad(x.reshape(1, 5), value, ((1, -1, 0), (2, -3, 1)))
         return flat, none, two
 
@@ -142,9 +155,26 @@ def test_slices_that_values_give_stay_inside(dtype: Any) -> None:
         compare(fn, numbered(5, 6), -numbered(2, 3) - 1, dtype(i), dtype(j))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint16, np.int64, np.complex64])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.float32,
+        np.float64,
+        np.float16,
+        ml_dtypes.bfloat16,
+        np.int8,
+        np.uint16,
+        np.int64,
+        np.complex64,
+    ],
+)
 def test_iota(dtype: Any) -> None:
     def fn() -> Any:
-        return lax.iota(dtype, 1000), lax.broadcasted_iota(dtype, (2, 3, 4), 1), lax.broadcasted_iota(dtype, (0, 3), 0), lax.iota(dtype, 0)
+        return (
+            lax.iota(dtype, 1000),
+            lax.broadcasted_iota(dtype, (2, 3, 4), 1),
+            lax.broadcasted_iota(dtype, (0, 3), 0),
+            lax.iota(dtype, 0),
+        )
 
     compare(fn)

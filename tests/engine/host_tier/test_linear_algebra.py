@@ -43,10 +43,12 @@ def with_nan(a: np.ndarray) -> np.ndarray:
 
 
 def over_all(fns: Any, *cases: tuple[np.ndarray, ...]) -> None:
-    """Compares what each of the functions gives for each of the cases, in some dtypes only for the first.
+    """Compares what each of the functions gives for each of the cases, in some dtypes only for the
+    first.
 
-    Each is a program by itself: JAX has a call of LAPACK wait for work that it hands to the threads which run the calls, so that a
-    program with as many independent calls as threads may wait for ever.
+    Each is a program by itself: JAX has a call of LAPACK wait for work that it hands to the threads
+    which run the calls, so that a program with as many independent calls as threads may wait for
+    ever.
     """
     few = cases[0][0].dtype in (np.float64, np.complex64)
     for fn in [fns] if callable(fns) else fns:
@@ -79,7 +81,13 @@ def test_lu(dtype: Any) -> None:
 
 def test_permutations_of_pivots() -> None:
     pivots = np.array([[2, 1, 3], [0, 2, 4]], np.int32)
-    over_all(lambda p: la.lu_pivots_to_permutation(p, 5), (pivots,), (pivots[0],), (pivots[:0],), (pivots[:, :0],))
+    over_all(
+        lambda p: la.lu_pivots_to_permutation(p, 5),
+        (pivots,),
+        (pivots[0],),
+        (pivots[:0],),
+        (pivots[:, :0],),
+    )
 
 
 @each_dtype
@@ -90,7 +98,9 @@ def test_qr(dtype: Any) -> None:
     shapes = ((2, 5, 3), (3, 5), (70, 40), (4, 0))
     kinds = [{"full_matrices": False}, {"full_matrices": True}, {"pivoting": True}]
     fns = [reflectors, *[functools.partial(la.qr, **options) for options in kinds]]
-    over_all(fns, (with_nan(random(dtype, 1, 4, 4)),), *[(random(dtype, *shape),) for shape in shapes])
+    over_all(
+        fns, (with_nan(random(dtype, 1, 4, 4)),), *[(random(dtype, *shape),) for shape in shapes]
+    )
 
 
 @each_dtype
@@ -98,22 +108,45 @@ def test_products_of_reflectors(dtype: Any) -> None:
     cases = []
     for shape, k in (((2, 5, 3), 3), ((5, 5), 2), ((4, 3), 0)):
         *batch, m, _ = shape
-        cases.append((random(dtype, *shape), random(dtype, *batch, k), random(dtype, *batch, 2, m), random(dtype, *batch, m, 2)))
+        cases.append(
+            (
+                random(dtype, *shape),
+                random(dtype, *batch, k),
+                random(dtype, *batch, 2, m),
+                random(dtype, *batch, m, 2),
+            )
+        )
 
     def fns(left: bool, transpose: bool) -> Any:
-        return lambda a, taus, *c: la.ormqr(a, taus, c[left], left=left, transpose=transpose) if taus.size else a
+        return lambda a, taus, *c: (
+            la.ormqr(a, taus, c[left], left=left, transpose=transpose) if taus.size else a
+        )
 
     options = itertools.product((False, True), repeat=2)
-    over_all([lambda a, taus, *_: la.householder_product(a, taus), *[fns(*each) for each in options]], *cases)
+    over_all(
+        [lambda a, taus, *_: la.householder_product(a, taus), *[fns(*each) for each in options]],
+        *cases,
+    )
 
 
 @each_dtype
 def test_triangular_solves(dtype: Any) -> None:
     def operands(*shape: int) -> tuple[np.ndarray, ...]:
-        return random(dtype, *shape), random(dtype, *shape[:-2], 3, shape[-1]), random(dtype, *shape[:-1], 3)
+        return (
+            random(dtype, *shape),
+            random(dtype, *shape[:-2], 3, shape[-1]),
+            random(dtype, *shape[:-1], 3),
+        )
 
-    def fn(left_side: bool, lower: bool, transposed: bool, conjugated: bool, unit: bool = False) -> Any:
-        options = {"lower": lower, "transpose_a": transposed, "conjugate_a": conjugated, "unit_diagonal": unit}
+    def fn(
+        left_side: bool, lower: bool, transposed: bool, conjugated: bool, unit: bool = False
+    ) -> Any:
+        options = {
+            "lower": lower,
+            "transpose_a": transposed,
+            "conjugate_a": conjugated,
+            "unit_diagonal": unit,
+        }
         return lambda a, *b: la.triangular_solve(a, b[left_side], left_side=left_side, **options)
 
     ordinary = operands(2, 5, 5)
@@ -126,9 +159,15 @@ def test_triangular_solves(dtype: Any) -> None:
 
 @each_dtype
 def test_spectra_of_symmetric_matrices(dtype: Any) -> None:
-    fns = [functools.partial(la.eigh, lower=lower, symmetrize_input=False) for lower in (False, True)]
+    fns = [
+        functools.partial(la.eigh, lower=lower, symmetrize_input=False) for lower in (False, True)
+    ]
     # Only the triangle that was named is looked at.
-    over_all(fns, (with_nan(random(dtype, 2, 4, 4)),), *[(positive(random(dtype, *s)),) for s in (LARGE, (1, 1), (3, 0, 0))])
+    over_all(
+        fns,
+        (with_nan(random(dtype, 2, 4, 4)),),
+        *[(positive(random(dtype, *s)),) for s in (LARGE, (1, 1), (3, 0, 0))],
+    )
 
 
 @each_dtype
@@ -140,22 +179,39 @@ def test_singular_values(dtype: Any) -> None:
     batch[0] = 0
     kinds = [{"full_matrices": True}, {"full_matrices": False}, {"compute_uv": False}]
     fns = [by_qr, *[functools.partial(la.svd, **options) for options in kinds]]
-    over_all(fns, (batch,), *[(random(dtype, *shape),) for shape in ((2, 5, 3), (3, 5), (70, 40), (2, 0, 4))])
+    over_all(
+        fns,
+        (batch,),
+        *[(random(dtype, *shape),) for shape in ((2, 5, 3), (3, 5), (70, 40), (2, 0, 4))],
+    )
 
 
 @each_dtype
 def test_spectra(dtype: Any) -> None:
-    values = functools.partial(la.eig, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    values = functools.partial(
+        la.eig, compute_left_eigenvectors=False, compute_right_eigenvectors=False
+    )
     batch = random(dtype, 2, 3, 3)
     batch[0] = [[0, -1, 0], [1, 0, 0], [0, 0, 2]]  # eigenvalues without real parts
     fns = [la.eig, values, la.schur, functools.partial(la.schur, compute_schur_vectors=False)]
-    over_all(fns, (with_nan(batch),), *[(random(dtype, *shape),) for shape in ((40, 40), (1, 1), (3, 0, 0))])
+    over_all(
+        fns,
+        (with_nan(batch),),
+        *[(random(dtype, *shape),) for shape in ((40, 40), (1, 1), (3, 0, 0))],
+    )
 
 
 @each_dtype
 def test_reductions_to_bands(dtype: Any) -> None:
-    fns = [la.hessenberg, *[functools.partial(la.tridiagonal, lower=lower) for lower in (False, True)]]
-    over_all(fns, (with_nan(random(dtype, 2, 5, 5)),), *[(random(dtype, *shape),) for shape in ((40, 40), (1, 1), (0, 4, 4))])
+    fns = [
+        la.hessenberg,
+        *[functools.partial(la.tridiagonal, lower=lower) for lower in (False, True)],
+    ]
+    over_all(
+        fns,
+        (with_nan(random(dtype, 2, 5, 5)),),
+        *[(random(dtype, *shape),) for shape in ((40, 40), (1, 1), (0, 4, 4))],
+    )
 
 
 @each_dtype
@@ -170,11 +226,20 @@ def test_tridiagonal_solves(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda d: d.__name__)
 def test_updates(dtype: Any) -> None:
-    r, w, a, c = np.triu(random(dtype, 4, 4)), random(dtype, 4), random(dtype, 2, 4, 3), random(dtype, 2, 4, 4)
+    r, w, a, c = (
+        np.triu(random(dtype, 4, 4)),
+        random(dtype, 4),
+        random(dtype, 2, 4, 3),
+        random(dtype, 2, 4, 4),
+    )
     w[2] = 0
 
     def fn(r: jax.Array, w: jax.Array, a: jax.Array, c: jax.Array) -> Any:
-        return la.cholesky_update(r, w), la.cholesky_update(r, w * 0), la.symmetric_product(a, c, alpha=2.0, beta=0.5)
+        return (
+            la.cholesky_update(r, w),
+            la.cholesky_update(r, w * 0),
+            la.symmetric_product(a, c, alpha=2.0, beta=0.5),
+        )
 
     # XLA fuses multiplications and additions in these; they call no routine.
     found = stage(jax.make_jaxpr(fn)(r, w, a, c))(r, w, a, c)
@@ -188,4 +253,8 @@ def test_halves_and_other_algorithms_are_left_to_the_compiler() -> None:
     with pytest.raises(Unstaged, match="triangular_solve"):
         stage(jax.make_jaxpr(lambda a: la.triangular_solve(a, a))(half))
     with pytest.raises(Unstaged, match="eigh"):
-        stage(jax.make_jaxpr(lambda a: la.eigh(a, implementation=la.EighImplementation.JACOBI))(np.ones((2, 2))))
+        stage(
+            jax.make_jaxpr(lambda a: la.eigh(a, implementation=la.EighImplementation.JACOBI))(
+                np.ones((2, 2))
+            )
+        )

@@ -22,17 +22,26 @@ DTYPES = (np.float32, np.complex64, np.int8, np.bool_)
 
 
 def drawn(r: random.Random, low: int, high: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    return np.array([r.randint(low, high) for _ in range(int(np.prod(shape)))], dtype).reshape(shape)
+    return np.array([r.randint(low, high) for _ in range(int(np.prod(shape)))], dtype).reshape(
+        shape
+    )
 
 
-def along(r: random.Random) -> tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], int, bool]:
-    """A function that looks up or writes along one axis of an array with places as kernels have them: what to give it, how many
-    places there are, and whether negative ones count from the end."""
+def along(
+    r: random.Random,
+) -> tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], int, bool]:
+    """A function that looks up or writes along one axis of an array with places as kernels have
+    them: what to give it, how many places there are, and whether negative ones count from the
+    end."""
     shape = tuple([r.randint(1, 5) for _ in range(r.randint(1, 3))])
     axis, wraps, narrow = r.randrange(len(shape)), r.random() < 0.5, r.random() < 0.7
     n, mode = shape[axis], r.choice(["clip", "fill"])
     kind = r.choice(["rows", "elements", "set", "add", "flat"])
-    places = shape if kind in ("elements", "flat") else tuple([r.randint(1, 4) for _ in range(r.randint(0, 2))])
+    places = (
+        shape
+        if kind in ("elements", "flat")
+        else tuple([r.randint(1, 4) for _ in range(r.randint(0, 2))])
+    )
 
     def fn(x: Any, i: Any) -> Any:
         i = i.astype(np.int32) if narrow else i
@@ -44,11 +53,19 @@ def along(r: random.Random) -> tuple[Callable[..., Any], tuple[int, ...], tuple[
             return jnp.take_along_axis(x, i, axis, mode=mode)
         if kind == "flat":
             steps = np.arange(x.size, dtype=i.dtype).reshape(shape)
-            steps = steps - (steps // int(np.prod(shape[axis + 1 :]))) % n * int(np.prod(shape[axis + 1 :]))
+            steps = steps - (steps // int(np.prod(shape[axis + 1 :]))) % n * int(
+                np.prod(shape[axis + 1 :])
+            )
             at = (steps + i * i.dtype.type(np.prod(shape[axis + 1 :]))).reshape(-1)
-            return x.reshape(-1).at[at].get(mode=mode).reshape(shape), x.reshape(-1).at[at[:1]].set(x.reshape(-1)[:1], mode=mode)
+            return x.reshape(-1).at[at].get(mode=mode).reshape(shape), x.reshape(-1).at[at[:1]].set(
+                x.reshape(-1)[:1], mode=mode
+            )
         at = x.at[(*(slice(None),) * axis, i)]
-        return at.set(x.dtype.type(1), mode=mode) if kind == "set" or x.dtype == np.bool_ else at.add(x.dtype.type(1), mode=mode)
+        return (
+            at.set(x.dtype.type(1), mode=mode)
+            if kind == "set" or x.dtype == np.bool_
+            else at.add(x.dtype.type(1), mode=mode)
+        )
 
     return fn, shape, places, n, wraps
 
@@ -84,8 +101,11 @@ def test_nothing_is_left_out_that_is_needed() -> None:
         return x.at[i].get(mode="fill"), i
 
     with jax.numpy_dtype_promotion("standard"):
-        assert "convert_element_type" in names(fn, x, i, known={1: (-5, 4)})  # a result has its dtype
-        assert "convert_element_type" not in names(lambda x, i: fn(x, i)[0], x, i, known={1: (-5, 4)})
+        # a result has its dtype
+        assert "convert_element_type" in names(fn, x, i, known={1: (-5, 4)})
+        assert "convert_element_type" not in names(
+            lambda x, i: fn(x, i)[0], x, i, known={1: (-5, 4)}
+        )
         assert "select_n" in names(lambda x, i: fn(x, i)[0], x, i, known={1: (-6, 4)})
         found = stage(jax.jit(fn).trace(x, i).jaxpr, {1: (-5, 4)})(x, i)
     assert [np.asarray(f).dtype for f in found] == [np.float32, np.int32]
@@ -97,7 +117,9 @@ def test_comparisons_are_told_only_where_all_places_agree() -> None:
     with jax.numpy_dtype_promotion("standard"):
         for low, high in ((0, 4), (-1, 4), (-5, -1)):
             i = np.array([low, high], np.int64)
-            fn = lambda x, i: x.at[jnp.where(i < 0, 4 + i, i)].get(mode="clip", wrap_negative_indices=False)  # noqa: E731
+            fn = lambda x, i: x.at[jnp.where(i < 0, 4 + i, i)].get(  # noqa: E731
+                mode="clip", wrap_negative_indices=False
+            )
             (found,) = stage(jax.jit(fn).trace(x, i).jaxpr, {1: (low, high)})(x, i)
             assert found.tolist() == np.asarray(jax.jit(fn)(x, i)).tolist()
 

@@ -29,24 +29,40 @@ def numbers(dtype: Any, *shape: int, seed: int = 0) -> np.ndarray:
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
     found = rng.integers(-4, 5, shape).astype(np.float32)
-    return (found + 1j * rng.integers(-4, 5, shape)).astype(dtype) if dtype.kind == "c" else found.astype(dtype)
+    return (
+        (found + 1j * rng.integers(-4, 5, shape)).astype(dtype)
+        if dtype.kind == "c"
+        else found.astype(dtype)
+    )
 
 
 def special(dtype: Any) -> np.ndarray:
-    """Each pair of special numbers as a column. XLA leaves it open which of 0.0 and -0.0 is the larger."""
+    """Each pair of special numbers as a column. XLA leaves it open which of 0.0 and -0.0 is the
+    larger."""
     values = np.array([0.0, 1, -1, np.nan, np.inf, -np.inf]).astype(dtype)
     return np.stack([np.repeat(values, 6), np.tile(values, 6)])
 
 
 def over(x: np.ndarray, reduce: Any) -> list[Any]:
-    return [reduce(x, (0,)), reduce(x, (1,)), reduce(x, (0, 2)), reduce(x, (0, 1, 2)), reduce(x, ()), reduce(x[:, :1], (1,))]
+    return [
+        reduce(x, (0,)),
+        reduce(x, (1,)),
+        reduce(x, (0, 2)),
+        reduce(x, (0, 1, 2)),
+        reduce(x, ()),
+        reduce(x[:, :1], (1,)),
+    ]
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS, np.complex64, np.complex128])
 def test_sums_and_products(dtype: Any) -> None:
     x = numbers(dtype, 3, 5, 4)
     units = np.array([1, -1, 1j, -1j] if np.dtype(dtype).kind == "c" else [1, -1, 2])
-    y = x if np.dtype(dtype).kind in "iu" else np.random.default_rng(0).choice(units, x.shape).astype(dtype)
+    y = (
+        x
+        if np.dtype(dtype).kind in "iu"
+        else np.random.default_rng(0).choice(units, x.shape).astype(dtype)
+    )
     compare(lambda x: over(x, lax.reduce_sum), x)
     compare(lambda x: over(x, lax.reduce_sum), np.asfortranarray(x)[::-1, :, ::2])
     compare(lambda x: over(x, lax.reduce_prod), y)
@@ -81,7 +97,10 @@ def test_extremes_of_special_numbers(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint32, np.int64])
 def test_logical_reductions(dtype: Any) -> None:
-    compare(lambda x: [over(x, reduce) for reduce in (lax.reduce_and, lax.reduce_or, lax.reduce_xor)], numbers(dtype, 3, 5, 4))
+    compare(
+        lambda x: [over(x, reduce) for reduce in (lax.reduce_and, lax.reduce_or, lax.reduce_xor)],
+        numbers(dtype, 3, 5, 4),
+    )
 
 
 def test_reductions_of_nothing() -> None:
@@ -125,7 +144,9 @@ def test_long_sums_are_as_precise_as_those_of_xla(axis: int) -> None:
         ((4, 1031), (1,)),
     ],
 )
-def test_large_sums_are_as_precise_wherever_they_are_computed(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+def test_large_sums_are_as_precise_wherever_they_are_computed(
+    shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
     x = np.random.default_rng(0).random(shape, np.float32)
     program = stage(jax.make_jaxpr(lambda x: lax.reduce_sum(x, axes))(x))
     for given in (x, np.asfortranarray(x), x[::-1]):
@@ -140,7 +161,12 @@ def test_large_sums_are_as_precise_wherever_they_are_computed(shape: tuple[int, 
 def test_large_sums_are_products_with_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(reductions, "dot", lambda x, y: asked.append(x.shape) or np.dot(x, y))
-    for shape, axes in (((64, 64), (1,)), ((200, 203), (0, 1)), ((30, 20, 6, 5), (0, 2, 3)), ((4, 8), (1,))):
+    for shape, axes in (
+        ((64, 64), (1,)),
+        ((200, 203), (0, 1)),
+        ((30, 20, 6, 5), (0, 2, 3)),
+        ((4, 8), (1,)),
+    ):
         x = np.zeros(shape, np.float32)
         stage(jax.make_jaxpr(lambda x: lax.reduce_sum(x, axes))(x))(x)  # noqa: B023
     assert asked == [(64, 64), (39, 1024), (600, 30)]
@@ -154,7 +180,10 @@ def test_sums_of_negative_zeros(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT16])
 def test_half_precision_adds_in_float32(dtype: Any) -> None:
-    compare(lambda x: [lax.reduce_sum(x, (0,)), lax.reduce_sum(x, (0, 1)), lax.cumsum(x, 0)[-1]], np.ones((2000, 2), dtype))
+    compare(
+        lambda x: [lax.reduce_sum(x, (0,)), lax.reduce_sum(x, (0, 1)), lax.cumsum(x, 0)[-1]],
+        np.ones((2000, 2), dtype),
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, BFLOAT16, np.complex64])
@@ -171,9 +200,19 @@ def test_places_and_running_extremes(dtype: Any) -> None:
     x = np.concatenate([numbers(dtype, 4, 5), numbers(dtype, 4, 5)], 1)  # with ties
 
     def fn(x: Any) -> Any:
-        found = [f(x, axis, index) for f in (lax.argmax, lax.argmin) for axis in (0, 1) for index in (np.int32, np.int64)]
+        found = [
+            f(x, axis, index)
+            for f in (lax.argmax, lax.argmin)
+            for axis in (0, 1)
+            for index in (np.int32, np.int64)
+        ]
         if x.dtype != bool:
-            found += [f(x, axis, reverse=back) for f in (lax.cummax, lax.cummin) for axis in (0, 1) for back in (False, True)]
+            found += [
+                f(x, axis, reverse=back)
+                for f in (lax.cummax, lax.cummin)
+                for axis in (0, 1)
+                for back in (False, True)
+            ]
         return found
 
     compare(fn, x)
@@ -181,7 +220,10 @@ def test_places_and_running_extremes(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_running_log_sum_exp(dtype: Any) -> None:
-    x = np.array([[0.5, -np.inf, -np.inf, np.inf], [1, -np.inf, 2, 0], [-700, -np.inf, np.nan, -np.inf]], dtype)
+    x = np.array(
+        [[0.5, -np.inf, -np.inf, np.inf], [1, -np.inf, 2, 0], [-700, -np.inf, np.nan, -np.inf]],
+        dtype,
+    )
     compare(lambda x: [lax.cumlogsumexp(x, 0), lax.cumlogsumexp(x, 0, reverse=True)], x, ulp=4)
 
 

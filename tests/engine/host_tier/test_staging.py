@@ -34,7 +34,8 @@ def test_groups_of_operands_are_kept_as_numbers() -> None:
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_scans_of_older_and_newer_versions(grouped: bool) -> None:
-    """The numbers of constant and carried operands stand by themselves, or as groups of operands."""
+    """The numbers of constant and carried operands stand by themselves, or as groups of
+    operands."""
     x = np.arange(6, dtype=np.float32)
 
     def fn(x: jax.Array) -> jax.Array:
@@ -53,8 +54,14 @@ def test_scans_of_older_and_newer_versions(grouped: bool) -> None:
 
 
 @pytest.mark.parametrize("what", ["make", "cost"])
-@pytest.mark.parametrize("unknown", [lambda e: e.params["renamed"], lambda e: e.params["sizes"].renamed], ids=["name", "field"])
-def test_unknown_parameters_are_left_to_the_compiler(what: str, unknown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "unknown",
+    [lambda e: e.params["renamed"], lambda e: e.params["sizes"].renamed],
+    ids=["name", "field"],
+)
+def test_unknown_parameters_are_left_to_the_compiler(
+    what: str, unknown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = load()["rem"]
     changed: Rule = known._replace(**{what: lambda e: unknown(e._replace(params={"sizes": ()}))})
     monkeypatch.setitem(load(), "rem", changed)
@@ -71,13 +78,18 @@ def test_a_kernel_with_unknown_parameters_is_computed(monkeypatch: pytest.Monkey
         return e.params["renamed"]
 
     monkeypatch.setitem(load(), "erf_inv", load()["erf_inv"]._replace(make=renamed))
-    x = torch.tensor([[[0.0, 0.5, -0.5]]]).expand(1, 7, 3)  # a shape of its own, that no kernel has been made for
-    np.testing.assert_allclose(torch.erfinv(x)[0, 6].tolist(), [0, 0.4769362, -0.4769362], rtol=1e-6)
+    # a shape of its own, that no kernel has been made for
+    x = torch.tensor([[[0.0, 0.5, -0.5]]]).expand(1, 7, 3)
+    np.testing.assert_allclose(
+        torch.erfinv(x)[0, 6].tolist(), [0, 0.4769362, -0.4769362], rtol=1e-6
+    )
 
 
 def test_what_depends_on_constants_is_computed_once() -> None:
     def f(x: Any) -> Any:
-        mask = jax.lax.broadcasted_iota(np.int32, (4, 4), 0) == jax.lax.broadcasted_iota(np.int32, (4, 4), 1)
+        mask = jax.lax.broadcasted_iota(np.int32, (4, 4), 0) == jax.lax.broadcasted_iota(
+            np.int32, (4, 4), 1
+        )
         return jax.numpy.where(mask, x, -x)
 
     x = np.arange(16.0, dtype=np.float32).reshape(4, 4)
@@ -99,13 +111,18 @@ def test_the_branch_of_a_platform_is_taken_beforehand() -> None:
 
 def test_equal_equations_are_computed_once() -> None:
     def fn(x: jax.Array) -> list[jax.Array]:
-        return [lax.add(lax.sin(x), lax.cos(x)), lax.mul(lax.sin(x), x), lax.sub(lax.neg(x), lax.exp(lax.neg(x)))]
+        return [
+            lax.add(lax.sin(x), lax.cos(x)),
+            lax.mul(lax.sin(x), x),
+            lax.sub(lax.neg(x), lax.exp(lax.neg(x))),
+        ]
 
     x = np.linspace(0, 1, 6, dtype=np.float32)
     program = stage(jax.make_jaxpr(fn)(x))
     made = [step[0] for step in program.steps]
     assert [made.count(f) for f in (np.sin, np.cos, np.exp, np.negative)] == [1] * 4
-    assert (program.equations, len(made)) == (7, 13)  # in double precision, with two conversions each
+    # in double precision, with two conversions each
+    assert (program.equations, len(made)) == (7, 13)
     for found, wanted in zip(program(x), fn(x), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
@@ -114,8 +131,19 @@ def test_equations_that_only_seem_equal_are_both_computed() -> None:
     def fn(x: jax.Array, y: jax.Array) -> list[jax.Array]:
         powers = [lax.integer_pow(x, 2), lax.integer_pow(x, 3)]
         kinds = [lax.convert_element_type(x, np.int32), lax.convert_element_type(x, np.float64)]
-        loops = [lax.fori_loop(0, 3, lambda _, c, low=low: lax.max(c, low), x) for low in (np.float32(0.0), np.float32(-0.0))]
-        return [*powers, *kinds, *loops, lax.sub(x, y), lax.sub(y, x), lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0,))]
+        loops = [
+            lax.fori_loop(0, 3, lambda _, c, low=low: lax.max(c, low), x)
+            for low in (np.float32(0.0), np.float32(-0.0))
+        ]
+        return [
+            *powers,
+            *kinds,
+            *loops,
+            lax.sub(x, y),
+            lax.sub(y, x),
+            lax.reduce_sum(x, (0,)),
+            lax.reduce_max(x, (0,)),
+        ]
 
     x, y = np.linspace(-2, 3, 6, dtype=np.float32), np.ones(6, np.float32)
     for found, wanted in zip(stage(jax.make_jaxpr(fn)(x, y))(x, y), fn(x, y), strict=True):
@@ -181,7 +209,11 @@ def test_results_of_reductions_are_in_row_major_order(order: str) -> None:
     with torch.execution("immediate"):
         for _ in range(8):
             found = x.sum(1), torch.where(x > 3, x, x).amax(0), x.double().sum(2)
-    assert [t.tolist() for t in found] == [x.numpy().sum(1).tolist(), x.numpy().max(0).tolist(), x.numpy().sum(2).tolist()]
+    assert [t.tolist() for t in found] == [
+        x.numpy().sum(1).tolist(),
+        x.numpy().max(0).tolist(),
+        x.numpy().sum(2).tolist(),
+    ]
     assert [t.is_contiguous() for t in found] == [True] * 3
 
 
@@ -197,7 +229,11 @@ def test_sums_that_overflow_say_nothing() -> None:
 def test_choices_between_one_and_zero_are_conversions(dtype: Any) -> None:
     one, zero = np.ones((), dtype), np.zeros((), dtype)
     x = np.array([[2.0, -1.0, np.nan], [0.0, -0.0, np.inf]])
-    for yes, no, converted in ((one, zero, True), (zero, one, False), (one, -zero, np.dtype(dtype).kind in "iu")):
+    for yes, no, converted in (
+        (one, zero, True),
+        (zero, one, False),
+        (one, -zero, np.dtype(dtype).kind in "iu"),
+    ):
         program = stage(jax.make_jaxpr(lambda x, yes=yes, no=no: jnp.where(x > 0, yes, no))(x))
         assert any(step[0] is where for step in program.steps) != converted
         (found,) = program(x)

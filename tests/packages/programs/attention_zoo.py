@@ -1,4 +1,5 @@
-"""Small packages of research: performers, reformers, linear and local attention, memories, points, diffusion."""
+"""Small packages of research: performers, reformers, linear and local attention, memories, points,
+diffusion."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ from typing import Any
 import torch
 
 NEEDS = [
-    "performer_pytorch", "reformer_pytorch", "linformer", "nystrom_attention", "local_attention", "perceiver_pytorch", "axial_attention",
-    "siren_pytorch", "egnn_pytorch", "soft_moe_pytorch", "byol_pytorch", "denoising_diffusion_pytorch", "titans_pytorch",
+    "performer_pytorch", "reformer_pytorch", "linformer", "nystrom_attention", "local_attention",
+    "perceiver_pytorch", "axial_attention", "siren_pytorch", "egnn_pytorch", "soft_moe_pytorch",
+    "byol_pytorch", "denoising_diffusion_pytorch", "titans_pytorch",
 ]  # fmt: skip
 
 
@@ -37,15 +39,32 @@ def long_sequences() -> Any:
     found: dict[str, Any] = {}
     x = torch.randn(2, 32, 16)
     found["performer"] = _trained(Performer(dim=16, depth=1, heads=2, dim_head=8, causal=False), x)
-    lm = PerformerLM(num_tokens=11, max_seq_len=32, dim=16, depth=1, heads=2, dim_head=8, causal=False)
+    lm = PerformerLM(
+        num_tokens=11, max_seq_len=32, dim=16, depth=1, heads=2, dim_head=8, causal=False
+    )
     found["performer_lm"] = lm(torch.randint(0, 11, (1, 32)))[0, 0]
     found["linformer"] = _trained(Linformer(dim=16, seq_len=32, depth=1, heads=2, k=8), x)
-    found["nystrom"] = _trained(Nystromformer(dim=16, dim_head=8, heads=2, depth=1, num_landmarks=8, pinv_iterations=4), x)
-    local = LocalAttention(dim=8, window_size=8, causal=True, look_backward=1, look_forward=0, dropout=0.0, autopad=True)
+    found["nystrom"] = _trained(
+        Nystromformer(dim=16, dim_head=8, heads=2, depth=1, num_landmarks=8, pinv_iterations=4), x
+    )
+    local = LocalAttention(
+        dim=8,
+        window_size=8,
+        causal=True,
+        look_backward=1,
+        look_forward=0,
+        dropout=0.0,
+        autopad=True,
+    )
     q, k, v = (torch.randn(2, 4, 30, 8) for _ in range(3))
     found["local"] = local(q, k, v)[0, 0, :2]
-    found["lsh"] = _trained(LSHSelfAttention(dim=16, heads=2, bucket_size=8, n_hashes=2, causal=False), x)
-    found["reformer"] = _trained(Reformer(dim=16, depth=1, heads=2, bucket_size=8, n_hashes=2, lsh_dropout=0.0, causal=True), x)
+    found["lsh"] = _trained(
+        LSHSelfAttention(dim=16, heads=2, bucket_size=8, n_hashes=2, causal=False), x
+    )
+    found["reformer"] = _trained(
+        Reformer(dim=16, depth=1, heads=2, bucket_size=8, n_hashes=2, lsh_dropout=0.0, causal=True),
+        x,
+    )
     return found
 
 
@@ -59,14 +78,25 @@ def images_and_points() -> Any:
     found: dict[str, Any] = {}
     image = torch.randn(1, 8, 6, 6)
     found["axial"] = _trained(AxialAttention(dim=8, dim_index=1, heads=2, num_dimensions=2), image)
-    found["axial_image"] = _trained(AxialImageTransformer(dim=8, depth=1, heads=2, reversible=True), image)
+    found["axial_image"] = _trained(
+        AxialImageTransformer(dim=8, depth=1, heads=2, reversible=True), image
+    )
     layer = EGNN(dim=6, edge_dim=2)
     feats, coors = layer(torch.randn(1, 5, 6), torch.randn(1, 5, 3), torch.randn(1, 5, 5, 2))
     found["egnn"] = feats[0, 0], coors[0]
-    perceiver = Perceiver(input_channels=3, input_axis=2, num_freq_bands=2, max_freq=4.0, depth=1, num_latents=4, latent_dim=8,
-                          latent_heads=2, cross_dim_head=4, latent_dim_head=4, num_classes=5, fourier_encode_data=True)  # fmt: skip
+    perceiver = Perceiver(input_channels=3, input_axis=2, num_freq_bands=2, max_freq=4.0, depth=1,
+                          num_latents=4, latent_dim=8,
+                          latent_heads=2, cross_dim_head=4, latent_dim_head=4, num_classes=5,
+                          fourier_encode_data=True)  # fmt: skip
     found["perceiver"] = _trained(perceiver, torch.randn(2, 6, 6, 3))
-    net = SirenNet(dim_in=2, dim_hidden=16, dim_out=3, num_layers=3, final_activation=torch.nn.Sigmoid(), w0_initial=30.0)
+    net = SirenNet(
+        dim_in=2,
+        dim_hidden=16,
+        dim_out=3,
+        num_layers=3,
+        final_activation=torch.nn.Sigmoid(),
+        w0_initial=30.0,
+    )
     wrapper = SirenWrapper(net, image_width=6, image_height=6)
     loss = wrapper(torch.rand(1, 3, 6, 6))
     loss.backward()
@@ -98,7 +128,9 @@ def diffusion() -> Any:
         optimizer.step()
         losses.append(loss.item())
     sampled = process.sample(batch_size=1)
-    line = GaussianDiffusion1D(Unet1D(dim=8, dim_mults=(1, 2), channels=2), seq_length=16, timesteps=10, objective="pred_v")
+    line = GaussianDiffusion1D(
+        Unet1D(dim=8, dim_mults=(1, 2), channels=2), seq_length=16, timesteps=10, objective="pred_v"
+    )
     return losses, sampled[0, 0, 0], line(torch.rand(2, 2, 16))
 
 

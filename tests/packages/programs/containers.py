@@ -1,4 +1,5 @@
-"""Where packages reach into transformations: containers under ``vmap``, losses of torchrl, tracers of torch_geometric, kornia."""
+"""Where packages reach into transformations: containers under ``vmap``, losses of torchrl, tracers
+of torch_geometric, kornia."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ def _batch(*size: int) -> Any:
         "done": torch.rand(*size, 1) > 0.8,
         "terminated": torch.zeros(*size, 1, dtype=torch.bool),
     }
-    now = {"observation": torch.randn(*size, 4), "action": torch.rand(*size, 2) - 0.5, "action_log_prob": torch.randn(*size)}
+    now = {
+        "observation": torch.randn(*size, 4),
+        "action": torch.rand(*size, 2) - 0.5,
+        "action_log_prob": torch.randn(*size),
+    }
     return TensorDict({**now, "next": after}, size)
 
 
@@ -33,7 +38,9 @@ def _actor() -> Any:
     from torchrl.data import Bounded
     from torchrl.modules import MLP, ProbabilisticActor, TanhNormal
 
-    net = torch.nn.Sequential(MLP(in_features=4, out_features=4, num_cells=[8]), NormalParamExtractor())
+    net = torch.nn.Sequential(
+        MLP(in_features=4, out_features=4, num_cells=[8]), NormalParamExtractor()
+    )
     return ProbabilisticActor(
         TensorDictModule(net, ["observation"], ["loc", "scale"]),
         ["loc", "scale"],
@@ -51,7 +58,9 @@ def containers_under_vmap() -> Any:
     out = torch.vmap(value)(batch)
     found["sizes"] = list(out.batch_size), list(out["state_value"].shape), out["state_value"].sum()
     found["columns"] = torch.vmap(lambda d: d["observation"].sum(), 1)(batch)
-    found["chunks"] = torch.vmap(lambda d: d.select("observation") * 2, chunk_size=2)(batch)["observation"].sum()
+    found["chunks"] = torch.vmap(lambda d: d.select("observation") * 2, chunk_size=2)(batch)[
+        "observation"
+    ].sum()
     return found
 
 
@@ -98,13 +107,19 @@ def losses_of_policies() -> Any:
         def forward(self, observation: Any, action: Any) -> Any:
             return self.layers(torch.cat([observation, action], -1))
 
-    policy = TensorDictModule(MLP(in_features=4, out_features=2, num_cells=[8]), ["observation"], ["action"])
+    policy = TensorDictModule(
+        MLP(in_features=4, out_features=2, num_cells=[8]), ["observation"], ["action"]
+    )
     td3 = TD3Loss(policy, ValueOperator(Both(), in_keys=["observation", "action"]), bounds=(-1, 1))
     average = SoftUpdate(td3, tau=0.1)
     out = td3(_batch(6))
     (out["loss_actor"] + out["loss_qvalue"]).backward()
     average.step()
-    found["td3"] = out["loss_actor"], out["loss_qvalue"], sum(p.grad.abs().sum() for p in td3.parameters() if p.grad is not None)
+    found["td3"] = (
+        out["loss_actor"],
+        out["loss_qvalue"],
+        sum(p.grad.abs().sum() for p in td3.parameters() if p.grad is not None),
+    )
     return found
 
 

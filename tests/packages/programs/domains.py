@@ -1,4 +1,5 @@
-"""d3rlpy, chemprop, PINA, CVXPYlayers, Quantus: offline learning, molecules, equations, convex layers, explanations."""
+"""d3rlpy, chemprop, PINA, CVXPYlayers, Quantus: offline learning, molecules, equations, convex
+layers, explanations."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def offline_learning() -> Any:
     }.items():
         d3rlpy.seed(1)
         config = getattr(d3rlpy.algos, name + "Config")
-        encoders = {k: VectorEncoderFactory([16]) for k in config.__dataclass_fields__ if "encoder" in k}
+        encoders = {
+            k: VectorEncoderFactory([16]) for k in config.__dataclass_fields__ if "encoder" in k
+        }
         algorithm = config(batch_size=16, **encoders).create(device="cpu:0")
         history = algorithm.fit(
             MDPDataset(seen, actions, rewards, ends),
@@ -63,11 +66,30 @@ def molecules() -> Any:
     from chemprop import data, models, nn
     from lightning import pytorch as lightning
 
-    names = ["CCO", "CCN", "CCC", "c1ccccc1", "CC(=O)O", "CCCl", "C1CCCCC1", "CC#N", "CCOC", "OCCO", "c1ccncc1", "CC(C)C"]
+    names = [
+        "CCO",
+        "CCN",
+        "CCC",
+        "c1ccccc1",
+        "CC(=O)O",
+        "CCCl",
+        "C1CCCCC1",
+        "CC#N",
+        "CCOC",
+        "OCCO",
+        "c1ccncc1",
+        "CC(C)C",
+    ]
     values = np.random.RandomState(0).randn(len(names), 1)
-    made = data.MoleculeDataset([data.MoleculeDatapoint.from_smi(s, y) for s, y in zip(names, values, strict=True)])
+    made = data.MoleculeDataset(
+        [data.MoleculeDatapoint.from_smi(s, y) for s, y in zip(names, values, strict=True)]
+    )
     loader = data.build_dataloader(made, batch_size=6, shuffle=False)
-    model = models.MPNN(nn.BondMessagePassing(d_h=16, depth=2), nn.MeanAggregation(), nn.RegressionFFN(input_dim=16, hidden_dim=8))
+    model = models.MPNN(
+        nn.BondMessagePassing(d_h=16, depth=2),
+        nn.MeanAggregation(),
+        nn.RegressionFFN(input_dim=16, hidden_dim=8),
+    )
     trainer = lightning.Trainer(max_epochs=2, **_QUIET)
     trainer.fit(model, loader)
     return torch.cat(trainer.predict(model, loader))
@@ -83,7 +105,9 @@ def equations() -> Any:
     from pina.solver import PINN
 
     def equation(given: Any, out: Any) -> Any:
-        force = torch.sin(given.extract(["x"]) * torch.pi) * torch.sin(given.extract(["y"]) * torch.pi)
+        force = torch.sin(given.extract(["x"]) * torch.pi) * torch.sin(
+            given.extract(["y"]) * torch.pi
+        )
         return laplacian(out.extract(["u"]), given) - force
 
     square = CartesianDomain({"x": [0, 1], "y": [0, 1]})
@@ -104,7 +128,9 @@ def equations() -> Any:
     with contextlib.redirect_stdout(io.StringIO()):
         trainer = Trainer(solver, max_epochs=8, **_QUIET)
         trainer.train()
-    return solver(LabelTensor(torch.rand(4, 2), ["x", "y"])), {k: float(v.detach()) for k, v in trainer.callback_metrics.items()}
+    return solver(LabelTensor(torch.rand(4, 2), ["x", "y"])), {
+        k: float(v.detach()) for k, v in trainer.callback_metrics.items()
+    }
 
 
 def convex_layers() -> Any:
@@ -129,11 +155,19 @@ def explanations() -> Any:
     import quantus
 
     model = torch.nn.Sequential(
-        torch.nn.Conv2d(1, 3, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(147, 5)
+        torch.nn.Conv2d(1, 3, 3),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(147, 5),
     ).eval()
 
     def explained(model: Any, inputs: Any, targets: Any, **_: Any) -> Any:
-        x = torch.tensor(np.asarray(inputs), dtype=torch.float32).reshape(-1, 1, 16, 16).requires_grad_()
+        x = (
+            torch.tensor(np.asarray(inputs), dtype=torch.float32)
+            .reshape(-1, 1, 16, 16)
+            .requires_grad_()
+        )
         model(x).gather(1, torch.tensor(np.asarray(targets))[:, None]).sum().backward()
         return (x.grad * x).detach().sum(1, keepdim=True).abs().numpy()
 
@@ -147,6 +181,8 @@ def explanations() -> Any:
     }
     weights = explained(model, x, y)
     return {
-        name: metric(model=model, x_batch=x, y_batch=y, a_batch=weights, device="cpu", explain_func=explained)
+        name: metric(
+            model=model, x_batch=x, y_batch=y, a_batch=weights, device="cpu", explain_func=explained
+        )
         for name, metric in metrics.items()
     }

@@ -26,11 +26,17 @@ def coupling_splines_of_nflows() -> Any:
 
     def layer(mask: Any) -> Any:
         return transforms.PiecewiseRationalQuadraticCouplingTransform(
-            mask, lambda i, o: nn.nets.ResidualNet(i, o, hidden_features=8, num_blocks=1), num_bins=4, tails="linear", tail_bound=3.0
+            mask,
+            lambda i, o: nn.nets.ResidualNet(i, o, hidden_features=8, num_blocks=1),
+            num_bins=4,
+            tails="linear",
+            tail_bound=3.0,
         )
 
     masks = [torch.tensor([1, 0, 1]), torch.tensor([0, 1, 0])]
-    transform = transforms.CompositeTransform([t for mask in masks for t in (layer(mask), transforms.LULinear(3, identity_init=True))])
+    transform = transforms.CompositeTransform(
+        [t for mask in masks for t in (layer(mask), transforms.LULinear(3, identity_init=True))]
+    )
     flow = flows.Flow(transform, distributions.StandardNormal([3]))
     x = torch.randn(16, 3)
     return _train(flow.log_prob, flow.parameters(), x), flow.sample(2)

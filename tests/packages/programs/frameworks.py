@@ -1,4 +1,5 @@
-"""skorch, torch_geometric, botorch, NUTS of pyro, diffusers and torchmetrics: searches, graphs, loops of optimisation, pipelines."""
+"""skorch, torch_geometric, botorch, NUTS of pyro, diffusers and torchmetrics: searches, graphs,
+loops of optimisation, pipelines."""
 
 from __future__ import annotations
 
@@ -28,8 +29,15 @@ def grid_search() -> Any:
 
     x, y = make_classification(60, 8, n_informative=4, random_state=0)
     callbacks = [EarlyStopping(patience=2), LRScheduler("StepLR", step_size=1)]
-    net = NeuralNetClassifier(Net, max_epochs=3, lr=0.1, verbose=0, callbacks=callbacks, optimizer=torch.optim.Adam)
-    search = GridSearchCV(make_pipeline(StandardScaler(), net), {"neuralnetclassifier__module__width": [2, 4]}, cv=2, scoring="accuracy")
+    net = NeuralNetClassifier(
+        Net, max_epochs=3, lr=0.1, verbose=0, callbacks=callbacks, optimizer=torch.optim.Adam
+    )
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), net),
+        {"neuralnetclassifier__module__width": [2, 4]},
+        cv=2,
+        scoring="accuracy",
+    )
     search.fit(x.astype("float32"), y.astype("int64"))
     return search.best_params_, search.best_score_, search.predict_proba(x[:2].astype("float32"))
 
@@ -37,7 +45,14 @@ def grid_search() -> Any:
 def message_passing() -> Any:
     from torch_geometric.data import Data
     from torch_geometric.loader import DataLoader
-    from torch_geometric.nn import GATConv, GCNConv, GINConv, MessagePassing, SAGEConv, global_mean_pool
+    from torch_geometric.nn import (
+        GATConv,
+        GCNConv,
+        GINConv,
+        MessagePassing,
+        SAGEConv,
+        global_mean_pool,
+    )
     from torch_geometric.utils import add_self_loops, to_dense_adj
 
     class Mine(MessagePassing):
@@ -54,7 +69,12 @@ def message_passing() -> Any:
     class Net(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.a, self.b, self.c, self.d = GCNConv(5, 8), GATConv(8, 4, heads=2), Mine(), SAGEConv(4, 4)
+            self.a, self.b, self.c, self.d = (
+                GCNConv(5, 8),
+                GATConv(8, 4, heads=2),
+                Mine(),
+                SAGEConv(4, 4),
+            )
             self.e = GINConv(torch.nn.Linear(4, 2))
 
         def forward(self, data: Any) -> Any:
@@ -63,7 +83,9 @@ def message_passing() -> Any:
             return global_mean_pool(self.e(self.d(self.c(x, edges), edges), edges), data.batch)
 
     edges = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]])
-    graphs = [Data(x=torch.randn(4, 5), edge_index=edges, y=torch.tensor([i % 2])) for i in range(6)]
+    graphs = [
+        Data(x=torch.randn(4, 5), edge_index=edges, y=torch.tensor([i % 2])) for i in range(6)
+    ]
     net = Net()
     optimizer = torch.optim.Adam(net.parameters(), 0.01)
     losses = []
@@ -91,11 +113,17 @@ def bayesian_optimisation() -> Any:
     for _ in range(2):
         model = SingleTaskGP(x, y)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        point, _ = optimize_acqf(LogExpectedImprovement(model, y.max()), bounds, q=1, num_restarts=2, raw_samples=8)
+        point, _ = optimize_acqf(
+            LogExpectedImprovement(model, y.max()), bounds, q=1, num_restarts=2, raw_samples=8
+        )
         x = torch.cat([x, point])
         y = torch.cat([y, -(point - 0.3).square().sum(-1, keepdim=True)])
-    several = qLogExpectedImprovement(model, y.max(), sampler=SobolQMCNormalSampler(torch.Size([16]), seed=1))
-    return [round(v, 2) for v in x[-1].tolist()], [round(v, 2) for v in several(x[:4].reshape(2, 2, 2)).tolist()]
+    several = qLogExpectedImprovement(
+        model, y.max(), sampler=SobolQMCNormalSampler(torch.Size([16]), seed=1)
+    )
+    return [round(v, 2) for v in x[-1].tolist()], [
+        round(v, 2) for v in several(x[:4].reshape(2, 2, 2)).tolist()
+    ]
 
 
 def no_u_turns() -> Any:
@@ -112,7 +140,10 @@ def no_u_turns() -> Any:
             pyro.sample("x", dist.StudentT(4.0, mean, scale), obs=x)
 
     found = []
-    for kernel in (NUTS(model, max_tree_depth=3), HMC(model, step_size=0.1, num_steps=2, adapt_step_size=False)):
+    for kernel in (
+        NUTS(model, max_tree_depth=3),
+        HMC(model, step_size=0.1, num_steps=2, adapt_step_size=False),
+    ):
         chain = MCMC(kernel, num_samples=4, warmup_steps=3, disable_progbar=True)
         chain.run(torch.tensor([0.5, 1.0, 1.5]))
         found.append({name: values.tolist() for name, values in chain.get_samples().items()})
@@ -120,12 +151,20 @@ def no_u_turns() -> Any:
 
 
 def pipelines() -> Any:
-    from diffusers import DDIMScheduler, DDPMPipeline, DDPMScheduler, DPMSolverMultistepScheduler, UNet2DModel
+    from diffusers import (
+        DDIMScheduler,
+        DDPMPipeline,
+        DDPMScheduler,
+        DPMSolverMultistepScheduler,
+        UNet2DModel,
+    )
     from diffusers.training_utils import EMAModel
 
     net = UNet2DModel(
-        sample_size=8, in_channels=1, out_channels=1, layers_per_block=1, block_out_channels=(8, 16), norm_num_groups=4,
-        down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        sample_size=8, in_channels=1, out_channels=1, layers_per_block=1,
+        block_out_channels=(8, 16), norm_num_groups=4,
+        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
     )  # fmt: skip
     average = EMAModel(net.parameters(), decay=0.9)
     noise = DDPMScheduler(num_train_timesteps=20)
@@ -137,10 +176,19 @@ def pipelines() -> Any:
     optimizer.step()
     average.step(net.parameters())
     found = [loss.item()]
-    for scheduler in (noise, DDIMScheduler(num_train_timesteps=20), DPMSolverMultistepScheduler(num_train_timesteps=20)):
+    for scheduler in (
+        noise,
+        DDIMScheduler(num_train_timesteps=20),
+        DPMSolverMultistepScheduler(num_train_timesteps=20),
+    ):
         pipeline = DDPMPipeline(net, scheduler)
         pipeline.set_progress_bar_config(disable=True)
-        image = pipeline(batch_size=1, num_inference_steps=2, generator=torch.Generator().manual_seed(0), output_type="np").images
+        image = pipeline(
+            batch_size=1,
+            num_inference_steps=2,
+            generator=torch.Generator().manual_seed(0),
+            output_type="np",
+        ).images
         found.append(float(image.mean()))
     return found
 
@@ -152,8 +200,9 @@ def metrics() -> Any:
     options: dict[str, Any] = {"task": "multiclass", "num_classes": 3}
     found = tm.MetricCollection(
         {
-            "accuracy": tm.Accuracy(**options), "f": tm.F1Score(average="macro", **options), "auc": tm.AUROC(**options),
-            "confusion": tm.ConfusionMatrix(**options), "kappa": tm.CohenKappa(**options), "calibration": tm.CalibrationError(**options),
+            "accuracy": tm.Accuracy(**options), "f": tm.F1Score(average="macro", **options),
+            "auc": tm.AUROC(**options), "confusion": tm.ConfusionMatrix(**options),
+            "kappa": tm.CohenKappa(**options), "calibration": tm.CalibrationError(**options),
         }
     )  # fmt: skip
     for i in range(0, 20, 5):
@@ -164,7 +213,9 @@ def metrics() -> Any:
         tracker.increment()
         tracker.update(scores * scale, scores)
     return {
-        **found.compute(), "best": tracker.best_metric(), "r2": tm.R2Score()(scores[:, 0], scores[:, 1]),
-        "ssim": tm.image.StructuralSimilarityIndexMeasure(data_range=1.0, kernel_size=5)(pixels, pixels * 0.9),
-        "spearman": tm.SpearmanCorrCoef()(scores[:, 0], scores[:, 2]), "words": tm.text.WordErrorRate()(["a b c"], ["a x c"]),
+        **found.compute(), "best": tracker.best_metric(),
+        "r2": tm.R2Score()(scores[:, 0], scores[:, 1]),
+        "ssim": tm.image.StructuralSimilarityIndexMeasure(data_range=1.0, kernel_size=5)(pixels,
+            pixels * 0.9), "spearman": tm.SpearmanCorrCoef()(scores[:, 0], scores[:, 2]),
+        "words": tm.text.WordErrorRate()(["a b c"], ["a x c"]),
     }  # fmt: skip

@@ -1,4 +1,5 @@
-"""gpytorch, torchdiffeq and pyro: exact and variational Gaussian processes, differential equations, variational inference."""
+"""gpytorch, torchdiffeq and pyro: exact and variational Gaussian processes, differential equations,
+variational inference."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def exact_gaussian_process() -> Any:
         def __init__(self, x: Any, y: Any, likelihood: Any) -> None:
             super().__init__(x, y, likelihood)
             self.mean = gpytorch.means.ConstantMean()
-            self.kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=2))
+            self.kernel = gpytorch.kernels.ScaleKernel(
+                gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=2)
+            )
 
         def forward(self, x: Any) -> Any:
             return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
@@ -47,7 +50,9 @@ def variational_gaussian_process() -> Any:
     class Model(gpytorch.models.ApproximateGP):
         def __init__(self, points: Any) -> None:
             distribution = gpytorch.variational.CholeskyVariationalDistribution(points.size(0))
-            strategy = gpytorch.variational.VariationalStrategy(self, points, distribution, learn_inducing_locations=True)
+            strategy = gpytorch.variational.VariationalStrategy(
+                self, points, distribution, learn_inducing_locations=True
+            )
             super().__init__(strategy)
             self.mean = gpytorch.means.LinearMean(1)
             self.kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
@@ -73,7 +78,9 @@ def variational_gaussian_process() -> Any:
 def neural_differential_equation() -> Any:
     from torchdiffeq import odeint, odeint_adjoint
 
-    net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)).double()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+    ).double()
 
     class Field(torch.nn.Module):
         def __init__(self) -> None:
@@ -83,7 +90,10 @@ def neural_differential_equation() -> Any:
         def forward(self, t: Any, y: Any) -> Any:
             return self.net(y) * torch.cos(t)
 
-    start, times = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.linspace(0, 1, 4, dtype=torch.float64)
+    start, times = (
+        torch.tensor([[1.0, 0.0]], dtype=torch.float64),
+        torch.linspace(0, 1, 4, dtype=torch.float64),
+    )
     results = []
     for solve, method in ((odeint, "dopri5"), (odeint_adjoint, "dopri5"), (odeint, "rk4")):
         net.zero_grad()
@@ -121,5 +131,16 @@ def stochastic_variational_inference() -> Any:
             which = pyro.sample("which", dist.Categorical(weight))
             pyro.sample("y", dist.Normal(torch.tensor([0.0, 2.0])[which], 1.0), obs=data)
 
-    second = SVI(mixture, lambda data: None, pyro.optim.Adam({"lr": 0.1}), TraceEnum_ELBO(max_plate_nesting=1))
-    return losses, median, drawn.mean(0), [second.step(data) for _ in range(2)], pyro.param("weight")
+    second = SVI(
+        mixture,
+        lambda data: None,
+        pyro.optim.Adam({"lr": 0.1}),
+        TraceEnum_ELBO(max_plate_nesting=1),
+    )
+    return (
+        losses,
+        median,
+        drawn.mean(0),
+        [second.step(data) for _ in range(2)],
+        pyro.param("weight"),
+    )

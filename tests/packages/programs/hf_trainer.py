@@ -1,4 +1,5 @@
-"""Hugging Face: ``Trainer`` with accumulation, evaluation and resuming, ``accelerate``, and weights read without a copy."""
+"""Hugging Face: ``Trainer`` with accumulation, evaluation and resuming, ``accelerate``, and weights
+read without a copy."""
 
 from __future__ import annotations
 
@@ -26,7 +27,17 @@ def _model() -> Any:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    return GPT2LMHeadModel(GPT2Config(vocab_size=40, n_positions=16, n_embd=16, n_layer=2, n_head=2, resid_pdrop=0.0, attn_pdrop=0.0))
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=40,
+            n_positions=16,
+            n_embd=16,
+            n_layer=2,
+            n_head=2,
+            resid_pdrop=0.0,
+            attn_pdrop=0.0,
+        )
+    )
 
 
 def _arguments(folder: str, **more: Any) -> Any:
@@ -54,8 +65,16 @@ def accumulated_with_warmup() -> Any:
     from transformers import Trainer
 
     with tempfile.TemporaryDirectory() as folder:
-        arguments = _arguments(folder, gradient_accumulation_steps=2, warmup_steps=2, lr_scheduler_type="cosine", weight_decay=0.1)
-        trainer = Trainer(model=_model(), args=arguments, train_dataset=_Rows(), eval_dataset=_Rows(8))
+        arguments = _arguments(
+            folder,
+            gradient_accumulation_steps=2,
+            warmup_steps=2,
+            lr_scheduler_type="cosine",
+            weight_decay=0.1,
+        )
+        trainer = Trainer(
+            model=_model(), args=arguments, train_dataset=_Rows(), eval_dataset=_Rows(8)
+        )
         trainer.train()
         norms = [entry["grad_norm"] for entry in trainer.state.log_history if "grad_norm" in entry]
         return _losses(trainer), trainer.evaluate()["eval_loss"], norms
@@ -68,7 +87,9 @@ def resumed_from_a_checkpoint() -> Any:
         arguments = _arguments(folder, save_strategy="steps", save_steps=2)
         first = Trainer(model=_model(), args=arguments, train_dataset=_Rows())
         first.train()
-        second = Trainer(model=_model(), args=_arguments(folder, max_steps=6), train_dataset=_Rows())
+        second = Trainer(
+            model=_model(), args=_arguments(folder, max_steps=6), train_dataset=_Rows()
+        )
         second.train(resume_from_checkpoint=f"{folder}/checkpoint-2")
         return _losses(first), _losses(second)
 
@@ -92,7 +113,11 @@ def metrics_and_predictions() -> Any:
             control.should_training_stop = state.global_step >= 3
 
     def accuracy(given: Any) -> dict[str, float]:
-        return {"accuracy": float(np.mean(given.predictions.argmax(-1)[:, :-1] == given.label_ids[:, 1:]))}
+        return {
+            "accuracy": float(
+                np.mean(given.predictions.argmax(-1)[:, :-1] == given.label_ids[:, 1:])
+            )
+        }
 
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(
@@ -105,7 +130,11 @@ def metrics_and_predictions() -> Any:
         )
         trainer.train()
         predicted = trainer.predict(_Rows(8))
-        return trainer.state.global_step, predicted.metrics["test_accuracy"], predicted.predictions[0, 0, :4]
+        return (
+            trainer.state.global_step,
+            predicted.metrics["test_accuracy"],
+            predicted.predictions[0, 0, :4],
+        )
 
 
 def accelerated_loop() -> Any:
@@ -148,12 +177,24 @@ def weights_without_a_copy() -> Any:
         model = _model()
         model.save_pretrained(folder)
         again = GPT2LMHeadModel.from_pretrained(folder, low_cpu_mem_usage=True, device_map="cpu")
-        same = all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), again.state_dict().values()))
-        tensors = {"a": torch.arange(6.0).reshape(2, 3).to(torch.bfloat16), "b": torch.ones(2, dtype=torch.int8)}
+        same = all(
+            torch.equal(a, b)
+            for a, b in zip(model.state_dict().values(), again.state_dict().values())
+        )
+        tensors = {
+            "a": torch.arange(6.0).reshape(2, 3).to(torch.bfloat16),
+            "b": torch.ones(2, dtype=torch.int8),
+        }
         save_file(tensors, f"{folder}/x.safetensors")
         with safe_open(f"{folder}/x.safetensors", "pt") as file:
             piece = file.get_slice("a")[:, 1:]
         loaded = load_file(f"{folder}/x.safetensors")
         ids = torch.tensor([[1, 2, 3]])
         tied = again.lm_head.weight is again.transformer.wte.weight
-        return same, piece, {k: str(v.dtype) for k, v in loaded.items()}, again(ids).logits[0, 0, :4], tied
+        return (
+            same,
+            piece,
+            {k: str(v.dtype) for k, v in loaded.items()},
+            again(ids).logits[0, 0, :4],
+            tied,
+        )

@@ -1,4 +1,5 @@
-"""Ignite: engines, events, metrics, handlers for checkpoints, early stopping, averaging and schedules."""
+"""Ignite: engines, events, metrics, handlers for checkpoints, early stopping, averaging and
+schedules."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ def supervised_with_metrics() -> Any:
     loss = torch.nn.CrossEntropyLoss()
     trainer = create_supervised_trainer(model, optimizer, loss)
     RunningAverage(output_transform=float).attach(trainer, "average")
-    metrics: dict[str, Any] = {"accuracy": Accuracy(), "loss": Loss(loss), "f": Fbeta(1.0), "confusion": ConfusionMatrix(3)}
+    metrics: dict[str, Any] = {
+        "accuracy": Accuracy(),
+        "loss": Loss(loss),
+        "f": Fbeta(1.0),
+        "confusion": ConfusionMatrix(3),
+    }
     metrics["precision"] = Precision(average=True)
     evaluator = create_supervised_evaluator(model, metrics=metrics)
     history: list[Any] = []
@@ -34,7 +40,12 @@ def supervised_with_metrics() -> Any:
     @trainer.on(Events.EPOCH_COMPLETED)
     def evaluate(engine: Any) -> None:
         evaluator.run(loader)
-        history.append([engine.state.metrics["average"], *(evaluator.state.metrics[k] for k in sorted(metrics))])
+        history.append(
+            [
+                engine.state.metrics["average"],
+                *(evaluator.state.metrics[k] for k in sorted(metrics)),
+            ]
+        )
 
     @trainer.on(Events.ITERATION_COMPLETED(every=3))
     def count(engine: Any) -> None:
@@ -46,7 +57,14 @@ def supervised_with_metrics() -> Any:
 
 def handlers() -> Any:
     from ignite.engine import Engine, Events, create_supervised_evaluator
-    from ignite.handlers import Checkpoint, CosineAnnealingScheduler, DiskSaver, EarlyStopping, EMAHandler, TerminateOnNan
+    from ignite.handlers import (
+        Checkpoint,
+        CosineAnnealingScheduler,
+        DiskSaver,
+        EarlyStopping,
+        EMAHandler,
+        TerminateOnNan,
+    )
     from ignite.metrics import Loss
 
     model, optimizer, loader = _parts()
@@ -66,14 +84,28 @@ def handlers() -> Any:
     trainer.add_event_handler(Events.ITERATION_STARTED, schedule)
     trainer.add_event_handler(Events.ITERATION_COMPLETED, TerminateOnNan())
     evaluator = create_supervised_evaluator(model, metrics={"loss": Loss(loss)})
-    evaluator.add_event_handler(Events.COMPLETED, EarlyStopping(1, lambda e: -e.state.metrics["loss"], trainer, min_delta=10.0))
+    evaluator.add_event_handler(
+        Events.COMPLETED,
+        EarlyStopping(1, lambda e: -e.state.metrics["loss"], trainer, min_delta=10.0),
+    )
     with tempfile.TemporaryDirectory() as folder:
-        saver = Checkpoint({"model": model, "optimizer": optimizer, "trainer": trainer}, DiskSaver(folder), n_saved=1)
+        saver = Checkpoint(
+            {"model": model, "optimizer": optimizer, "trainer": trainer},
+            DiskSaver(folder),
+            n_saved=1,
+        )
         trainer.add_event_handler(Events.EPOCH_COMPLETED, saver)
         trainer.add_event_handler(Events.EPOCH_COMPLETED, lambda: evaluator.run(loader))
         trainer.run(loader, max_epochs=5)
         other, other_optimizer, _ = _parts()
         state = torch.load(saver.last_checkpoint)
         Checkpoint.load_objects({"model": other, "optimizer": other_optimizer}, state)
-    same = all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), other.state_dict().values()))
-    return trainer.state.epoch, same, average.ema_model[0].weight[0], optimizer.param_groups[0]["lr"]
+    same = all(
+        torch.equal(a, b) for a, b in zip(model.state_dict().values(), other.state_dict().values())
+    )
+    return (
+        trainer.state.epoch,
+        same,
+        average.ema_model[0].weight[0],
+        optimizer.param_groups[0]["lr"],
+    )

@@ -1,4 +1,5 @@
-"""transformers, PEFT and sentence-transformers: decoding with caches, adapters, embeddings of texts, half precision."""
+"""transformers, PEFT and sentence-transformers: decoding with caches, adapters, embeddings of
+texts, half precision."""
 
 from __future__ import annotations
 
@@ -14,22 +15,45 @@ def _llama(**more: Any) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "max_position_embeddings": 32}
-    return LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2, pad_token_id=0, **more))
+    sizes = {
+        "vocab_size": 40,
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_hidden_layers": 2,
+        "max_position_embeddings": 32,
+    }
+    return LlamaForCausalLM(
+        LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2, pad_token_id=0, **more)
+    )
 
 
 def decoding() -> Any:
     model, ids = _llama().eval(), torch.tensor([[1, 2, 3], [4, 5, 6]])
     found = {
         "greedy": model.generate(ids, max_new_tokens=5, do_sample=False),
-        "beams": model.generate(ids, max_new_tokens=5, num_beams=3, num_return_sequences=2, length_penalty=0.5),
-        "static": model.generate(ids, max_new_tokens=4, cache_implementation="static", do_sample=False),
-        "penalties": model.generate(ids, max_new_tokens=5, repetition_penalty=1.5, no_repeat_ngram_size=2, do_sample=False),
+        "beams": model.generate(
+            ids, max_new_tokens=5, num_beams=3, num_return_sequences=2, length_penalty=0.5
+        ),
+        "static": model.generate(
+            ids, max_new_tokens=4, cache_implementation="static", do_sample=False
+        ),
+        "penalties": model.generate(
+            ids, max_new_tokens=5, repetition_penalty=1.5, no_repeat_ngram_size=2, do_sample=False
+        ),
     }
     torch.manual_seed(1)
-    found["sampled"] = model.generate(ids, max_new_tokens=5, do_sample=True, top_k=8, top_p=0.9, temperature=0.7)
+    found["sampled"] = model.generate(
+        ids, max_new_tokens=5, do_sample=True, top_k=8, top_p=0.9, temperature=0.7
+    )
     mask = torch.tensor([[0, 1, 1], [1, 1, 1]])
-    scores = model.generate(ids, attention_mask=mask, max_new_tokens=2, return_dict_in_generate=True, output_scores=True, do_sample=False)
+    scores = model.generate(
+        ids,
+        attention_mask=mask,
+        max_new_tokens=2,
+        return_dict_in_generate=True,
+        output_scores=True,
+        do_sample=False,
+    )
     found["scores"] = scores.scores[1][0, :4]
     return found
 
@@ -40,16 +64,32 @@ def attentions_in_bfloat16() -> Any:
     whole = model(ids, labels=ids)
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
-        half = type(model).from_pretrained(folder, dtype=torch.bfloat16, attn_implementation="eager", device_map="cpu")
+        half = type(model).from_pretrained(
+            folder, dtype=torch.bfloat16, attn_implementation="eager", device_map="cpu"
+        )
     out = half(ids, output_attentions=True, output_hidden_states=True)
-    return whole.loss, str(half.dtype), len(out.hidden_states), [round(v, 1) for v in out.attentions[0][0, 0, -1].float().tolist()]
+    return (
+        whole.loss,
+        str(half.dtype),
+        len(out.hidden_states),
+        [round(v, 1) for v in out.attentions[0][0, 0, -1].float().tolist()],
+    )
 
 
 def adapters() -> Any:
     from peft import LoraConfig, PeftModel, get_peft_model
 
     base = _llama()
-    model = get_peft_model(base, LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj", "v_proj"], use_dora=True, task_type="CAUSAL_LM"))
+    model = get_peft_model(
+        base,
+        LoraConfig(
+            r=2,
+            lora_alpha=4,
+            target_modules=["q_proj", "v_proj"],
+            use_dora=True,
+            task_type="CAUSAL_LM",
+        ),
+    )
     model.gradient_checkpointing_enable()
     model.enable_input_require_grads()
     ids = torch.arange(16).reshape(2, 8)
@@ -95,6 +135,13 @@ def embeddings_of_texts() -> Any:
         texts = ["a cat sat on the mat", "the dog ran", "a dog sat"]
         found = model.encode(texts, convert_to_tensor=True, batch_size=2, show_progress_bar=False)
         model.save(f"{folder}/all")
-        again = SentenceTransformer(f"{folder}/all", device="cpu").encode(texts, show_progress_bar=False)
+        again = SentenceTransformer(f"{folder}/all", device="cpu").encode(
+            texts, show_progress_bar=False
+        )
     ranks = util.semantic_search(found[:1], found, top_k=2)[0]
-    return found[:, :3], util.cos_sim(found, found)[0], [r["corpus_id"] for r in ranks], float(abs(again - found.numpy()).max()) < 1e-5
+    return (
+        found[:, :3],
+        util.cos_sim(found, found)[0],
+        [r["corpus_id"] for r in ranks],
+        float(abs(again - found.numpy()).max()) < 1e-5,
+    )

@@ -1,4 +1,5 @@
-"""Lightning: fit, validate, test and predict with checkpoints, callbacks, loggers, accumulation and manual optimisation."""
+"""Lightning: fit, validate, test and predict with checkpoints, callbacks, loggers, accumulation and
+manual optimisation."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ NEEDS = ["pytorch_lightning", "torchmetrics"]
 def _loader(n: int = 16, workers: int = 0) -> Any:
     generator = torch.Generator().manual_seed(2)
     x = torch.randn(n, 6, generator=generator)
-    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long()), 4, num_workers=workers)
+    return torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long()), 4, num_workers=workers
+    )
 
 
 def _module(**options: Any) -> Any:
@@ -25,7 +28,9 @@ def _module(**options: Any) -> Any:
         def __init__(self, width: int = 8, lr: float = 0.05) -> None:
             super().__init__()
             self.save_hyperparameters()
-            self.body = torch.nn.Sequential(torch.nn.Linear(6, width), torch.nn.Tanh(), torch.nn.Linear(width, 2))
+            self.body = torch.nn.Sequential(
+                torch.nn.Linear(6, width), torch.nn.Tanh(), torch.nn.Linear(width, 2)
+            )
             self.accuracy = torchmetrics.Accuracy("multiclass", num_classes=2)
             self.losses: list[float] = []
 
@@ -51,7 +56,10 @@ def _module(**options: Any) -> Any:
 
         def configure_optimizers(self) -> Any:
             optimizer = torch.optim.Adam(self.parameters(), self.hparams.lr)
-            return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)}
+            return {
+                "optimizer": optimizer,
+                "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5),
+            }
 
     torch.manual_seed(0)
     return Net(**options)
@@ -89,23 +97,42 @@ def checkpoints_and_resuming() -> Any:
     from pytorch_lightning.loggers import CSVLogger
 
     with tempfile.TemporaryDirectory() as folder:
-        saving = ModelCheckpoint(folder, monitor="val_loss", save_top_k=1, filename="best", save_last=True)
+        saving = ModelCheckpoint(
+            folder, monitor="val_loss", save_top_k=1, filename="best", save_last=True
+        )
         callbacks = [saving, EarlyStopping("val_loss", patience=1), LearningRateMonitor()]
         module = _module(width=4)
-        trainer = _trainer(folder, callbacks=callbacks, enable_checkpointing=True, logger=CSVLogger(folder, "logs"))
+        trainer = _trainer(
+            folder, callbacks=callbacks, enable_checkpointing=True, logger=CSVLogger(folder, "logs")
+        )
         trainer.fit(module, _loader(), _loader(8))
         loaded = type(module).load_from_checkpoint(saving.best_model_path)
-        same = all(torch.equal(a, b) for a, b in zip(loaded.state_dict().values(), module.state_dict().values()))
+        same = all(
+            torch.equal(a, b)
+            for a, b in zip(loaded.state_dict().values(), module.state_dict().values())
+        )
         again = _module(width=4)
         more = _trainer(folder, max_epochs=3)
         more.fit(again, _loader(), _loader(8), ckpt_path=saving.last_model_path)
-        return loaded.hparams["width"], same, float(saving.best_model_score), again.losses, more.current_epoch
+        return (
+            loaded.hparams["width"],
+            same,
+            float(saving.best_model_score),
+            again.losses,
+            more.current_epoch,
+        )
 
 
 def accumulation_and_bfloat16() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         module = _module()
-        trainer = _trainer(folder, accumulate_grad_batches=2, precision="bf16-mixed", max_epochs=1, limit_train_batches=3)
+        trainer = _trainer(
+            folder,
+            accumulate_grad_batches=2,
+            precision="bf16-mixed",
+            max_epochs=1,
+            limit_train_batches=3,
+        )
         trainer.fit(module, _loader())
         return [round(loss, 2) for loss in module.losses], trainer.global_step
 
@@ -139,7 +166,9 @@ def manual_optimisation_and_hooks() -> Any:
                 self.untoggle_optimizer(optimizer)
 
         def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.a.parameters(), 0.1), torch.optim.SGD(self.b.parameters(), 0.2)
+            return torch.optim.SGD(self.a.parameters(), 0.1), torch.optim.SGD(
+                self.b.parameters(), 0.2
+            )
 
     with tempfile.TemporaryDirectory() as folder:
         module = Two()
@@ -152,5 +181,7 @@ def averaged_weights_with_workers() -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         module = _module()
-        _trainer(folder, max_epochs=3, callbacks=[StochasticWeightAveraging(0.01, swa_epoch_start=1)]).fit(module, _loader(8, workers=1))
+        _trainer(
+            folder, max_epochs=3, callbacks=[StochasticWeightAveraging(0.01, swa_epoch_start=1)]
+        ).fit(module, _loader(8, workers=1))
         return module.losses, module.body[0].weight[0]

@@ -45,7 +45,9 @@ def per_sample_gradients() -> Any:
     plain = _net()
 
     def loss_of(w: Any, a: Any, b: Any) -> Any:
-        return torch.nn.functional.cross_entropy(torch.func.functional_call(plain, {"0.weight": w}, (a[None],)), b[None])
+        return torch.nn.functional.cross_entropy(
+            torch.func.functional_call(plain, {"0.weight": w}, (a[None],)), b[None]
+        )
 
     per_sample = torch.func.vmap(torch.func.grad(loss_of), (None, 0, 0))(weight.detach(), x, y)
     return (
@@ -63,17 +65,29 @@ def privacy() -> Any:
     from opacus.validators import ModuleValidator
 
     model = ModuleValidator.fix(
-        torch.nn.Sequential(torch.nn.Conv1d(1, 4, 3), torch.nn.BatchNorm1d(4), torch.nn.Flatten(), torch.nn.Linear(16, 2))
+        torch.nn.Sequential(
+            torch.nn.Conv1d(1, 4, 3),
+            torch.nn.BatchNorm1d(4),
+            torch.nn.Flatten(),
+            torch.nn.Linear(16, 2),
+        )
     )
     data = torch.utils.data.TensorDataset(torch.randn(12, 1, 6), torch.randint(0, 2, (12,)))
     loader = torch.utils.data.DataLoader(data, 4)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     engine = PrivacyEngine()
     model, optimizer, loader = engine.make_private(
-        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=0.8, max_grad_norm=1.0, poisson_sampling=False
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=0.8,
+        max_grad_norm=1.0,
+        poisson_sampling=False,
     )
     losses = []
-    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=2, optimizer=optimizer) as small:
+    with BatchMemoryManager(
+        data_loader=loader, max_physical_batch_size=2, optimizer=optimizer
+    ) as small:
         for x, y in small:
             loss = torch.nn.functional.cross_entropy(model(x), y)
             loss.backward()
@@ -95,12 +109,21 @@ def attributions() -> Any:
         Occlusion,
     )
 
-    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)).eval()
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)
+    ).eval()
     x = torch.randn(3, 4)
-    found = {cls.__name__: cls(model).attribute(x, target=1)[0] for cls in (DeepLift, FeatureAblation, GuidedBackprop, InputXGradient)}
-    attribution, delta = IntegratedGradients(model).attribute(x, target=0, return_convergence_delta=True, n_steps=10)
+    found = {
+        cls.__name__: cls(model).attribute(x, target=1)[0]
+        for cls in (DeepLift, FeatureAblation, GuidedBackprop, InputXGradient)
+    }
+    attribution, delta = IntegratedGradients(model).attribute(
+        x, target=0, return_convergence_delta=True, n_steps=10
+    )
     found["integrated"], found["delta"] = attribution[0], delta.abs().max() < 0.1
     found["layer"] = LayerConductance(model, model[0]).attribute(x, target=1, n_steps=8)[0]
     found["window"] = Occlusion(model).attribute(x, (2,), target=1)[0]
-    found["noise"] = NoiseTunnel(InputXGradient(model)).attribute(x, nt_samples=4, stdevs=0.1, target=1)[0]
+    found["noise"] = NoiseTunnel(InputXGradient(model)).attribute(
+        x, nt_samples=4, stdevs=0.1, target=1
+    )[0]
     return found

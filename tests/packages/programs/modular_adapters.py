@@ -1,4 +1,5 @@
-"""AdapterHub's adapters: each method trained in small models, composed, fused, merged, averaged, saved and loaded, with several heads."""
+"""AdapterHub's adapters: each method trained in small models, composed, fused, merged, averaged,
+saved and loaded, with several heads."""
 
 from __future__ import annotations
 
@@ -15,9 +16,17 @@ def _bert(kind: str = "auto", **more: Any) -> Any:
     import adapters
     import transformers
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37, "vocab_size": 40}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 37,
+        "vocab_size": 40,
+    }
     torch.manual_seed(0)
-    config = transformers.BertConfig(**sizes, max_position_embeddings=40, hidden_dropout_prob=0.1, initializer_range=0.1, **more)
+    config = transformers.BertConfig(
+        **sizes, max_position_embeddings=40, hidden_dropout_prob=0.1, initializer_range=0.1, **more
+    )
     if kind == "auto":
         return adapters.AutoAdapterModel.from_config(config)
     model = transformers.BertForSequenceClassification(config)
@@ -29,9 +38,17 @@ def _llama() -> Any:
     import adapters
     import transformers
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 64,
+    }
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(**sizes, vocab_size=40, max_position_embeddings=64, pad_token_id=0, initializer_range=0.1)
+    config = transformers.LlamaConfig(
+        **sizes, vocab_size=40, max_position_embeddings=64, pad_token_id=0, initializer_range=0.1
+    )
     model = transformers.LlamaForCausalLM(config)
     adapters.init(model)
     return model
@@ -42,7 +59,15 @@ def _t5() -> Any:
     import transformers
 
     torch.manual_seed(0)
-    config = transformers.T5Config(d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, vocab_size=40, decoder_start_token_id=0)
+    config = transformers.T5Config(
+        d_model=32,
+        d_kv=8,
+        d_ff=37,
+        num_layers=2,
+        num_heads=4,
+        vocab_size=40,
+        decoder_start_token_id=0,
+    )
     model = transformers.T5ForConditionalGeneration(config)
     adapters.init(model)
     return model
@@ -52,7 +77,12 @@ def _vit() -> Any:
     import adapters
     import transformers
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 37,
+    }
     torch.manual_seed(0)
     config = transformers.ViTConfig(**sizes, image_size=16, patch_size=8, num_labels=3)
     model = transformers.ViTForImageClassification(config)
@@ -75,7 +105,11 @@ def _steps(model: Any, count: int = 3, **inputs: Any) -> Any:
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-    return losses, sum(p.numel() for p in trained), sum(p.detach().double().abs().sum() for p in trained)
+    return (
+        losses,
+        sum(p.numel() for p in trained),
+        sum(p.detach().double().abs().sum() for p in trained),
+    )
 
 
 def _methods() -> dict[str, Any]:
@@ -88,7 +122,9 @@ def _methods() -> dict[str, Any]:
         "par_bn": a.ParBnConfig(reduction_factor=4, scaling="learned"),
         "plus": a.AdapterPlusConfig(reduction_factor=4, stochastic_depth=0.0),
         "compacter": a.CompacterConfig(reduction_factor=4, phm_dim=2),
-        "compacter++": a.CompacterPlusPlusConfig(reduction_factor=4, phm_dim=2, factorized_phm_rule=True),
+        "compacter++": a.CompacterPlusPlusConfig(
+            reduction_factor=4, phm_dim=2, factorized_phm_rule=True
+        ),
         "prefix": a.PrefixTuningConfig(prefix_length=5, bottleneck_size=16),
         "flat_prefix": a.PrefixTuningConfig(prefix_length=5, flat=True, use_gating=True),
         "prompt": a.PromptTuningConfig(prompt_length=4),
@@ -101,7 +137,10 @@ def _methods() -> dict[str, Any]:
         "loreft": a.LoReftConfig(r=2),
         "noreft": a.NoReftConfig(r=2, prefix_positions=2, suffix_positions=1),
         "direft": a.DiReftConfig(r=2, tied_weights=True),
-        "mam": a.MAMConfig(a.PrefixTuningConfig(bottleneck_size=16, prefix_length=4), a.ParBnConfig(reduction_factor=4)),
+        "mam": a.MAMConfig(
+            a.PrefixTuningConfig(bottleneck_size=16, prefix_length=4),
+            a.ParBnConfig(reduction_factor=4),
+        ),
         "uni": a.UniPELTConfig(
             a.PrefixTuningConfig(prefix_length=4, use_gating=True),
             a.LoRAConfig(r=4, use_gating=True),
@@ -127,7 +166,15 @@ def methods_in_decoders_and_vision() -> Any:
     results: dict[str, Any] = {}
     images = torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(1))
     for name, config in _methods().items():
-        if name in ("double_inv", "gated", "gated_ia3", "direft", "compacter++", "flat_prefix", "prompt"):
+        if name in (
+            "double_inv",
+            "gated",
+            "gated_ia3",
+            "direft",
+            "compacter++",
+            "flat_prefix",
+            "prompt",
+        ):
             continue
         for kind, made, inputs in (
             ("llama", _llama, {"input_ids": _ids(), "labels": _ids()}),
@@ -142,7 +189,11 @@ def methods_in_decoders_and_vision() -> Any:
             found: tuple[Any, ...] = _steps(model, 2, **inputs)
             if kind != "vit":
                 model.eval()
-                found += (model.generate(_ids(2), max_new_tokens=4, do_sample=False, num_beams=2).tolist(),)
+                found += (
+                    model.generate(
+                        _ids(2), max_new_tokens=4, do_sample=False, num_beams=2
+                    ).tolist(),
+                )
             results[f"{name} {kind}"] = found
     return results
 
@@ -175,7 +226,10 @@ def compositions() -> Any:
     model.add_adapter_fusion(ac.Fuse("a", "b", "c"))
     model.set_active_adapters(ac.Fuse("a", "b", "c"))
     model.train_adapter_fusion(ac.Fuse("a", "b", "c"))
-    results["fusion"] = _steps(model, input_ids=_ids(), labels=torch.tensor([0, 1, 2, 1])), model.get_fusion_regularization_loss()
+    results["fusion"] = (
+        _steps(model, input_ids=_ids(), labels=torch.tensor([0, 1, 2, 1])),
+        model.get_fusion_regularization_loss(),
+    )
     model.eval()
     found = model(_ids(), output_adapter_fusion_attentions=True)
     results["attentions"] = sorted(found.adapter_fusion_attentions), found.logits
@@ -183,7 +237,12 @@ def compositions() -> Any:
     gated.add_adapter("g", config=LoRAConfig(r=4, use_gating=True))
     gated.set_active_adapters("g")
     gated.eval()
-    results["gates"] = [list(v.values()) for v in gated(_ids(), output_adapter_gating_scores=True).adapter_gating_scores["g"].values()]
+    results["gates"] = [
+        list(v.values())
+        for v in gated(_ids(), output_adapter_gating_scores=True)
+        .adapter_gating_scores["g"]
+        .values()
+    ]
     return results
 
 
@@ -204,7 +263,11 @@ def merged_and_averaged() -> Any:
         model.merge_adapter(mode)
         after = model(_ids()).logits
         model.reset_adapter()
-        results[mode] = before, torch.allclose(before, after, atol=1e-4), torch.allclose(before, model(_ids()).logits, atol=1e-5)
+        results[mode] = (
+            before,
+            torch.allclose(before, after, atol=1e-4),
+            torch.allclose(before, model(_ids()).logits, atol=1e-5),
+        )
     scaled = _bert("head", num_labels=3)
     scaled.add_adapter("s", config=IA3Config(init_weights="lora"))
     scaled.set_active_adapters("s")
@@ -243,7 +306,12 @@ def saved_and_loaded() -> Any:
             other.load_adapter(os.path.join(at, "x"), set_active=True, use_safetensors=safe)
             other.load_adapter(os.path.join(at, "y"), use_safetensors=safe)
             other.set_active_adapters(ac.Stack("x", "y"))
-            results.append((torch.equal(other.eval()(_ids()).logits, model(_ids()).logits), sorted(os.listdir(os.path.join(at, "x")))))
+            results.append(
+                (
+                    torch.equal(other.eval()(_ids()).logits, model(_ids()).logits),
+                    sorted(os.listdir(os.path.join(at, "x"))),
+                )
+            )
         model.delete_adapter("y")
         results.append((model.adapter_summary(), sorted(model.heads)))
         model.set_active_adapters("x")
@@ -271,5 +339,9 @@ def parallel_heads_and_checkpoints() -> Any:
     model.train()
     first, second = model(_ids())
     (first.logits.square().sum() + second.logits.square().sum()).backward()
-    norms = {n: p.grad.double().norm() for n, p in model.named_parameters() if p.grad is not None and "heads" in n}
+    norms = {
+        n: p.grad.double().norm()
+        for n, p in model.named_parameters()
+        if p.grad is not None and "heads" in n
+    }
     return outs, norms, sum(p.grad is not None for p in model.parameters())

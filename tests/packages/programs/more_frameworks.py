@@ -1,4 +1,5 @@
-"""Further frameworks: torchrl, fairscale, deepctr, torcheval, torchaudio, encodec, speechbrain, titans, ultralytics."""
+"""Further frameworks: torchrl, fairscale, deepctr, torcheval, torchaudio, encodec, speechbrain,
+titans, ultralytics."""
 
 from __future__ import annotations
 
@@ -28,27 +29,39 @@ def reinforcement() -> Any:
     from tensordict import TensorDict
     from tensordict.nn import TensorDictModule
     from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
-    from torchrl.modules import MLP, NormalParamExtractor, ProbabilisticActor, TanhNormal, ValueOperator
+    from torchrl.modules import (
+        MLP,
+        NormalParamExtractor,
+        ProbabilisticActor,
+        TanhNormal,
+        ValueOperator,
+    )
     from torchrl.objectives import ClipPPOLoss
     from torchrl.objectives.value import GAE
 
     torch.manual_seed(0)
-    actor_net = torch.nn.Sequential(MLP(in_features=4, out_features=4, depth=1, num_cells=8), NormalParamExtractor())
+    actor_net = torch.nn.Sequential(
+        MLP(in_features=4, out_features=4, depth=1, num_cells=8), NormalParamExtractor()
+    )
     actor = ProbabilisticActor(
         TensorDictModule(actor_net, ["observation"], ["loc", "scale"]),
         in_keys=["loc", "scale"],
         distribution_class=TanhNormal,
         return_log_prob=True,
     )
-    critic = ValueOperator(MLP(in_features=4, out_features=1, depth=1, num_cells=8), in_keys=["observation"])
+    critic = ValueOperator(
+        MLP(in_features=4, out_features=1, depth=1, num_cells=8), in_keys=["observation"]
+    )
     data = TensorDict({"observation": torch.randn(6, 5, 4)}, [6, 5])
     with torch.no_grad():
         data = actor(data)
     data["next"] = TensorDict(
-        {"observation": torch.randn(6, 5, 4), "reward": torch.randn(6, 5, 1), "done": torch.zeros(6, 5, 1, dtype=torch.bool),
+        {"observation": torch.randn(6, 5, 4), "reward": torch.randn(6, 5, 1),
+         "done": torch.zeros(6, 5, 1, dtype=torch.bool),
          "terminated": torch.zeros(6, 5, 1, dtype=torch.bool)}, [6, 5]
     )  # fmt: skip
-    GAE(gamma=0.9, lmbda=0.9, value_network=critic, deactivate_vmap=True)(data)  # see docs/differences.md
+    # see docs/differences.md
+    GAE(gamma=0.9, lmbda=0.9, value_network=critic, deactivate_vmap=True)(data)
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2)
     optimizer, values = torch.optim.Adam(loss.parameters(), 1e-2), []
     buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(30), batch_size=10)
@@ -69,7 +82,9 @@ def large_models() -> Any:
     from fairscale.optim.grad_scaler import ShardedGradScaler  # noqa: F401
 
     torch.manual_seed(0)
-    net = torch.nn.Sequential(checkpoint_wrapper(torch.nn.Linear(4, 4)), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    net = torch.nn.Sequential(
+        checkpoint_wrapper(torch.nn.Linear(4, 4)), torch.nn.Tanh(), torch.nn.Linear(4, 2)
+    )
     x = torch.randn(3, 4, requires_grad=True)
     net(x).square().sum().backward()
     return x.grad, next(net.parameters()).grad
@@ -81,20 +96,47 @@ def clicks() -> Any:
     from deepctr_torch.models import AFM, DCN, DeepFM, xDeepFM
 
     rng = np.random.default_rng(0)
-    columns = [SparseFeat("a", 5, embedding_dim=4), SparseFeat("b", 3, embedding_dim=4), DenseFeat("c", 1)]
-    data = {"a": rng.integers(0, 5, 64), "b": rng.integers(0, 3, 64), "c": rng.random(64).astype("float32")}
+    columns = [
+        SparseFeat("a", 5, embedding_dim=4),
+        SparseFeat("b", 3, embedding_dim=4),
+        DenseFeat("c", 1),
+    ]
+    data = {
+        "a": rng.integers(0, 5, 64),
+        "b": rng.integers(0, 3, 64),
+        "c": rng.random(64).astype("float32"),
+    }
     y, found = rng.integers(0, 2, 64), {}
     for made in (DeepFM, DCN, xDeepFM, AFM):
-        model = made(columns, columns[:2] if made is AFM else columns, task="binary", device="cpu", seed=1)
+        model = made(
+            columns, columns[:2] if made is AFM else columns, task="binary", device="cpu", seed=1
+        )
         model.compile("adam", "binary_crossentropy", metrics=["binary_crossentropy"])
         with contextlib.redirect_stdout(io.StringIO()):
-            history = model.fit({k: data[k] for k in get_feature_names(columns)}, y, batch_size=32, epochs=2, verbose=0, shuffle=False)
-        found[made.__name__] = [float(v) for v in history.history["loss"]], model.predict(data, 32)[:3, 0]
+            history = model.fit(
+                {k: data[k] for k in get_feature_names(columns)},
+                y,
+                batch_size=32,
+                epochs=2,
+                verbose=0,
+                shuffle=False,
+            )
+        found[made.__name__] = (
+            [float(v) for v in history.history["loss"]],
+            model.predict(data, 32)[:3, 0],
+        )
     return found
 
 
 def metrics() -> Any:
-    from torcheval.metrics import BinaryAUROC, MeanSquaredError, MulticlassAccuracy, MulticlassF1Score, Perplexity, R2Score
+    from torcheval.metrics import (
+        BinaryAUROC,
+        MeanSquaredError,
+        MulticlassAccuracy,
+        MulticlassF1Score,
+        Perplexity,
+        R2Score,
+    )
     from torcheval.metrics import functional as F
 
     logits, y = torch.randn(20, 3), torch.randint(0, 3, (20,))
@@ -104,7 +146,9 @@ def metrics() -> Any:
     found["auroc"] = BinaryAUROC().update(logits[:, 0], (y > 0).float()).compute()
     found["mse"] = MeanSquaredError().update(logits[:, 0], logits[:, 1]).compute()
     found["r2"] = R2Score().update(logits[:, 0], logits[:, 1]).compute()
-    found["perplexity"] = Perplexity().update(torch.randn(2, 5, 3), torch.randint(0, 3, (2, 5))).compute()
+    found["perplexity"] = (
+        Perplexity().update(torch.randn(2, 5, 3), torch.randint(0, 3, (2, 5))).compute()
+    )
     found["ap"] = F.binary_auprc(logits[:, 0], (y > 0).float())
     found["confusion"] = F.multiclass_confusion_matrix(logits, y, 3)
     return found
@@ -123,9 +167,16 @@ def sounds() -> Any:
     found["mfcc"] = T.MFCC(8000, n_mfcc=5, melkwargs={"n_fft": 128, "n_mels": 8})(wave)[0, :, 3]
     found["db"] = T.AmplitudeToDB()(T.Spectrogram(n_fft=64)(wave))[0, :4, 2]
     found["resampled"] = F.resample(wave, 8000, 6000)[0, :5]
-    found["griffin"] = T.GriffinLim(n_fft=64, n_iter=4, rand_init=False)(T.Spectrogram(n_fft=64)(wave))[0, :5]
-    found["filtered"] = F.lowpass_biquad(wave, 8000, 1000)[0, :5], F.highpass_biquad(wave, 8000, 1000)[0, 5:9]
-    found["stretched"] = T.TimeStretch(n_freq=33, fixed_rate=1.2)(T.Spectrogram(n_fft=64, power=None)(wave)).abs()[0, :4, 2]
+    found["griffin"] = T.GriffinLim(n_fft=64, n_iter=4, rand_init=False)(
+        T.Spectrogram(n_fft=64)(wave)
+    )[0, :5]
+    found["filtered"] = (
+        F.lowpass_biquad(wave, 8000, 1000)[0, :5],
+        F.highpass_biquad(wave, 8000, 1000)[0, 5:9],
+    )
+    found["stretched"] = T.TimeStretch(n_freq=33, fixed_rate=1.2)(
+        T.Spectrogram(n_fft=64, power=None)(wave)
+    ).abs()[0, :4, 2]
     encoder, decoder = (
         SEANetEncoder(channels=1, dimension=8, n_filters=2, ratios=[4, 2], lstm=1),
         SEANetDecoder(channels=1, dimension=8, n_filters=2, ratios=[4, 2], lstm=1),
@@ -150,14 +201,22 @@ def speech() -> Any:
     wave = torch.randn(2, 1600)
     features = Filterbank(n_mels=10)(spectral_magnitude(STFT(sample_rate=16000)(wave)))
     model = ECAPA_TDNN(
-        10, channels=[8, 8, 8], kernel_sizes=[3, 3, 1], dilations=[1, 2, 1], lin_neurons=4, attention_channels=4, res2net_scale=2
+        10,
+        channels=[8, 8, 8],
+        kernel_sizes=[3, 3, 1],
+        dilations=[1, 2, 1],
+        lin_neurons=4,
+        attention_channels=4,
+        res2net_scale=2,
     )
     embedding = model.eval()(features)
     gru = LiGRU(hidden_size=4, input_shape=[2, 11, 10], num_layers=1)
     out, _ = gru(features)
     log = torch.log_softmax(torch.randn(2, 11, 5, requires_grad=True), -1)
     losses = (
-        ctc_loss(log, torch.tensor([[1, 2, 3], [2, 2, 4]]), torch.ones(2), torch.ones(2), blank_index=0),
+        ctc_loss(
+            log, torch.tensor([[1, 2, 3], [2, 2, 4]]), torch.ones(2), torch.ones(2), blank_index=0
+        ),
         nll_loss(log[:, 0], torch.tensor([1, 2])),
     )
     return features[0, 2], embedding[0, 0], out[0, 3], losses
@@ -168,7 +227,14 @@ def looks_inside() -> Any:
 
     torch.manual_seed(0)
     model = MemoryAsContextTransformer(
-        num_tokens=11, dim=8, depth=1, segment_len=8, num_persist_mem_tokens=1, num_longterm_mem_tokens=1, heads=2, dim_head=4
+        num_tokens=11,
+        dim=8,
+        depth=1,
+        segment_len=8,
+        num_persist_mem_tokens=1,
+        num_longterm_mem_tokens=1,
+        heads=2,
+        dim_head=4,
     )
     loss = model(torch.randint(0, 11, (1, 17)), return_loss=True)
     loss.backward()
@@ -180,7 +246,8 @@ def detection() -> Any:
     from ultralytics.utils.loss import v8DetectionLoss
 
     torch.manual_seed(0)
-    model = DetectionModel("yolov8n.yaml", nc=3, verbose=False).double()  # normalised over few places, which magnifies roundings
+    # normalised over few places, which magnifies roundings
+    model = DetectionModel("yolov8n.yaml", nc=3, verbose=False).double()
     x = torch.rand(1, 3, 64, 64, dtype=torch.float64)
     model.args = type("Args", (), {"box": 7.5, "cls": 0.5, "dfl": 1.5})()
     batch = {

@@ -1,4 +1,5 @@
-"""Lightning's other parts: Fabric, processes, callbacks, precisions, tuning, profilers, loaders of several kinds and the command line."""
+"""Lightning's other parts: Fabric, processes, callbacks, precisions, tuning, profilers, loaders of
+several kinds and the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def _loader(n: int = 16, batch: int = 4, **more: Any) -> Any:
 def _net() -> Any:
     torch.manual_seed(0)
     nn = torch.nn
-    return nn.Sequential(nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 2))
+    return nn.Sequential(
+        nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 2)
+    )
 
 
 def _module(base: type | None = None) -> Any:
@@ -38,7 +41,9 @@ def _module(base: type | None = None) -> Any:
             super().__init__()
             self.save_hyperparameters()
             self.batch_size = 4
-            self.backbone = torch.nn.Sequential(torch.nn.Linear(6, width, bias=False), torch.nn.BatchNorm1d(width), torch.nn.Tanh())
+            self.backbone = torch.nn.Sequential(
+                torch.nn.Linear(6, width, bias=False), torch.nn.BatchNorm1d(width), torch.nn.Tanh()
+            )
             self.head = torch.nn.Linear(width, 2)
             self.example_input_array = torch.zeros(2, 6)
             self.losses: list[float] = []
@@ -53,7 +58,11 @@ def _module(base: type | None = None) -> Any:
             return loss
 
         def validation_step(self, batch: Any, index: int) -> None:
-            self.log("val_loss", torch.nn.functional.cross_entropy(self(batch[0]), batch[1]), prog_bar=True)
+            self.log(
+                "val_loss",
+                torch.nn.functional.cross_entropy(self(batch[0]), batch[1]),
+                prog_bar=True,
+            )
 
         def predict_step(self, batch: Any, index: int) -> Any:
             return self(batch[0])
@@ -89,7 +98,10 @@ def _trainer(folder: str, **more: Any) -> Any:
 
 
 def _weights(module: Any) -> Any:
-    return {name: (str(value.dtype), value.double().sum()) for name, value in module.state_dict().items()}
+    return {
+        name: (str(value.dtype), value.double().sum())
+        for name, value in module.state_dict().items()
+    }
 
 
 def fabric_loop() -> Any:
@@ -100,7 +112,9 @@ def fabric_loop() -> Any:
         fabric = Fabric(accelerator="cpu", devices=1, precision=precision)
         fabric.seed_everything(3, verbose=False)
         with fabric.init_module():
-            model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+            model = torch.nn.Sequential(
+                torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+            )
         model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), 0.1))
         loader = fabric.setup_dataloaders(_loader())
         losses = []
@@ -112,7 +126,12 @@ def fabric_loop() -> Any:
             norm = fabric.clip_gradients(model, optimizer, max_norm=0.4)
             optimizer.step()
             losses.append(round(loss.item(), 2))
-        results[precision] = losses, str(out.dtype), str(next(model.parameters()).dtype), round(float(norm), 2)
+        results[precision] = (
+            losses,
+            str(out.dtype),
+            str(next(model.parameters()).dtype),
+            round(float(norm), 2),
+        )
     return results
 
 
@@ -143,7 +162,15 @@ def fabric_checkpoints() -> Any:
         with torch.device("meta"):
             meta = torch.nn.Linear(3, 4)
         sums = {k: v.double().sum() for k, v in whole["model"].items()}
-        return found["step"], rest, _weights(other), kinds, sums, empty.weight.shape, meta.weight.device.type
+        return (
+            found["step"],
+            rest,
+            _weights(other),
+            kinds,
+            sums,
+            empty.weight.shape,
+            meta.weight.device.type,
+        )
 
 
 def _spawned(fabric: Any, folder: str) -> None:
@@ -161,10 +188,15 @@ def _spawned(fabric: Any, folder: str) -> None:
         losses.append(loss.item())
     gathered = fabric.all_gather({"rank": torch.tensor(fabric.global_rank), "x": x[0]})
     summed = fabric.all_reduce(torch.tensor([1.0 + fabric.global_rank]), reduce_op="sum")
-    told = fabric.broadcast({"a": fabric.global_rank, "t": torch.ones(2) * fabric.global_rank}, src=1)
+    told = fabric.broadcast(
+        {"a": fabric.global_rank, "t": torch.ones(2) * fabric.global_rank}, src=1
+    )
     fabric.barrier()
     fabric.save(os.path.join(folder, "ddp.ckpt"), {"model": model})
-    torch.save([losses, gathered, summed, told, type(loader.sampler).__name__], os.path.join(folder, f"{fabric.global_rank}.pt"))
+    torch.save(
+        [losses, gathered, summed, told, type(loader.sampler).__name__],
+        os.path.join(folder, f"{fabric.global_rank}.pt"),
+    )
 
 
 def fabric_in_two_processes() -> Any:
@@ -173,8 +205,13 @@ def fabric_in_two_processes() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp_fork")
         fabric.launch(_spawned, folder)
-        found = [torch.load(os.path.join(folder, f"{rank}.pt"), weights_only=False) for rank in range(2)]
-        return found, {k: v.double().sum() for k, v in torch.load(os.path.join(folder, "ddp.ckpt"))["model"].items()}
+        found = [
+            torch.load(os.path.join(folder, f"{rank}.pt"), weights_only=False) for rank in range(2)
+        ]
+        return found, {
+            k: v.double().sum()
+            for k, v in torch.load(os.path.join(folder, "ddp.ckpt"))["model"].items()
+        }
 
 
 def averages_of_weights() -> Any:
@@ -195,21 +232,41 @@ def averages_of_weights() -> Any:
 
 
 def finetuning_and_pruning() -> Any:
-    from lightning.pytorch.callbacks import BackboneFinetuning, GradientAccumulationScheduler, ModelPruning
+    from lightning.pytorch.callbacks import (
+        BackboneFinetuning,
+        GradientAccumulationScheduler,
+        ModelPruning,
+    )
 
     results: list[Any] = []
     cases: list[Any] = [
         [BackboneFinetuning(1, backbone_initial_ratio_lr=0.5)],
         [GradientAccumulationScheduler({0: 2, 2: 4})],
-        [ModelPruning("l1_unstructured", amount=0.3, use_global_unstructured=True, parameter_names=["weight"])],
-        [ModelPruning("random_unstructured", amount=0.5, use_global_unstructured=False, use_lottery_ticket_hypothesis=True)],
+        [
+            ModelPruning(
+                "l1_unstructured",
+                amount=0.3,
+                use_global_unstructured=True,
+                parameter_names=["weight"],
+            )
+        ],
+        [
+            ModelPruning(
+                "random_unstructured",
+                amount=0.5,
+                use_global_unstructured=False,
+                use_lottery_ticket_hypothesis=True,
+            )
+        ],
     ]
     for callbacks in cases:
         with tempfile.TemporaryDirectory() as folder:
             module = _module()
             trainer = _trainer(folder, max_epochs=3, callbacks=callbacks)
             trainer.fit(module, _loader())
-            groups = [(group["lr"], len(group["params"])) for group in trainer.optimizers[0].param_groups]
+            groups = [
+                (group["lr"], len(group["params"])) for group in trainer.optimizers[0].param_groups
+            ]
             results.append((module.losses, _weights(module), groups, trainer.global_step))
     return results
 
@@ -227,10 +284,21 @@ def watching_callbacks() -> Any:
     from lightning.pytorch.loggers import CSVLogger
 
     class Writer(BasePredictionWriter):
-        def write_on_epoch_end(self, trainer: Any, module: Any, predictions: Any, indices: Any) -> None:
+        def write_on_epoch_end(
+            self, trainer: Any, module: Any, predictions: Any, indices: Any
+        ) -> None:
             seen.append((predictions[0][0], indices))
 
-        def write_on_batch_end(self, trainer: Any, module: Any, prediction: Any, indices: Any, batch: Any, i: int, j: int) -> None:
+        def write_on_batch_end(
+            self,
+            trainer: Any,
+            module: Any,
+            prediction: Any,
+            indices: Any,
+            batch: Any,
+            i: int,
+            j: int,
+        ) -> None:
             seen.append((i, indices))
 
     seen: list[Any] = []
@@ -242,10 +310,20 @@ def watching_callbacks() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         module = _module()
         named = "{epoch}-{step}-{loss:.2f}"
-        saving = ModelCheckpoint(folder, monitor="loss", every_n_train_steps=2, save_top_k=2, filename=named, mode="max")
+        saving = ModelCheckpoint(
+            folder, monitor="loss", every_n_train_steps=2, save_top_k=2, filename=named, mode="max"
+        )
         throughput = ThroughputMonitor(lambda batch: batch[0].shape[0], window_size=2)
-        callbacks = [saving, throughput, DeviceStatsMonitor(), Timer("00:01:00:00"), Writer("batch_and_epoch")]
-        trainer = _trainer(folder, callbacks=callbacks, enable_checkpointing=True, logger=CSVLogger(folder, "logs"))
+        callbacks = [
+            saving,
+            throughput,
+            DeviceStatsMonitor(),
+            Timer("00:01:00:00"),
+            Writer("batch_and_epoch"),
+        ]
+        trainer = _trainer(
+            folder, callbacks=callbacks, enable_checkpointing=True, logger=CSVLogger(folder, "logs")
+        )
         trainer.fit(module)
         trainer.predict(module, _loader(8))
         kept = sorted(os.path.basename(k) for k in saving.best_k_models)
@@ -255,7 +333,14 @@ def watching_callbacks() -> Any:
             stopping = LambdaCallback(on_train_batch_end=failing)
             _trainer(folder, callbacks=[last, stopping], enable_checkpointing=True).fit(again)
         stored = torch.load(last.ckpt_path, weights_only=False)
-        return seen, kept, saving.best_model_score, stored["global_step"], stored["loops"]["fit_loop"]["epoch_progress"], sorted(stored)
+        return (
+            seen,
+            kept,
+            saving.best_model_score,
+            stored["global_step"],
+            stored["loops"]["fit_loop"]["epoch_progress"],
+            sorted(stored),
+        )
 
 
 def tuning() -> Any:
@@ -264,8 +349,17 @@ def tuning() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         module = _module()
         tuner = pl.tuner.Tuner(_trainer(folder, max_epochs=1))
-        found = tuner.lr_find(module, val_dataloaders=_loader(8), min_lr=1e-4, max_lr=1.0, num_training=12)
-        size = tuner.scale_batch_size(_module(), val_dataloaders=_loader(8), mode="power", init_val=2, max_trials=2, steps_per_trial=1)
+        found = tuner.lr_find(
+            module, val_dataloaders=_loader(8), min_lr=1e-4, max_lr=1.0, num_training=12
+        )
+        size = tuner.scale_batch_size(
+            _module(),
+            val_dataloaders=_loader(8),
+            mode="power",
+            init_val=2,
+            max_trials=2,
+            steps_per_trial=1,
+        )
         return found.results, found.suggestion(skip_begin=2, skip_end=1), size, _weights(module)
 
 
@@ -274,13 +368,24 @@ def precisions() -> Any:
     for precision in ("bf16-true", "64-true", "16-true", "bf16-mixed"):
         with tempfile.TemporaryDirectory() as folder:
             module = _module()
-            trainer = _trainer(folder, precision=precision, max_epochs=1, gradient_clip_val=0.5, gradient_clip_algorithm="value")
+            trainer = _trainer(
+                folder,
+                precision=precision,
+                max_epochs=1,
+                gradient_clip_val=0.5,
+                gradient_clip_algorithm="value",
+            )
             with trainer.init_module():
                 made = torch.nn.Linear(2, 2).weight.dtype
             data = _loader()
             trainer.fit(module, data)
             out = trainer.predict(module, _loader(8))[0]
-            results[precision] = [round(v, 1) for v in module.losses], str(out.dtype), str(made), str(torch.get_default_dtype())
+            results[precision] = (
+                [round(v, 1) for v in module.losses],
+                str(out.dtype),
+                str(made),
+                str(torch.get_default_dtype()),
+            )
     return results
 
 
@@ -290,13 +395,28 @@ def profilers() -> Any:
     results: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         for kind in (SimpleProfiler, AdvancedProfiler, PyTorchProfiler):
-            more = {"export_to_chrome": True, "record_module_names": True, "row_limit": 200} if kind is PyTorchProfiler else {}
+            more = (
+                {"export_to_chrome": True, "record_module_names": True, "row_limit": 200}
+                if kind is PyTorchProfiler
+                else {}
+            )
             profiler = kind(dirpath=folder, filename=kind.__name__, **more)
             module = _module()
-            _trainer(folder, profiler=profiler, max_epochs=1, limit_train_batches=3).fit(module, _loader(), _loader(8))
+            _trainer(folder, profiler=profiler, max_epochs=1, limit_train_batches=3).fit(
+                module, _loader(), _loader(8)
+            )
             texts = {path.name: path.read_text() for path in sorted(Path(folder).glob("*.txt"))}
-            wanted = ("run_training_batch", "optimizer_step", "training_step", "backbone", "backward", "ProfilerStep*")
-            results.append({name: [word for word in wanted if word in text] for name, text in texts.items()})
+            wanted = (
+                "run_training_batch",
+                "optimizer_step",
+                "training_step",
+                "backbone",
+                "backward",
+                "ProfilerStep*",
+            )
+            results.append(
+                {name: [word for word in wanted if word in text] for name, text in texts.items()}
+            )
             results.append([name.split(".")[-1] for name in sorted(os.listdir(folder))])
     return results
 
@@ -316,7 +436,10 @@ def loaders_of_several_kinds() -> Any:
 
         def train_dataloader(self) -> Any:
             self.calls.append("train")
-            return {"a": _loader(16), "b": [_loader(8, shuffle=True, generator=torch.Generator().manual_seed(5))]}
+            return {
+                "a": _loader(16),
+                "b": [_loader(8, shuffle=True, generator=torch.Generator().manual_seed(5))],
+            }
 
         def val_dataloader(self) -> Any:
             return [_loader(8), _loader(12)]
@@ -348,7 +471,10 @@ def loaders_of_several_kinds() -> Any:
         modes = {}
         for mode in ("min_size", "max_size", "max_size_cycle", "sequential"):
             combined = CombinedLoader({"x": _loader(8), "y": _loader(12)}, mode)
-            modes[mode] = [(i, j, mode == "sequential" or [None if v is None else v[1] for v in b.values()]) for b, i, j in combined]
+            modes[mode] = [
+                (i, j, mode == "sequential" or [None if v is None else v[1] for v in b.values()])
+                for b, i, j in combined
+            ]
         return module.losses, data.calls, trainer.callback_metrics, modes
 
 
@@ -356,7 +482,9 @@ def overfitting_and_anomalies() -> Any:
     results: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         module = _module()
-        _trainer(folder, overfit_batches=2, check_val_every_n_epoch=1).fit(module, _loader(), _loader(8))
+        _trainer(folder, overfit_batches=2, check_val_every_n_epoch=1).fit(
+            module, _loader(), _loader(8)
+        )
         results.append(module.losses)
 
         class Wrong(type(_module())):  # type: ignore[misc]
@@ -370,14 +498,35 @@ def overfitting_and_anomalies() -> Any:
             except RuntimeError as error:
                 results.append(str(error))
         module = _module()
-        trainer = _trainer(folder, barebones=True, max_epochs=1, enable_checkpointing=None, logger=None, log_every_n_steps=None)
+        trainer = _trainer(
+            folder,
+            barebones=True,
+            max_epochs=1,
+            enable_checkpointing=None,
+            logger=None,
+            log_every_n_steps=None,
+        )
         trainer.fit(module, _loader())
         results.append(module.losses)
         module = _module()
         module.configure_model = lambda: None
-        trainer = _trainer(folder, max_steps=5, max_epochs=-1, val_check_interval=2, limit_val_batches=1, inference_mode=False)
+        trainer = _trainer(
+            folder,
+            max_steps=5,
+            max_epochs=-1,
+            val_check_interval=2,
+            limit_val_batches=1,
+            inference_mode=False,
+        )
         trainer.fit(module, _loader(), _loader(8))
-        results.append((module.losses, trainer.global_step, trainer.current_epoch, trainer.callback_metrics["val_loss"]))
+        results.append(
+            (
+                module.losses,
+                trainer.global_step,
+                trainer.current_epoch,
+                trainer.callback_metrics["val_loss"],
+            )
+        )
     return results
 
 
@@ -390,10 +539,21 @@ def summaries_and_norms() -> Any:
     summary = ModelSummary(module, max_depth=-1)
     module(torch.ones(3, 6)).sum().backward()
     with torch.device("meta"):
-        model, x = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2)), torch.randn(2, 32)
+        model, x = (
+            torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2)),
+            torch.randn(2, 32),
+        )
     forward = measure_flops(model, lambda: model(x))
     both = measure_flops(model, lambda: model(x), lambda y: y.sum())
-    return str(summary), summary.total_parameters, grad_norm(module, 2), forward, both, module.dtype is torch.float32, str(module.device)
+    return (
+        str(summary),
+        summary.total_parameters,
+        grad_norm(module, 2),
+        forward,
+        both,
+        module.dtype is torch.float32,
+        str(module.device),
+    )
 
 
 def resuming_in_the_middle() -> Any:
@@ -404,7 +564,12 @@ def resuming_in_the_middle() -> Any:
         def configure_optimizers(self) -> Any:
             optimizer = torch.optim.Adam(self.parameters(), self.hparams.lr)
             plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
-            scheduler = {"scheduler": plateau, "monitor": "val_loss", "interval": "epoch", "frequency": 1}
+            scheduler = {
+                "scheduler": plateau,
+                "monitor": "val_loss",
+                "interval": "epoch",
+                "frequency": 1,
+            }
             return [optimizer], [scheduler]
 
         def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
@@ -419,13 +584,23 @@ def resuming_in_the_middle() -> Any:
         _trainer(folder, max_epochs=3).fit(whole, _loader(), _loader(8))
         first = made()
         saving = ModelCheckpoint(folder, save_top_k=-1, every_n_train_steps=3, filename="{step}")
-        options = {"callbacks": [saving], "enable_checkpointing": True, "plugins": [AsyncCheckpointIO()]}
+        options = {
+            "callbacks": [saving],
+            "enable_checkpointing": True,
+            "plugins": [AsyncCheckpointIO()],
+        }
         _trainer(folder, max_steps=6, max_epochs=-1, **options).fit(first, _loader(), _loader(8))
         second = made()
         trainer = _trainer(folder, max_epochs=3)
         trainer.fit(second, _loader(), _loader(8), ckpt_path=os.path.join(folder, "step=6.ckpt"))
         names = sorted(name for name in os.listdir(folder) if name.endswith("ckpt"))
-        return whole.losses, first.losses, second.losses, names, trainer.lr_scheduler_configs[0].scheduler.state_dict()
+        return (
+            whole.losses,
+            first.losses,
+            second.losses,
+            names,
+            trainer.lr_scheduler_configs[0].scheduler.state_dict(),
+        )
 
 
 def command_line() -> Any:
@@ -433,10 +608,25 @@ def command_line() -> Any:
 
     base = type(_module())
     with tempfile.TemporaryDirectory() as folder:
-        trainer = {"max_epochs": 1, "accelerator": "cpu", "logger": "false", "enable_progress_bar": "false", "default_root_dir": folder}
+        trainer = {
+            "max_epochs": 1,
+            "accelerator": "cpu",
+            "logger": "false",
+            "enable_progress_bar": "false",
+            "default_root_dir": folder,
+        }
         trainer |= {"enable_model_summary": "false", "enable_checkpointing": "false"}
-        arguments = ["fit", "--model.width=4", "--optimizer=Adam", "--optimizer.lr=0.02", "--lr_scheduler=StepLR"]
-        arguments += ["--lr_scheduler.step_size=1", *(f"--trainer.{name}={value}" for name, value in trainer.items())]
+        arguments = [
+            "fit",
+            "--model.width=4",
+            "--optimizer=Adam",
+            "--optimizer.lr=0.02",
+            "--lr_scheduler=StepLR",
+        ]
+        arguments += [
+            "--lr_scheduler.step_size=1",
+            *(f"--trainer.{name}={value}" for name, value in trainer.items()),
+        ]
 
         class Plain(base):  # type: ignore[misc,valid-type]
             configure_optimizers = None
@@ -447,7 +637,12 @@ def command_line() -> Any:
         with contextlib.redirect_stdout(io.StringIO()):
             cli = LightningCLI(Plain, seed_everything_default=1, args=arguments)
         optimizer = cli.trainer.optimizers[0]
-        return cli.model.losses, type(optimizer).__name__, optimizer.param_groups[0]["lr"], cli.config["fit"]["model"]["width"]
+        return (
+            cli.model.losses,
+            type(optimizer).__name__,
+            optimizer.param_groups[0]["lr"],
+            cli.config["fit"]["model"]["width"],
+        )
 
 
 def _two() -> type:
@@ -457,7 +652,9 @@ def _two() -> type:
         def __init__(self) -> None:
             super().__init__()
             torch.manual_seed(0)
-            self.body = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+            self.body = torch.nn.Sequential(
+                torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+            )
 
         def training_step(self, batch: Any, index: int) -> Any:
             loss = torch.nn.functional.cross_entropy(self.body(batch[0]), batch[1])
@@ -467,7 +664,11 @@ def _two() -> type:
         def validation_step(self, batch: Any, index: int) -> None:
             gathered = self.all_gather(torch.tensor(float(self.global_rank + 1)))
             self.log("ranks", gathered.sum())
-            self.log("val", torch.nn.functional.cross_entropy(self.body(batch[0]), batch[1]), sync_dist=True)
+            self.log(
+                "val",
+                torch.nn.functional.cross_entropy(self.body(batch[0]), batch[1]),
+                sync_dist=True,
+            )
 
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), 0.1)
@@ -482,7 +683,12 @@ def trainer_in_two_processes() -> Any:
     for strategy in ("ddp_fork", DDPStrategy(start_method="fork", find_unused_parameters=True)):
         with tempfile.TemporaryDirectory() as folder:
             module = _two()()
-            options = {"devices": 2, "strategy": strategy, "sync_batchnorm": False, "accumulate_grad_batches": 2}
+            options = {
+                "devices": 2,
+                "strategy": strategy,
+                "sync_batchnorm": False,
+                "accumulate_grad_batches": 2,
+            }
             trainer = _trainer(folder, **options)
             trainer.fit(module, _loader(16, 2), _loader(8, 2))
             results.append((_weights(module), trainer.callback_metrics, trainer.global_step))

@@ -1,4 +1,5 @@
-"""Spiking and recurrent cells, flows matched to data, equations, wavelets, tensor trains, measures, meta-optimisers, pruned networks."""
+"""Spiking and recurrent cells, flows matched to data, equations, wavelets, tensor trains, measures,
+meta-optimisers, pruned networks."""
 
 from __future__ import annotations
 
@@ -7,7 +8,18 @@ from typing import Any
 import torch
 from torch import nn
 
-NEEDS = ["spikingjelly", "xlstm", "torchcfm", "torchdyn", "ptwt", "tntorch", "torcheval", "torchopt", "torch_optimizer", "torch_pruning"]
+NEEDS = [
+    "spikingjelly",
+    "xlstm",
+    "torchcfm",
+    "torchdyn",
+    "ptwt",
+    "tntorch",
+    "torcheval",
+    "torchopt",
+    "torch_optimizer",
+    "torch_pruning",
+]
 
 
 def _trained(model: Any, loss: Any, steps: int = 3) -> list[float]:
@@ -23,7 +35,14 @@ def _trained(model: Any, loss: Any, steps: int = 3) -> list[float]:
 
 def cells() -> Any:
     from spikingjelly.activation_based import functional, layer, neuron, surrogate
-    from xlstm import mLSTMBlockConfig, mLSTMLayerConfig, sLSTMBlockConfig, sLSTMLayerConfig, xLSTMBlockStack, xLSTMBlockStackConfig
+    from xlstm import (
+        mLSTMBlockConfig,
+        mLSTMLayerConfig,
+        sLSTMBlockConfig,
+        sLSTMLayerConfig,
+        xLSTMBlockStack,
+        xLSTMBlockStackConfig,
+    )
 
     lif = neuron.LIFNode(surrogate_function=surrogate.ATan())
     spiking = nn.Sequential(layer.Linear(4, 8), lif, layer.Linear(8, 2), neuron.IFNode())
@@ -34,15 +53,28 @@ def cells() -> Any:
         return (sum(spiking(x) for _ in range(4)) - 1).square().mean()
 
     heads = {"num_heads": 2, "conv1d_kernel_size": 4}
-    m, s = mLSTMLayerConfig(qkv_proj_blocksize=4, **heads), sLSTMLayerConfig(backend="vanilla", **heads)
+    m, s = (
+        mLSTMLayerConfig(qkv_proj_blocksize=4, **heads),
+        sLSTMLayerConfig(backend="vanilla", **heads),
+    )
     blocks = {"mlstm_block": mLSTMBlockConfig(mlstm=m), "slstm_block": sLSTMBlockConfig(slstm=s)}
-    stack = xLSTMBlockStack(xLSTMBlockStackConfig(context_length=8, num_blocks=2, embedding_dim=16, slstm_at=[1], **blocks))
+    stack = xLSTMBlockStack(
+        xLSTMBlockStackConfig(
+            context_length=8, num_blocks=2, embedding_dim=16, slstm_at=[1], **blocks
+        )
+    )
     words = torch.randn(2, 8, 16)
-    return {"spikes": _trained(spiking, loss), "xlstm": _trained(stack, lambda: stack(words).square().mean())}
+    return {
+        "spikes": _trained(spiking, loss),
+        "xlstm": _trained(stack, lambda: stack(words).square().mean()),
+    }
 
 
 def flows_and_equations() -> Any:
-    from torchcfm.conditional_flow_matching import ConditionalFlowMatcher, TargetConditionalFlowMatcher
+    from torchcfm.conditional_flow_matching import (
+        ConditionalFlowMatcher,
+        TargetConditionalFlowMatcher,
+    )
     from torchcfm.models.models import MLP
     from torchdyn.core import NeuralODE
 
@@ -100,7 +132,17 @@ def optimisers_and_pruning() -> Any:
 
     found: dict[str, Any] = {}
     x = torch.randn(6, 4)
-    for name in ("AdaBelief", "AdaBound", "AdamP", "DiffGrad", "Lamb", "QHAdam", "RAdam", "SGDP", "Yogi"):
+    for name in (
+        "AdaBelief",
+        "AdaBound",
+        "AdamP",
+        "DiffGrad",
+        "Lamb",
+        "QHAdam",
+        "RAdam",
+        "SGDP",
+        "Yogi",
+    ):
         torch.manual_seed(2)
         model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
         optimizer = getattr(torch_optimizer, name)(model.parameters())
@@ -117,6 +159,8 @@ def optimisers_and_pruning() -> Any:
     inner(x).square().mean().backward()
     net = torchvision.models.resnet18(num_classes=4).eval()
     image, importance = torch.randn(1, 3, 32, 32), torch_pruning.importance.MagnitudeImportance(p=2)
-    torch_pruning.pruner.MagnitudePruner(net, image, importance=importance, pruning_ratio=0.5, ignored_layers=[net.fc]).step()
+    torch_pruning.pruner.MagnitudePruner(
+        net, image, importance=importance, pruning_ratio=0.5, ignored_layers=[net.fc]
+    ).step()
     kept = sum(p.numel() for p in net.parameters())
     return {**found, "through steps": scale.grad, "kept": kept, "pruned": net(image).detach().sum()}

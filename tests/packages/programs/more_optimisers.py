@@ -1,4 +1,5 @@
-"""Further optimisers and helpers of training: torch_optimizer, madgrad, adabelief, dadaptation, averages, warm-up, pruning."""
+"""Further optimisers and helpers of training: torch_optimizer, madgrad, adabelief, dadaptation,
+averages, warm-up, pruning."""
 
 from __future__ import annotations
 
@@ -40,9 +41,10 @@ def _losses(make: Any, steps: int = 4, create_graph: bool = False) -> list[float
 def many_optimizers() -> Any:
     import torch_optimizer as to
 
-    named = ["A2GradExp", "A2GradInc", "A2GradUni", "AccSGD", "AdaBelief", "AdaBound", "AdaMod", "Adafactor", "AdamP", "AggMo", "Apollo",
-             "DiffGrad", "Lamb", "MADGRAD", "NovoGrad", "PID", "QHAdam", "QHM", "RAdam", "Ranger", "RangerQH", "RangerVA", "SGDP", "SGDW",
-             "SWATS", "Shampoo", "Yogi"]  # fmt: skip
+    named = ["A2GradExp", "A2GradInc", "A2GradUni", "AccSGD", "AdaBelief", "AdaBound", "AdaMod",
+             "Adafactor", "AdamP", "AggMo", "Apollo",
+             "DiffGrad", "Lamb", "MADGRAD", "NovoGrad", "PID", "QHAdam", "QHM", "RAdam", "Ranger",
+             "RangerQH", "RangerVA", "SGDP", "SGDW", "SWATS", "Shampoo", "Yogi"]  # fmt: skip
     found: dict[str, Any] = {name: _losses(getattr(to, name)) for name in named}
     found["Adahessian"] = _losses(lambda p: to.Adahessian(p, lr=0.1), create_graph=True)
     found["Lookahead"] = _losses(lambda p: to.Lookahead(to.Yogi(p, lr=0.1), k=2, alpha=0.5))
@@ -58,7 +60,9 @@ def single_packages() -> Any:
     makes = {
         "madgrad": lambda p: MADGRAD(p, lr=0.05, momentum=0.9),
         "mirror": lambda p: MirrorMADGRAD(p, lr=0.05),
-        "adabelief": lambda p: AdaBelief(p, lr=1e-2, eps=1e-12, rectify=True, print_change_log=False),
+        "adabelief": lambda p: AdaBelief(
+            p, lr=1e-2, eps=1e-12, rectify=True, print_change_log=False
+        ),
         "adan": lambda p: Adan(p, lr=1e-2, betas=(0.02, 0.08, 0.01), weight_decay=0.02),
         "dadapt_adam": lambda p: DAdaptAdam(p, lr=1.0),
         "dadapt_sgd": lambda p: DAdaptSGD(p, lr=1.0),
@@ -95,7 +99,9 @@ def low_rank_layers() -> Any:
 
     torch.manual_seed(0)
     merged = loralib.MergedLinear(6, 9, r=2, enable_lora=[True, False, True])
-    net = torch.nn.Sequential(loralib.Embedding(7, 6, r=2), loralib.Linear(6, 6, r=2, lora_alpha=4), merged)
+    net = torch.nn.Sequential(
+        loralib.Embedding(7, 6, r=2), loralib.Linear(6, 6, r=2, lora_alpha=4), merged
+    )
     loralib.mark_only_lora_as_trainable(net)
     optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.5)
     tokens, losses = torch.randint(0, 7, (4, 3)), []
@@ -107,7 +113,11 @@ def low_rank_layers() -> Any:
         losses.append(loss.item())
     trained = net(tokens)
     net.eval()  # merges
-    return losses, float((net(tokens) - trained).abs().max()) < 1e-5, sorted(loralib.lora_state_dict(net))
+    return (
+        losses,
+        float((net(tokens) - trained).abs().max()) < 1e-5,
+        sorted(loralib.lora_state_dict(net)),
+    )
 
 
 def pruned_channels() -> Any:
@@ -115,10 +125,19 @@ def pruned_channels() -> Any:
 
     torch.manual_seed(0)
     first = (torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
-    net = torch.nn.Sequential(*first, torch.nn.Conv2d(8, 4, 3), torch.nn.Flatten(), torch.nn.Linear(64, 5))
+    net = torch.nn.Sequential(
+        *first, torch.nn.Conv2d(8, 4, 3), torch.nn.Flatten(), torch.nn.Linear(64, 5)
+    )
     x = torch.randn(2, 3, 8, 8)
     before = tp.utils.count_ops_and_params(net, x)
     importance = tp.importance.GroupMagnitudeImportance(p=2)
-    pruner = tp.pruner.MetaPruner(net, x, importance=importance, pruning_ratio=0.5, ignored_layers=[net[5]])
+    pruner = tp.pruner.MetaPruner(
+        net, x, importance=importance, pruning_ratio=0.5, ignored_layers=[net[5]]
+    )
     pruner.step()
-    return before, tp.utils.count_ops_and_params(net, x), [list(p.shape) for p in net.parameters()], net.eval()(x)
+    return (
+        before,
+        tp.utils.count_ops_and_params(net, x),
+        [list(p.shape) for p in net.parameters()],
+        net.eval()(x),
+    )

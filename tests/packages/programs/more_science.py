@@ -1,4 +1,5 @@
-"""Further packages of science: transport, molecules, simulations, flows, equations, uncertainty, curvature, clusters."""
+"""Further packages of science: transport, molecules, simulations, flows, equations, uncertainty,
+curvature, clusters."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any
 import torch
 
 NEEDS = [
-    "geomloss", "torchani", "sbi", "FrEIA", "deepxde", "bayesian_torch", "blitz", "torchbnn", "laplace",
+    "geomloss", "torchani", "sbi", "FrEIA", "deepxde", "bayesian_torch", "blitz", "torchbnn",
+    "laplace",
     "curvlinops", "torchdyn", "torch_kmeans", "kmeans_pytorch",
 ]  # fmt: skip
 
@@ -26,7 +28,12 @@ def transport() -> Any:
 
     x, y = torch.rand(12, 2, requires_grad=True), torch.rand(10, 2)
     found = {}
-    for loss, more in (("sinkhorn", {"p": 2, "blur": 0.1}), ("gaussian", {"blur": 0.5}), ("laplacian", {"blur": 0.5}), ("energy", {})):
+    for loss, more in (
+        ("sinkhorn", {"p": 2, "blur": 0.1}),
+        ("gaussian", {"blur": 0.5}),
+        ("laplacian", {"blur": 0.5}),
+        ("energy", {}),
+    ):
         value = SamplesLoss(loss, backend="tensorized", **more)(x, y)
         found[loss] = value, torch.autograd.grad(value, x)[0][0]
     return found
@@ -39,7 +46,16 @@ def molecules() -> Any:
     computer = torchani.AEVComputer.like_1x()
     species = torch.tensor([[1, 0, 0, 0, 0]])
     places = torch.tensor(
-        [[[0.03, 0.006, 0.01], [-0.83, 0.39, -0.26], [-0.66, -0.84, 0.2], [0.45, 0.03, 0.93], [0.66, -0.2, -0.84]]], requires_grad=True
+        [
+            [
+                [0.03, 0.006, 0.01],
+                [-0.83, 0.39, -0.26],
+                [-0.66, -0.84, 0.2],
+                [0.45, 0.03, 0.93],
+                [0.66, -0.2, -0.84],
+            ]
+        ],
+        requires_grad=True,
     )
     aev = computer(species, places)
     aev = aev if isinstance(aev, torch.Tensor) else aev.aevs
@@ -57,7 +73,9 @@ def simulations() -> Any:
     theta = prior.sample((64,))
     x = theta + 0.1 * torch.randn(64, 2)
     inference = NPE(prior, density_estimator="maf", show_progress_bars=False)
-    estimator = inference.append_simulations(theta, x).train(max_num_epochs=2, training_batch_size=16)
+    estimator = inference.append_simulations(theta, x).train(
+        max_num_epochs=2, training_batch_size=16
+    )
     posterior = inference.build_posterior(estimator)
     with torch.no_grad():
         density = posterior.log_prob(torch.zeros(1, 2), x=torch.zeros(1, 2), norm_posterior=False)
@@ -110,28 +128,57 @@ def equations() -> Any:
 
 def uncertain_layers() -> Any:
     import torchbnn
-    from bayesian_torch.layers import Conv2dReparameterization, LinearFlipout, LinearReparameterization, LSTMReparameterization
+    from bayesian_torch.layers import (
+        Conv2dReparameterization,
+        LinearFlipout,
+        LinearReparameterization,
+        LSTMReparameterization,
+    )
     from blitz.modules import BayesianLinear, BayesianLSTM
 
     found: dict[str, Any] = {}
     x = torch.randn(3, 5)
-    for made in (LinearReparameterization(5, 4), LinearFlipout(5, 4), LSTMReparameterization(5, 4), Conv2dReparameterization(2, 3, 3)):
-        given = x if "Linear" in type(made).__name__ else torch.randn(2, 3, 5) if "LSTM" in type(made).__name__ else torch.randn(1, 2, 5, 5)
+    for made in (
+        LinearReparameterization(5, 4),
+        LinearFlipout(5, 4),
+        LSTMReparameterization(5, 4),
+        Conv2dReparameterization(2, 3, 3),
+    ):
+        given = (
+            x
+            if "Linear" in type(made).__name__
+            else torch.randn(2, 3, 5)
+            if "LSTM" in type(made).__name__
+            else torch.randn(1, 2, 5, 5)
+        )
         out, *_, kl = made(given)
         out = out[0] if isinstance(out, tuple) else out
         (out.square().mean() + kl).backward()
-        found[type(made).__name__] = out.reshape(-1)[:3], kl, next(made.parameters()).grad.reshape(-1)[:3]
+        found[type(made).__name__] = (
+            out.reshape(-1)[:3],
+            kl,
+            next(made.parameters()).grad.reshape(-1)[:3],
+        )
     layer, memory = BayesianLinear(5, 4), BayesianLSTM(5, 4)
     found["blitz"] = layer(x)[0], memory(torch.randn(2, 3, 5))[0][0, 0]
-    net = torch.nn.Sequential(torchbnn.BayesLinear(prior_mu=0, prior_sigma=0.1, in_features=5, out_features=2))
-    loss = torch.nn.functional.cross_entropy(net(x), torch.tensor([0, 1, 1])) + 0.1 * torchbnn.BKLLoss()(net)
+    net = torch.nn.Sequential(
+        torchbnn.BayesLinear(prior_mu=0, prior_sigma=0.1, in_features=5, out_features=2)
+    )
+    loss = torch.nn.functional.cross_entropy(
+        net(x), torch.tensor([0, 1, 1])
+    ) + 0.1 * torchbnn.BKLLoss()(net)
     loss.backward()
     found["torchbnn"] = loss, net[0].weight_mu.grad[0]
     return found
 
 
 def curvature() -> Any:
-    from curvlinops import EFLinearOperator, FisherMCLinearOperator, GGNLinearOperator, HessianLinearOperator
+    from curvlinops import (
+        EFLinearOperator,
+        FisherMCLinearOperator,
+        GGNLinearOperator,
+        HessianLinearOperator,
+    )
     from laplace import Laplace
     from laplace.curvature import GGNInterface  # noqa: F401
     from laplace.curvature.curvlinops import CurvlinopsGGN
@@ -141,7 +188,12 @@ def curvature() -> Any:
     loss = torch.nn.CrossEntropyLoss()
     params = dict(net.named_parameters())
     found: dict[str, Any] = {}
-    for operator in (HessianLinearOperator, GGNLinearOperator, EFLinearOperator, FisherMCLinearOperator):
+    for operator in (
+        HessianLinearOperator,
+        GGNLinearOperator,
+        EFLinearOperator,
+        FisherMCLinearOperator,
+    ):
         try:
             made = operator(net, loss, list(params.values()), [(x, y)])
         except Exception:  # later versions take them by name
@@ -149,7 +201,13 @@ def curvature() -> Any:
         found[operator.__name__] = (made @ torch.ones(made.shape[1]))[:5]
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), 6)
     for structure in ("diag", "full"):
-        la = Laplace(net, "classification", subset_of_weights="all", hessian_structure=structure, backend=CurvlinopsGGN)
+        la = Laplace(
+            net,
+            "classification",
+            subset_of_weights="all",
+            hessian_structure=structure,
+            backend=CurvlinopsGGN,
+        )
         la.fit(loader)
         found[structure] = la(x[:2], link_approx="probit"), la.log_marginal_likelihood()
     return found

@@ -1,4 +1,5 @@
-"""Filters, wavelets, spectra, cosine transforms, operators on grids and equations solved in batches, trained and applied."""
+"""Filters, wavelets, spectra, cosine transforms, operators on grids and equations solved in
+batches, trained and applied."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ from typing import Any
 
 import torch
 
-NEEDS = ["asteroid_filterbanks", "nnAudio", "pytorch_wavelets", "torch_dct", "neuralop", "torchode", "sparsemax", "kan"]
+NEEDS = [
+    "asteroid_filterbanks",
+    "nnAudio",
+    "pytorch_wavelets",
+    "torch_dct",
+    "neuralop",
+    "torchode",
+    "sparsemax",
+    "kan",
+]
 
 
 def _trained(model: Any, loss: Any, steps: int = 3) -> list[float]:
@@ -32,7 +42,9 @@ def filterbanks() -> Any:
         both = torch.nn.ModuleList([encoder, decoder])
         found[kind] = decoder(encoder(x)).square().mean()
         if any(p.requires_grad for p in both.parameters()):
-            found[f"{kind} trained"] = _trained(both, lambda d=decoder, e=encoder: (d(e(x)) - x).square().mean())
+            found[f"{kind} trained"] = _trained(
+                both, lambda d=decoder, e=encoder: (d(e(x)) - x).square().mean()
+            )
     sinc = Encoder(ParamSincFB(16, 32, stride=8))
     found["sinc"] = _trained(sinc, lambda: mag(sinc(x)).mean())
     sound = torch.randn(1, 4000)
@@ -42,8 +54,12 @@ def filterbanks() -> Any:
         "MFCC": {"sr": 8000, "n_mfcc": 10, "n_fft": 256, "n_mels": 20},
         "CQT1992v2": {"sr": 8000, "fmin": 110, "n_bins": 24},
     }.items():
-        found[name] = getattr(features, name)(hop_length=128, verbose=False, **options)(sound).mean()
-    learnt = features.STFT(n_fft=128, hop_length=64, trainable=True, verbose=False, output_format="Magnitude")
+        found[name] = getattr(features, name)(hop_length=128, verbose=False, **options)(
+            sound
+        ).mean()
+    learnt = features.STFT(
+        n_fft=128, hop_length=64, trainable=True, verbose=False, output_format="Magnitude"
+    )
     found["learnt spectra"] = _trained(learnt, lambda: learnt(sound).mean(), 2)
     return found
 
@@ -77,8 +93,12 @@ def operators_and_equations() -> Any:
     operator = FNO(n_modes=(4, 4), in_channels=1, out_channels=1, hidden_channels=8, n_layers=2)
     net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
     term = torchode.ODETerm(lambda t, y: net(y))
-    solver = torchode.AutoDiffAdjoint(torchode.Tsit5(term=term), torchode.IntegralController(atol=1e-5, rtol=1e-3, term=term))
-    problem = torchode.InitialValueProblem(y0=torch.randn(4, 3), t_eval=torch.linspace(0, 1, 5).repeat(4, 1))
+    solver = torchode.AutoDiffAdjoint(
+        torchode.Tsit5(term=term), torchode.IntegralController(atol=1e-5, rtol=1e-3, term=term)
+    )
+    problem = torchode.InitialValueProblem(
+        y0=torch.randn(4, 3), t_eval=torch.linspace(0, 1, 5).repeat(4, 1)
+    )
     return {
         "fourier operator": _trained(operator, lambda: apart(operator(grid), target)),
         "equations": _trained(net, lambda: solver.solve(problem).ys.square().mean()),
@@ -96,4 +116,8 @@ def splines_and_sparse_weights() -> Any:
     scores = torch.randn(3, 5, requires_grad=True)
     weights = Sparsemax(-1)(scores)
     (weights * torch.randn(3, 5)).sum().backward()
-    return {"splines": losses, "new grid": splines(x).square().mean(), "sparse": [weights.square().sum(), scores.grad.square().sum()]}
+    return {
+        "splines": losses,
+        "new grid": splines(x).square().mean(),
+        "sparse": [weights.square().sum(), scores.grad.square().sum()],
+    }

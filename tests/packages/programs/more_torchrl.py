@@ -1,4 +1,5 @@
-"""torchrl's other parts: environments with transforms, collectors, recurrent modules, planners, mixers, maps and world models."""
+"""torchrl's other parts: environments with transforms, collectors, recurrent modules, planners,
+mixers, maps and world models."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ NEEDS = ["torchrl", "tensordict"]
 def _sums(data: Any) -> dict[str, Any]:
     """Shape and sums of what a tensordict holds."""
     return {
-        str(key): (list(value.shape), str(value.dtype), value.double().sum(), value.double().abs().max())
+        str(key): (
+            list(value.shape),
+            str(value.dtype),
+            value.double().sum(),
+            value.double().abs().max(),
+        )
         for key, value in sorted(data.items(True, True), key=lambda item: str(item[0]))
         if isinstance(value, torch.Tensor) and value.numel()
     }
@@ -78,18 +84,27 @@ def batched_and_games() -> Any:
 
     results: dict[str, Any] = {}
     for name, kind in (("serial", SerialEnv), ("parallel", ParallelEnv)):
-        env = kind(2, lambda: PendulumEnv(seed=3), **({"mp_start_method": "fork"} if name == "parallel" else {}))
+        env = kind(
+            2,
+            lambda: PendulumEnv(seed=3),
+            **({"mp_start_method": "fork"} if name == "parallel" else {}),
+        )
         env.set_seed(5)
         torch.manual_seed(0)
         found = env.rollout(4)
-        results[name] = list(found.shape), found["action"] if name == "serial" else list(found["action"].shape)
+        results[name] = (
+            list(found.shape),
+            found["action"] if name == "serial" else list(found["action"].shape),
+        )
         env.close()
     params = PendulumEnv.gen_params(g=9.0, batch_size=[3])
     batched = PendulumEnv(seed=2)
     td = batched.reset(params)
     for _ in range(3):
         td["action"] = torch.full(params.batch_size, 0.5)
-        td = batched.step(td)["next"].update(TensorDict({"params": params["params"]}, params.batch_size))
+        td = batched.step(td)["next"].update(
+            TensorDict({"params": params["params"]}, params.batch_size)
+        )
     results["stateless"] = _sums(td)
     game = TicTacToeEnv()
     torch.manual_seed(2)
@@ -101,7 +116,9 @@ def _actor(size: int = 3) -> Any:
     from tensordict.nn import TensorDictModule
     from torchrl.modules import MLP, NormalParamExtractor, ProbabilisticActor, TanhNormal
 
-    net = torch.nn.Sequential(MLP(in_features=size, out_features=2, num_cells=[8]), NormalParamExtractor())
+    net = torch.nn.Sequential(
+        MLP(in_features=size, out_features=2, num_cells=[8]), NormalParamExtractor()
+    )
     module = TensorDictModule(net, in_keys=["observation"], out_keys=["loc", "scale"])
     limits = {"low": -2.0, "high": 2.0}
     return ProbabilisticActor(
@@ -116,7 +133,13 @@ def _actor(size: int = 3) -> Any:
 
 def collected_and_trained() -> Any:
     from torchrl.collectors import Collector
-    from torchrl.data import LazyMemmapStorage, LazyTensorStorage, SamplerWithoutReplacement, SliceSampler, TensorDictReplayBuffer
+    from torchrl.data import (
+        LazyMemmapStorage,
+        LazyTensorStorage,
+        SamplerWithoutReplacement,
+        SliceSampler,
+        TensorDictReplayBuffer,
+    )
     from torchrl.envs import CatTensors, StepCounter, UnsqueezeTransform
     from torchrl.modules import MLP, ValueOperator
     from torchrl.objectives import ClipPPOLoss
@@ -129,12 +152,17 @@ def collected_and_trained() -> Any:
         CatTensors(keys, out_key="observation", del_keys=False),
         StepCounter(max_steps=5),
     )
-    actor, critic = _actor(2), ValueOperator(MLP(in_features=2, out_features=1, num_cells=[8]), in_keys=["observation"])
+    actor, critic = (
+        _actor(2),
+        ValueOperator(MLP(in_features=2, out_features=1, num_cells=[8]), in_keys=["observation"]),
+    )
     advantage = GAE(gamma=0.99, lmbda=0.95, value_network=critic, average_gae=True)
     loss = ClipPPOLoss(actor, critic, entropy_coeff=0.01, normalize_advantage=True)
     optimizer = torch.optim.Adam(loss.parameters(), 0.01)
     collector = Collector(env, actor, frames_per_batch=16, total_frames=48, split_trajs=False)
-    buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(16), sampler=SamplerWithoutReplacement(), batch_size=8)
+    buffer = TensorDictReplayBuffer(
+        storage=LazyTensorStorage(16), sampler=SamplerWithoutReplacement(), batch_size=8
+    )
     seen = []
     for data in collector:
         advantage(data)
@@ -151,7 +179,9 @@ def collected_and_trained() -> Any:
     kept = data.reshape(-1).detach()
     kinds: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        memory = TensorDictReplayBuffer(storage=LazyMemmapStorage(32, scratch_dir=folder), batch_size=4)
+        memory = TensorDictReplayBuffer(
+            storage=LazyMemmapStorage(32, scratch_dir=folder), batch_size=4
+        )
         memory.extend(kept)
         kinds["mapped"] = _sums(memory.sample())
         memory.dumps(folder + "/saved")
@@ -159,7 +189,9 @@ def collected_and_trained() -> Any:
         other.loads(folder + "/saved")
         kinds["loaded"] = len(other), _sums(other[:])
     slices = TensorDictReplayBuffer(
-        storage=LazyTensorStorage(32), sampler=SliceSampler(slice_len=3, end_key=("next", "done"), strict_length=True), batch_size=6
+        storage=LazyTensorStorage(32),
+        sampler=SliceSampler(slice_len=3, end_key=("next", "done"), strict_length=True),
+        batch_size=6,
     )
     slices.extend(kept)
     kinds["slices"] = _sums(slices.sample())
@@ -186,7 +218,11 @@ def recurrent_modules() -> Any:
             out = module(data.clone())
         out["out"].square().sum().backward()
         step = module(data[:, 0].clone())
-        results[name] = _sums(out), _sums(step), [p.grad.double().norm() for p in module.parameters()]
+        results[name] = (
+            _sums(out),
+            _sums(step),
+            [p.grad.double().norm() for p in module.parameters()],
+        )
     return results
 
 
@@ -210,7 +246,12 @@ def exploring_and_planning() -> Any:
     spec = Bounded(-1.0, 1.0, (2,))
     policy = TensorDictModule(torch.nn.Linear(3, 2), ["observation"], ["action"])
     data = TensorDict(
-        {"observation": torch.randn(6, 3), "is_init": torch.zeros(6, 1, dtype=torch.bool), "step_count": torch.zeros(6, 1)}, [6]
+        {
+            "observation": torch.randn(6, 3),
+            "is_init": torch.zeros(6, 1, dtype=torch.bool),
+            "step_count": torch.zeros(6, 1),
+        },
+        [6],
     )
     for name, made in (
         ("gaussian", AdditiveGaussianModule(spec, annealing_num_steps=10)),
@@ -220,8 +261,12 @@ def exploring_and_planning() -> Any:
         results[name] = explorer(data.clone())["action"]
         made.step(4)
         results[name + " later"] = explorer(data.clone())["action"]
-    values = QValueActor(MLP(in_features=3, out_features=4, num_cells=[8]), in_keys=["observation"], spec=OneHot(4))
-    greedy = TensorDictSequential(values, EGreedyModule(OneHot(4), eps_init=0.6, annealing_num_steps=5))
+    values = QValueActor(
+        MLP(in_features=3, out_features=4, num_cells=[8]), in_keys=["observation"], spec=OneHot(4)
+    )
+    greedy = TensorDictSequential(
+        values, EGreedyModule(OneHot(4), eps_init=0.6, annealing_num_steps=5)
+    )
     results["greedy"] = greedy(data.clone())["action"].long().argmax(-1)
     noisy = NoisyLinear(3, 2)
     first = noisy(data["observation"])
@@ -246,15 +291,31 @@ def exploring_and_planning() -> Any:
     from torchrl.objectives.value import TDLambdaEstimator
 
     world = WorldModelWrapper(
-        TensorDictModule(MLP(in_features=5, out_features=3, num_cells=[8]), ["hidden", "action"], ["hidden"]),
+        TensorDictModule(
+            MLP(in_features=5, out_features=3, num_cells=[8]), ["hidden", "action"], ["hidden"]
+        ),
         TensorDictModule(torch.nn.Linear(3, 1), ["hidden"], ["reward"]),
     )
     env = Model(world)
     torch.manual_seed(0)
     start = env.reset()
-    results["cem"] = CEMPlanner(env, planning_horizon=3, optim_steps=3, num_candidates=8, top_k=3)(start.clone())["action"]
-    estimator = TDLambdaEstimator(gamma=0.9, lmbda=0.9, value_network=TensorDictModule(torch.nn.Linear(3, 1), ["hidden"], ["state_value"]))
-    planner = MPPIPlanner(env, estimator, temperature=1.0, planning_horizon=3, optim_steps=2, num_candidates=8, top_k=3)
+    results["cem"] = CEMPlanner(env, planning_horizon=3, optim_steps=3, num_candidates=8, top_k=3)(
+        start.clone()
+    )["action"]
+    estimator = TDLambdaEstimator(
+        gamma=0.9,
+        lmbda=0.9,
+        value_network=TensorDictModule(torch.nn.Linear(3, 1), ["hidden"], ["state_value"]),
+    )
+    planner = MPPIPlanner(
+        env,
+        estimator,
+        temperature=1.0,
+        planning_horizon=3,
+        optim_steps=2,
+        num_candidates=8,
+        top_k=3,
+    )
     results["mppi"] = planner(start.clone())["action"]
     return results
 
@@ -270,37 +331,76 @@ def several_agents() -> Any:
         for share in (True, False):
             torch.manual_seed(0)
             net = MultiAgentMLP(
-                n_agent_inputs=3, n_agent_outputs=2, n_agents=3, centralized=central, share_params=share, depth=1, num_cells=8
+                n_agent_inputs=3,
+                n_agent_outputs=2,
+                n_agents=3,
+                centralized=central,
+                share_params=share,
+                depth=1,
+                num_cells=8,
             )
             out = net(torch.ones(4, 3, 3))
             out.square().sum().backward()
-            results[f"{central} {share}"] = out[0], [p.grad.double().sum() for p in net.parameters()]
+            results[f"{central} {share}"] = (
+                out[0],
+                [p.grad.double().sum() for p in net.parameters()],
+            )
     torch.manual_seed(0)
-    conv = MultiAgentConvNet(n_agents=2, centralized=False, share_params=False, num_cells=[4], kernel_sizes=3, in_features=3)
+    conv = MultiAgentConvNet(
+        n_agents=2,
+        centralized=False,
+        share_params=False,
+        num_cells=[4],
+        kernel_sizes=3,
+        in_features=3,
+    )
     results["conv"] = conv(torch.randn(2, 2, 3, 8, 8)).double().sum()
     for name, mixer in (
         ("qmix", QMixer(state_shape=(5,), mixing_embed_dim=8, n_agents=3, device="cpu")),
         ("vdn", VDNMixer(n_agents=3, device="cpu")),
     ):
         torch.manual_seed(0)
-        net = MultiAgentMLP(n_agent_inputs=3, n_agent_outputs=4, n_agents=3, centralized=False, share_params=True, depth=1, num_cells=8)
+        net = MultiAgentMLP(
+            n_agent_inputs=3,
+            n_agent_outputs=4,
+            n_agents=3,
+            centralized=False,
+            share_params=True,
+            depth=1,
+            num_cells=8,
+        )
         values = TensorDictModule(net, [("agents", "observation")], [("agents", "action_value")])
         chosen = QValueModule(
             action_value_key=("agents", "action_value"),
-            out_keys=[("agents", "action"), ("agents", "action_value"), ("agents", "chosen_action_value")],
+            out_keys=[
+                ("agents", "action"),
+                ("agents", "action_value"),
+                ("agents", "chosen_action_value"),
+            ],
             spec=None,
             action_space="one-hot",
         )
         mixing = TensorDictModule(
-            mixer, [("agents", "chosen_action_value"), *(["state"] if name == "qmix" else [])], ["chosen_action_value"]
+            mixer,
+            [("agents", "chosen_action_value"), *(["state"] if name == "qmix" else [])],
+            ["chosen_action_value"],
         )
-        loss = QMixerLoss(TensorDictSequential(values, chosen), mixing, delay_value=True, action_space="one-hot")
-        loss.set_keys(action_value=("agents", "action_value"), local_value=("agents", "chosen_action_value"), action=("agents", "action"))
+        loss = QMixerLoss(
+            TensorDictSequential(values, chosen), mixing, delay_value=True, action_space="one-hot"
+        )
+        loss.set_keys(
+            action_value=("agents", "action_value"),
+            local_value=("agents", "chosen_action_value"),
+            action=("agents", "action"),
+        )
         update = SoftUpdate(loss, tau=0.1)
         sizes = (4, 3)
         data = TensorDict(
             {
-                "agents": {"observation": torch.randn(*sizes, 3), "action": torch.nn.functional.one_hot(torch.randint(4, sizes), 4)},
+                "agents": {
+                    "observation": torch.randn(*sizes, 3),
+                    "action": torch.nn.functional.one_hot(torch.randint(4, sizes), 4),
+                },
                 "state": torch.randn(4, 5),
                 "next": {
                     "agents": {"observation": torch.randn(*sizes, 3)},
@@ -336,7 +436,12 @@ def maps_and_hashes() -> Any:
     query = QueryModule(in_keys=["key1", "key2"], index_key="index")
     table = TensorDictMap(query_module=query, storage=LazyTensorStorage(20))
     data = TensorDict(
-        {"key1": torch.tensor([[-1.0], [1.0], [3.0]]), "key2": torch.tensor([[0.0], [2.0], [4.0]]), "value": torch.arange(3.0)}, [3]
+        {
+            "key1": torch.tensor([[-1.0], [1.0], [3.0]]),
+            "key2": torch.tensor([[0.0], [2.0], [4.0]]),
+            "value": torch.arange(3.0),
+        },
+        [3],
     )
     table[data] = data
     found = table[data.select("key1", "key2")]
@@ -349,7 +454,15 @@ def maps_and_hashes() -> Any:
 def world_models() -> Any:
     from tensordict import TensorDict
     from tensordict.nn import TensorDictModule, TensorDictSequential
-    from torchrl.modules import MLP, ObsDecoder, ObsEncoder, RSSMPosterior, RSSMPrior, RSSMRollout, WorldModelWrapper
+    from torchrl.modules import (
+        MLP,
+        ObsDecoder,
+        ObsEncoder,
+        RSSMPosterior,
+        RSSMPrior,
+        RSSMRollout,
+        WorldModelWrapper,
+    )
     from torchrl.objectives import DreamerModelLoss
 
     torch.manual_seed(0)
@@ -374,11 +487,19 @@ def world_models() -> Any:
     reward = MLP(out_features=1, depth=1, num_cells=8)
     model = WorldModelWrapper(
         TensorDictSequential(
-            TensorDictModule(encoder, in_keys=[("next", "pixels")], out_keys=[("next", "encoded_latents")]),
+            TensorDictModule(
+                encoder, in_keys=[("next", "pixels")], out_keys=[("next", "encoded_latents")]
+            ),
             rollout,
-            TensorDictModule(decoder, in_keys=[("next", "state"), ("next", "belief")], out_keys=[("next", "reco_pixels")]),
+            TensorDictModule(
+                decoder,
+                in_keys=[("next", "state"), ("next", "belief")],
+                out_keys=[("next", "reco_pixels")],
+            ),
         ),
-        TensorDictModule(reward, in_keys=[("next", "state"), ("next", "belief")], out_keys=[("next", "reward")]),
+        TensorDictModule(
+            reward, in_keys=[("next", "state"), ("next", "belief")], out_keys=[("next", "reward")]
+        ),
     )
     data = TensorDict(
         {
@@ -405,7 +526,12 @@ def world_models() -> Any:
         total.sum().backward()
         optimizer.step()
         optimizer.zero_grad()
-        seen.append({key: losses[key].sum() for key in ("loss_model_kl", "loss_model_reco", "loss_model_reward")})
+        seen.append(
+            {
+                key: losses[key].sum()
+                for key in ("loss_model_kl", "loss_model_reco", "loss_model_reward")
+            }
+        )
     return seen
 
 
@@ -443,7 +569,10 @@ def distributions_and_values() -> Any:
         drawn = made.sample()
         found = [drawn.double().sum(), made.log_prob(drawn).sum()]
         scored = made.log_prob(drawn.detach()).sum()
-        results[name] = [*found, torch.autograd.grad(scored, logits)[0] if scored.requires_grad else "no gradient"]
+        results[name] = [
+            *found,
+            torch.autograd.grad(scored, logits)[0] if scored.requires_grad else "no gradient",
+        ]
     norm = BatchRenorm1d(5, warmup_steps=1)
     for _ in range(3):
         out = norm(logits)
@@ -457,7 +586,9 @@ def distributions_and_values() -> Any:
         results[name] = getattr(vf, name)(0.9, 0.8, after, reward, done, done)
     for name in ("td1_return_estimate", "vec_td1_return_estimate"):
         results[name] = getattr(vf, name)(0.9, after, reward, done, done)
-    results["vtrace"] = vf.vtrace_advantage_estimate(0.9, torch.randn(2, 7, 1), torch.randn(2, 7, 1), value, after, reward, done, done)
+    results["vtrace"] = vf.vtrace_advantage_estimate(
+        0.9, torch.randn(2, 7, 1), torch.randn(2, 7, 1), value, after, reward, done, done
+    )
     results["to go"] = vf.reward2go(reward, done, 0.9)
     support = torch.linspace(-2, 2, 9)
     hot = two_hot_encode(torch.tensor([0.3, -1.7, 5.0]), support)

@@ -1,4 +1,5 @@
-"""Further packages of vision: segmentation models, lightly, open_clip, piq, grad-cam, efficientnet, segment_anything, fvcore, ttach."""
+"""Further packages of vision: segmentation models, lightly, open_clip, piq, grad-cam, efficientnet,
+segment_anything, fvcore, ttach."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any
 import torch
 
 NEEDS = [
-    "segmentation_models_pytorch", "lightly", "open_clip", "piq", "pytorch_grad_cam", "efficientnet_pytorch", "segment_anything", "fvcore",
-    "ttach", "torchvision", "spandrel",
+    "segmentation_models_pytorch", "lightly", "open_clip", "piq", "pytorch_grad_cam",
+    "efficientnet_pytorch", "segment_anything", "fvcore", "ttach", "torchvision", "spandrel",
 ]  # fmt: skip
 
 
@@ -24,7 +25,9 @@ def segmentation() -> Any:
         for _ in range(2):
             optimizer.zero_grad()
             out = model(x)
-            loss = smp.losses.DiceLoss("multilabel")(out, y) + smp.losses.FocalLoss("multilabel")(out, y)
+            loss = smp.losses.DiceLoss("multilabel")(out, y) + smp.losses.FocalLoss("multilabel")(
+                out, y
+            )
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -32,7 +35,10 @@ def segmentation() -> Any:
     logits = torch.randn(2, 2, 8, 8)
     target = (torch.rand(2, 2, 8, 8) > 0.5).long()
     counts = smp.metrics.get_stats((logits > 0).long(), target, mode="multilabel")
-    found["iou"] = smp.metrics.iou_score(*counts, reduction="micro"), smp.metrics.f1_score(*counts, reduction="macro")
+    found["iou"] = (
+        smp.metrics.iou_score(*counts, reduction="micro"),
+        smp.metrics.f1_score(*counts, reduction="macro"),
+    )
     for name in ("JaccardLoss", "LovaszLoss", "TverskyLoss", "MCCLoss"):
         made = getattr(smp.losses, name)(*([] if name == "MCCLoss" else ["multilabel"]))
         found[name] = made(
@@ -50,7 +56,14 @@ def self_supervision() -> Any:
 
     a, b = torch.randn(8, 6, requires_grad=True), torch.randn(8, 6)
     found: dict[str, Any] = {}
-    for name in ("NTXentLoss", "NegativeCosineSimilarity", "BarlowTwinsLoss", "VICRegLoss", "DCLLoss", "TiCoLoss"):
+    for name in (
+        "NTXentLoss",
+        "NegativeCosineSimilarity",
+        "BarlowTwinsLoss",
+        "VICRegLoss",
+        "DCLLoss",
+        "TiCoLoss",
+    ):
         value = getattr(losses, name)()(a, b)
         found[name] = value, torch.autograd.grad(value, a)[0][0]
     head = SimCLRProjectionHead(6, 8, 4)
@@ -86,7 +99,11 @@ def contrastive_images_and_texts() -> Any:
         optimizer.step()
         losses.append(loss.item())
     with torch.no_grad():
-        return losses, model.encode_image(images, normalize=True)[0], model.encode_text(texts, normalize=True)[0]
+        return (
+            losses,
+            model.encode_image(images, normalize=True)[0],
+            model.encode_text(texts, normalize=True)[0],
+        )
 
 
 def qualities_of_images() -> Any:
@@ -94,7 +111,20 @@ def qualities_of_images() -> Any:
 
     x, y = torch.rand(2, 3, 64, 64, requires_grad=True), torch.rand(2, 3, 64, 64)
     found: dict[str, Any] = {}
-    for name in ("psnr", "ssim", "multi_scale_ssim", "vif_p", "gmsd", "multi_scale_gmsd", "haarpsi", "mdsi", "vsi", "srsim", "fsim", "dss"):
+    for name in (
+        "psnr",
+        "ssim",
+        "multi_scale_ssim",
+        "vif_p",
+        "gmsd",
+        "multi_scale_gmsd",
+        "haarpsi",
+        "mdsi",
+        "vsi",
+        "srsim",
+        "fsim",
+        "dss",
+    ):
         given = {"kernel_size": 3} if name == "multi_scale_ssim" else {}
         value = getattr(piq, name)(x, y, data_range=1.0, **given)
         found[name] = value, torch.autograd.grad(value, x)[0][0, 0, 0, :3]
@@ -113,14 +143,22 @@ def maps_of_attention() -> Any:
     found: dict[str, Any] = {}
     for method in (GradCAM, GradCAMPlusPlus, XGradCAM, LayerCAM, EigenCAM):
         with method(model=model, target_layers=[model.layer3[-1]]) as cam:
-            found[method.__name__] = cam(input_tensor=x, targets=[ClassifierOutputTarget(1)])[0, ::16, ::16]
+            found[method.__name__] = cam(input_tensor=x, targets=[ClassifierOutputTarget(1)])[
+                0, ::16, ::16
+            ]
     return found
 
 
 def backbones() -> Any:
     from efficientnet_pytorch import EfficientNet
     from fvcore.nn import parameter_count, sigmoid_focal_loss, smooth_l1_loss
-    from segment_anything.modeling import ImageEncoderViT, MaskDecoder, PromptEncoder, Sam, TwoWayTransformer
+    from segment_anything.modeling import (
+        ImageEncoderViT,
+        MaskDecoder,
+        PromptEncoder,
+        Sam,
+        TwoWayTransformer,
+    )
 
     found: dict[str, Any] = {}
     torch.manual_seed(0)
@@ -132,10 +170,23 @@ def backbones() -> Any:
         sigmoid_focal_loss(x, (x > 0).float(), alpha=0.25, reduction="mean"),
         smooth_l1_loss(x, x * 0.5, 0.1, reduction="mean"),
     )
-    encoder = ImageEncoderViT(img_size=32, patch_size=8, embed_dim=16, depth=1, num_heads=2, out_chans=16, use_rel_pos=True, window_size=2)
-    prompts = PromptEncoder(embed_dim=16, image_embedding_size=(4, 4), input_image_size=(32, 32), mask_in_chans=4)
+    encoder = ImageEncoderViT(
+        img_size=32,
+        patch_size=8,
+        embed_dim=16,
+        depth=1,
+        num_heads=2,
+        out_chans=16,
+        use_rel_pos=True,
+        window_size=2,
+    )
+    prompts = PromptEncoder(
+        embed_dim=16, image_embedding_size=(4, 4), input_image_size=(32, 32), mask_in_chans=4
+    )
     decoder = MaskDecoder(
-        transformer_dim=16, transformer=TwoWayTransformer(depth=1, embedding_dim=16, num_heads=2, mlp_dim=32), iou_head_hidden_dim=16
+        transformer_dim=16,
+        transformer=TwoWayTransformer(depth=1, embedding_dim=16, num_heads=2, mlp_dim=32),
+        iou_head_hidden_dim=16,
     )
     sam = Sam(encoder, prompts, decoder).eval()
     given = [
@@ -147,7 +198,11 @@ def backbones() -> Any:
         }
     ]
     out = sam(given, multimask_output=True)[0]
-    found["sam"] = out["iou_predictions"], out["low_res_logits"][0, 0, 0, :4], int(out["masks"].sum())
+    found["sam"] = (
+        out["iou_predictions"],
+        out["low_res_logits"][0, 0, 0, :4],
+        int(out["masks"].sum()),
+    )
     return found
 
 

@@ -1,4 +1,5 @@
-"""Optimisers of other packages, averages of weights, and schedules: pytorch_optimizer, schedulefree, prodigyopt, lion, ema."""
+"""Optimisers of other packages, averages of weights, and schedules: pytorch_optimizer,
+schedulefree, prodigyopt, lion, ema."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ def _losses(make: Any, steps: int = 4, modes: bool = False) -> Any:
 def of_pytorch_optimizer() -> Any:
     import pytorch_optimizer as po
 
-    names = "AdaBelief AdaBound Adan CAME DAdaptAdam Lamb Lion MADGRAD NovoGrad QHAdam RAdam Ranger SM3 Shampoo StableAdamW Tiger"
+    names = (
+        "AdaBelief AdaBound Adan CAME DAdaptAdam Lamb Lion MADGRAD NovoGrad QHAdam RAdam Ranger "
+        "SM3 Shampoo StableAdamW Tiger"
+    )
     found = {}
     for name in names.split():
         cls = getattr(po, name, None) or po.load_optimizer(name.lower())
@@ -62,7 +66,9 @@ def sharpness_aware() -> Any:
         torch.nn.functional.mse_loss(model(x), y).backward()
         optimizer.second_step(zero_grad=True)
         losses.append(loss.item())
-    return losses, _losses(lambda model: Lookahead(torch.optim.AdamW(model.parameters(), 0.05), k=2))
+    return losses, _losses(
+        lambda model: Lookahead(torch.optim.AdamW(model.parameters(), 0.05), k=2)
+    )
 
 
 def without_schedules() -> Any:
@@ -71,9 +77,14 @@ def without_schedules() -> Any:
     from prodigyopt import Prodigy
 
     return {
-        "adamw": _losses(lambda m: schedulefree.AdamWScheduleFree(m.parameters(), lr=0.05, warmup_steps=2), modes=True),
+        "adamw": _losses(
+            lambda m: schedulefree.AdamWScheduleFree(m.parameters(), lr=0.05, warmup_steps=2),
+            modes=True,
+        ),
         "sgd": _losses(lambda m: schedulefree.SGDScheduleFree(m.parameters(), lr=0.5), modes=True),
-        "radam": _losses(lambda m: schedulefree.RAdamScheduleFree(m.parameters(), lr=0.05), modes=True),
+        "radam": _losses(
+            lambda m: schedulefree.RAdamScheduleFree(m.parameters(), lr=0.05), modes=True
+        ),
         "prodigy": _losses(lambda m: Prodigy(m.parameters(), lr=1.0, weight_decay=0.01)),
         "lion": _losses(lambda m: Lion(m.parameters(), lr=0.01, weight_decay=0.1)),
     }
@@ -86,8 +97,12 @@ def averages_and_schedules() -> Any:
     model, x, y = _problem()
     average = EMA(model, beta=0.9, update_after_step=1, update_every=1)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    schedule = po.CosineAnnealingWarmupRestarts(optimizer, first_cycle_steps=4, max_lr=0.1, min_lr=0.01, warmup_steps=1)
-    swa = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    schedule = po.CosineAnnealingWarmupRestarts(
+        optimizer, first_cycle_steps=4, max_lr=0.1, min_lr=0.01, warmup_steps=1
+    )
+    swa = torch.optim.swa_utils.AveragedModel(
+        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)
+    )
     rates = []
     for _ in range(5):
         optimizer.zero_grad()

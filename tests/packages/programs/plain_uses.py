@@ -1,4 +1,5 @@
-"""What programs do with torch beside layers: hooks, functional transforms, scripts, half precision, checkpoints, loaders, resuming."""
+"""What programs do with torch beside layers: hooks, functional transforms, scripts, half precision,
+checkpoints, loaders, resuming."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ NEEDS = ["numpy"]
 def _net() -> Any:
     torch.manual_seed(0)
     return torch.nn.Sequential(
-        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Dropout(0.2), torch.nn.Linear(8, 3)
+        torch.nn.Linear(4, 8),
+        torch.nn.BatchNorm1d(8),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(8, 3),
     )
 
 
@@ -31,7 +36,12 @@ def trained_and_resumed() -> Any:
         losses = []
         for i in range(steps):
             for part in range(2):
-                loss = torch.nn.functional.cross_entropy(model(x[part::2]), y[part::2], label_smoothing=0.1) / 2
+                loss = (
+                    torch.nn.functional.cross_entropy(
+                        model(x[part::2]), y[part::2], label_smoothing=0.1
+                    )
+                    / 2
+                )
                 loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -73,11 +83,27 @@ def hooks_and_parametrisations() -> Any:
     for handle in handles:
         handle.remove()
     parametrize.remove_parametrizations(model[0], "weight")
-    return out[0], seen, (model[0].weight.T @ model[0].weight).diagonal(), sorted(model.state_dict())
+    return (
+        out[0],
+        seen,
+        (model[0].weight.T @ model[0].weight).diagonal(),
+        sorted(model.state_dict()),
+    )
 
 
 def functional_transforms() -> Any:
-    from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+    from torch.func import (
+        functional_call,
+        grad,
+        hessian,
+        jacfwd,
+        jacrev,
+        jvp,
+        linearize,
+        stack_module_state,
+        vjp,
+        vmap,
+    )
 
     model = _net().eval()
     weights = dict(model.named_parameters())
@@ -94,8 +120,9 @@ def functional_transforms() -> Any:
     out, pull = vjp(torch.sin, x)
     _, push = linearize(torch.sin, x)
     return (
-        each["0.weight"].sum((1, 2)), ensemble.sum((1, 2)), hessian(f)(x[0]).diagonal(), jacrev(torch.cumsum)(x[0], 0)[1],
-        jacfwd(torch.tanh)(x[0]).diagonal(), jvp(torch.cos, (x[0],), (x[1],))[1], pull(torch.ones_like(out))[0][0], push(x)[0],
+        each["0.weight"].sum((1, 2)), ensemble.sum((1, 2)), hessian(f)(x[0]).diagonal(),
+        jacrev(torch.cumsum)(x[0], 0)[1], jacfwd(torch.tanh)(x[0]).diagonal(),
+        jvp(torch.cos, (x[0],), (x[1],))[1], pull(torch.ones_like(out))[0][0], push(x)[0],
     )  # fmt: skip
 
 
@@ -122,7 +149,12 @@ def scripts_and_compiled_functions() -> Any:
     gate = torch.jit.script(Gate())
     traced = torch.jit.trace(Gate(), x)
     compiled = torch.compile(lambda a: (a.softmax(-1) * a).sum(-1), dynamic=True)
-    return polynomial(x, 4), gate(x), traced(x), [compiled(torch.ones(n, 2)).tolist() for n in (1, 2)]
+    return (
+        polynomial(x, 4),
+        gate(x),
+        traced(x),
+        [compiled(torch.ones(n, 2)).tolist() for n in (1, 2)],
+    )
 
 
 def half_precision() -> Any:
@@ -156,8 +188,17 @@ class _Squares(torch.utils.data.Dataset[Any]):
 def loaders() -> Any:
     generator = torch.Generator().manual_seed(3)
     weights = torch.utils.data.WeightedRandomSampler([1.0, 5.0] * 5, 6, generator=generator)
-    found = [[b["name"], b["pair"][1].tolist()] for b in torch.utils.data.DataLoader(_Squares(), 4, sampler=weights)]
+    found = [
+        [b["name"], b["pair"][1].tolist()]
+        for b in torch.utils.data.DataLoader(_Squares(), 4, sampler=weights)
+    ]
     for workers in (0, 2):
-        loader = torch.utils.data.DataLoader(_Squares(), 4, shuffle=True, num_workers=workers, generator=torch.Generator().manual_seed(4))
+        loader = torch.utils.data.DataLoader(
+            _Squares(),
+            4,
+            shuffle=True,
+            num_workers=workers,
+            generator=torch.Generator().manual_seed(4),
+        )
         found.append([b["pair"][0].tolist() for b in loader])
     return found

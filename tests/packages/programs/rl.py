@@ -15,7 +15,9 @@ def _environment(continuous: bool = False) -> Any:
 
     class Walk(gym.Env):  # type: ignore[misc]
         observation_space = gym.spaces.Box(-5.0, 5.0, (2,), np.float32)
-        action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32) if continuous else gym.spaces.Discrete(2)
+        action_space = (
+            gym.spaces.Box(-1.0, 1.0, (1,), np.float32) if continuous else gym.spaces.Discrete(2)
+        )
 
         def reset(self, seed: int | None = None, options: Any = None) -> Any:
             self.at, self.steps = 0.0, 0
@@ -42,25 +44,67 @@ def _after(model: Any) -> Any:
 def ppo() -> Any:
     from stable_baselines3 import PPO
 
-    model = PPO("MlpPolicy", _environment(), n_steps=32, batch_size=16, n_epochs=2, seed=0, policy_kwargs={"net_arch": [8]}, device="cpu")
+    model = PPO(
+        "MlpPolicy",
+        _environment(),
+        n_steps=32,
+        batch_size=16,
+        n_epochs=2,
+        seed=0,
+        policy_kwargs={"net_arch": [8]},
+        device="cpu",
+    )
     return _after(model.learn(64))
 
 
 def a2c() -> Any:
     from stable_baselines3 import A2C
 
-    return _after(A2C("MlpPolicy", _environment(True), n_steps=8, seed=0, policy_kwargs={"net_arch": [8]}, device="cpu").learn(32))
+    return _after(
+        A2C(
+            "MlpPolicy",
+            _environment(True),
+            n_steps=8,
+            seed=0,
+            policy_kwargs={"net_arch": [8]},
+            device="cpu",
+        ).learn(32)
+    )
 
 
 def dqn() -> Any:
     from stable_baselines3 import DQN
 
-    given = {"learning_starts": 16, "batch_size": 8, "train_freq": 4, "buffer_size": 64, "target_update_interval": 16}
-    return _after(DQN("MlpPolicy", _environment(), seed=0, policy_kwargs={"net_arch": [8]}, device="cpu", **given).learn(40))
+    given = {
+        "learning_starts": 16,
+        "batch_size": 8,
+        "train_freq": 4,
+        "buffer_size": 64,
+        "target_update_interval": 16,
+    }
+    return _after(
+        DQN(
+            "MlpPolicy",
+            _environment(),
+            seed=0,
+            policy_kwargs={"net_arch": [8]},
+            device="cpu",
+            **given,
+        ).learn(40)
+    )
 
 
 def sac() -> Any:
     from stable_baselines3 import SAC
 
     given = {"learning_starts": 8, "batch_size": 8, "buffer_size": 64}
-    return _after(SAC("MlpPolicy", _environment(True), seed=0, policy_kwargs={"net_arch": [8]}, device="cpu", **given).learn(16))
+    return _after(
+        SAC(
+            "MlpPolicy",
+            _environment(True),
+            seed=0,
+            policy_kwargs={"net_arch": [8]},
+            device="cpu",
+            **given,
+        ).learn(16)
+    )

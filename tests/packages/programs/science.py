@@ -1,4 +1,5 @@
-"""e3nn, MONAI, tensordict and kornia: equivariant layers, volumes with metadata, nested batches, images augmented and warped."""
+"""e3nn, MONAI, tensordict and kornia: equivariant layers, volumes with metadata, nested batches,
+images augmented and warped."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def equivariant_layers() -> Any:
     x = torch.randn(6, 4 + 3 * 2)
     irreps = o3.Irreps("4x0e + 2x1o")
     product = o3.FullyConnectedTensorProduct(irreps, o3.Irreps("0e + 1o"), o3.Irreps("8x0e + 3x1o"))
-    harmonics = o3.spherical_harmonics("0e + 1o", torch.randn(6, 3), normalize=True, normalization="component")
+    harmonics = o3.spherical_harmonics(
+        "0e + 1o", torch.randn(6, 3), normalize=True, normalization="component"
+    )
     out = product(x, harmonics)
     gate = Gate("5x0e", [torch.relu], "3x0e", [torch.sigmoid], "3x1o")
     gated = gate(out)
@@ -24,9 +27,17 @@ def equivariant_layers() -> Any:
     loss = gated.square().sum() + net(x[:, :4]).sum()
     loss.backward()
     turn = o3.rand_matrix()
-    turned = product(x @ irreps.D_from_matrix(turn).T, harmonics @ o3.Irreps("0e + 1o").D_from_matrix(turn).T)
+    turned = product(
+        x @ irreps.D_from_matrix(turn).T, harmonics @ o3.Irreps("0e + 1o").D_from_matrix(turn).T
+    )
     error = (turned - out @ product.irreps_out.D_from_matrix(turn).T).abs().max()
-    return out[0], gated[0], product.weight.grad[:4], bool(error < 1e-4), o3.wigner_3j(1, 1, 2).flatten()[:6]
+    return (
+        out[0],
+        gated[0],
+        product.weight.grad[:4],
+        bool(error < 1e-4),
+        o3.wigner_3j(1, 1, 2).flatten()[:6],
+    )
 
 
 def volumes() -> Any:
@@ -34,7 +45,16 @@ def volumes() -> Any:
     import numpy as np
     from monai.data import CacheDataset, DataLoader, MetaTensor, decollate_batch
     from monai.inferers import sliding_window_inference
-    from monai.transforms import AsDiscrete, Compose, EnsureChannelFirstd, NormalizeIntensityd, RandFlipd, RandRotate90d, Resized, Spacingd
+    from monai.transforms import (
+        AsDiscrete,
+        Compose,
+        EnsureChannelFirstd,
+        NormalizeIntensityd,
+        RandFlipd,
+        RandRotate90d,
+        Resized,
+        Spacingd,
+    )
 
     monai.utils.set_determinism(0)
     generator = np.random.default_rng(0)
@@ -57,7 +77,14 @@ def volumes() -> Any:
         ]
     )
     loader = DataLoader(CacheDataset(items, transform, progress=False), 2)
-    net = monai.networks.nets.UNet(spatial_dims=3, in_channels=1, out_channels=2, channels=(4, 8), strides=(2,), num_res_units=1)
+    net = monai.networks.nets.UNet(
+        spatial_dims=3,
+        in_channels=1,
+        out_channels=2,
+        channels=(4, 8),
+        strides=(2,),
+        num_res_units=1,
+    )
     loss = monai.losses.DiceCELoss(to_onehot_y=True, softmax=True)
     optimizer = torch.optim.Adam(net.parameters(), 1e-2)
     losses = []
@@ -73,7 +100,10 @@ def volumes() -> Any:
         out = sliding_window_inference(batch["image"], (8, 8, 4), 2, net, overlap=0.25)
     dice = monai.metrics.DiceMetric(include_background=False)
     discrete = AsDiscrete(argmax=True, to_onehot=2)
-    dice([discrete(o) for o in decollate_batch(out)], [AsDiscrete(to_onehot=2)(y) for y in decollate_batch(batch["label"])])
+    dice(
+        [discrete(o) for o in decollate_batch(out)],
+        [AsDiscrete(to_onehot=2)(y) for y in decollate_batch(batch["label"])],
+    )
     return losses, dice.aggregate(), type(batch["image"]).__name__, batch["image"].affine[0]
 
 
@@ -92,7 +122,10 @@ def nested_batches() -> Any:
     policy = TensorDictSequential(
         TensorDictModule(torch.nn.Linear(3, 2), in_keys=["seen"], out_keys=["logits"]),
         ProbabilisticTensorDictModule(
-            in_keys=["logits"], out_keys=["action"], distribution_class=torch.distributions.Categorical, return_log_prob=True
+            in_keys=["logits"],
+            out_keys=["action"],
+            distribution_class=torch.distributions.Categorical,
+            return_log_prob=True,
         ),
     )
     done = policy(TensorDict({"seen": steps.seen}, [4]))
@@ -123,7 +156,9 @@ def images() -> Any:
     )
     image, moved = both(x, boxes)
     points = kornia.feature.harris_response(kornia.color.rgb_to_grayscale(x))
-    matrix = kornia.geometry.get_rotation_matrix2d(torch.full((2, 2), 6.0), torch.tensor([10.0, 30.0]), torch.ones(2, 2))
+    matrix = kornia.geometry.get_rotation_matrix2d(
+        torch.full((2, 2), 6.0), torch.tensor([10.0, 30.0]), torch.ones(2, 2)
+    )
     warped = kornia.geometry.warp_affine(x, matrix, (12, 12))
     similar = kornia.metrics.ssim(x, warped, 5).mean()
     return (

@@ -1,4 +1,5 @@
-"""TabPFN: each architecture from a configuration trained, and classifiers and regressors of models in memory fitted, cached and saved."""
+"""TabPFN: each architecture from a configuration trained, and classifiers and regressors of models
+in memory fitted, cached and saved."""
 
 from __future__ import annotations
 
@@ -32,14 +33,18 @@ _NEWER = {
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "tabpfn_v2": ("TabPFNV2Config", _OLDER),
     "tabpfn_v2_5": ("TabPFNV2p5Config", {**_OLDER, "num_thinking_rows": 4}),
-    "tabpfn_v2_6": ("TabPFNV2p6Config", {**_OLDER, "num_thinking_rows": 4, "encoder_type": "mlp", "encoder_mlp_hidden_dim": 8}),
+    "tabpfn_v2_6": (
+        "TabPFNV2p6Config",
+        {**_OLDER, "num_thinking_rows": 4, "encoder_type": "mlp", "encoder_mlp_hidden_dim": 8},
+    ),
     "tabpfn_v3": ("TabPFNV3Config", _NEWER),
     "tabpfn_v3_5": ("TabPFNV3p5Config", _NEWER),
 }
 
 
 def _architecture(kind: str, **more: Any) -> Any:
-    """A model whose weights are drawn, so that what is zero at first does something too, and its configuration."""
+    """A model whose weights are drawn, so that what is zero at first does something too, and its
+    configuration."""
     module = importlib.import_module(f"tabpfn.architectures.{kind}")
     name, options = _KINDS[kind]
     torch.manual_seed(0)
@@ -64,7 +69,9 @@ def architectures() -> Any:
         seen = []
         for _ in range(3):
             out = model(x, y, **task)
-            loss = torch.nn.functional.cross_entropy(out.reshape(-1, out.shape[-1])[:, :3].float(), torch.arange(8) % 3)
+            loss = torch.nn.functional.cross_entropy(
+                out.reshape(-1, out.shape[-1])[:, :3].float(), torch.arange(8) % 3
+            )
             loss.backward()
             norm = torch.nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step()
@@ -72,7 +79,12 @@ def architectures() -> Any:
             seen.append((loss.item(), norm))
         model.eval()
         with torch.no_grad():
-            results[kind] = seen, list(out.shape), model(x, y, **task)[0], model(x[:, :1], y[:, :1], **task)[:, 0].double().sum()
+            results[kind] = (
+                seen,
+                list(out.shape),
+                model(x, y, **task)[0],
+                model(x[:, :1], y[:, :1], **task)[:, 0].double().sum(),
+            )
     return results
 
 
@@ -82,9 +94,15 @@ def _specs(kind: str, task: str) -> Any:
     from tabpfn.constants import ModelVersion
     from tabpfn.inference_config import InferenceConfig
 
-    model, config = _architecture(kind, **({"max_num_classes": 0} if task == "regression" and kind < "tabpfn_v3" else {}))
+    model, config = _architecture(
+        kind, **({"max_num_classes": 0} if task == "regression" and kind < "tabpfn_v3" else {})
+    )
     version = ModelVersion.V2 if kind == "tabpfn_v2" else ModelVersion.V2_5
-    borders = FullSupportBarDistribution(torch.linspace(-3, 3, 11)) if task == "regression" and kind < "tabpfn_v3" else None
+    borders = (
+        FullSupportBarDistribution(torch.linspace(-3, 3, 11))
+        if task == "regression" and kind < "tabpfn_v3"
+        else None
+    )
     return ModelSpecs(model.eval(), config, InferenceConfig.get_default(task, version), borders)
 
 
@@ -101,7 +119,12 @@ def estimators() -> Any:
     warnings.simplefilter("ignore")
     x, classes, values = _table()
     results: dict[str, Any] = {}
-    options: dict[str, Any] = {"device": "cpu", "n_estimators": 3, "random_state": 0, "inference_precision": torch.float32}
+    options: dict[str, Any] = {
+        "device": "cpu",
+        "n_estimators": 3,
+        "random_state": 0,
+        "inference_precision": torch.float32,
+    }
     for kind in ("tabpfn_v2", "tabpfn_v2_5", "tabpfn_v3_5"):
         for mode in ("low_memory", "fit_preprocessors", "fit_with_cache"):
             made = TabPFNClassifier(
@@ -114,9 +137,21 @@ def estimators() -> Any:
             results[f"{kind} {mode}"] = made.fit(x, classes).predict_proba(x[:5])
         made = TabPFNRegressor(model_path=_specs(kind, "regression"), **options)
         found = made.fit(x, values).predict(x[:5], output_type="full")
-        results[f"{kind} values"] = found["mean"], found["median"], found["mode"], found["quantiles"], found["logits"].double().mean()
-    wide = TabPFNClassifier(model_path=_specs("tabpfn_v2_5", "multiclass"), **{**options, "inference_precision": torch.float64})
-    results["float64"] = wide.fit(x, classes).predict_proba(x[:5]), wide.get_embeddings(x[:3]).mean(-1)
+        results[f"{kind} values"] = (
+            found["mean"],
+            found["median"],
+            found["mode"],
+            found["quantiles"],
+            found["logits"].double().mean(),
+        )
+    wide = TabPFNClassifier(
+        model_path=_specs("tabpfn_v2_5", "multiclass"),
+        **{**options, "inference_precision": torch.float64},
+    )
+    results["float64"] = (
+        wide.fit(x, classes).predict_proba(x[:5]),
+        wide.get_embeddings(x[:3]).mean(-1),
+    )
     return results
 
 
@@ -129,10 +164,20 @@ def saved_and_differentiated() -> Any:
     specs = _specs("tabpfn_v3_5", "multiclass")
     with tempfile.TemporaryDirectory() as folder:
         stored = {"state_dict": specs.model.state_dict(), "architecture_name": "tabpfn_v3_5"}
-        stored |= {"config": asdict(specs.architecture_config), "inference_config": asdict(specs.inference_config)}
+        stored |= {
+            "config": asdict(specs.architecture_config),
+            "inference_config": asdict(specs.inference_config),
+        }
         torch.save(stored, os.path.join(folder, "model.ckpt"))
-        options = {"device": "cpu", "n_estimators": 2, "random_state": 0, "inference_precision": torch.float32}
-        made = TabPFNClassifier(model_path=os.path.join(folder, "model.ckpt"), **options).fit(x, classes)
+        options = {
+            "device": "cpu",
+            "n_estimators": 2,
+            "random_state": 0,
+            "inference_precision": torch.float32,
+        }
+        made = TabPFNClassifier(model_path=os.path.join(folder, "model.ckpt"), **options).fit(
+            x, classes
+        )
         expected = made.predict_proba(x[:4])
         save_fitted_tabpfn_model(made, os.path.join(folder, "fitted.tabpfn_fit"))
         again = load_fitted_tabpfn_model(os.path.join(folder, "fitted.tabpfn_fit"), device="cpu")

@@ -1,4 +1,5 @@
-"""x_transformers, rotary embeddings, vector quantisation and einops layers, trained and compiled."""
+"""x_transformers, rotary embeddings, vector quantisation and einops layers, trained and
+compiled."""
 
 from __future__ import annotations
 
@@ -12,8 +13,18 @@ NEEDS = ["x_transformers", "rotary_embedding_torch", "vector_quantize_pytorch", 
 def autoregressive() -> Any:
     from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper
 
-    attention = Decoder(dim=16, depth=2, heads=2, rotary_pos_emb=True, attn_qk_norm=True, ff_glu=True, use_rmsnorm=True)
-    model = AutoregressiveWrapper(TransformerWrapper(num_tokens=20, max_seq_len=16, attn_layers=attention))
+    attention = Decoder(
+        dim=16,
+        depth=2,
+        heads=2,
+        rotary_pos_emb=True,
+        attn_qk_norm=True,
+        ff_glu=True,
+        use_rmsnorm=True,
+    )
+    model = AutoregressiveWrapper(
+        TransformerWrapper(num_tokens=20, max_seq_len=16, attn_layers=attention)
+    )
     x = torch.randint(0, 20, (2, 12))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
     losses = []
@@ -54,8 +65,9 @@ def layers_of_einops() -> Any:
     from einops.layers.torch import EinMix, Rearrange, Reduce
 
     net = torch.nn.Sequential(
-        Rearrange("b c (h a) (w d) -> b (h w) (c a d)", a=2, d=2), EinMix("b t c -> b t e", weight_shape="c e", bias_shape="e", c=12, e=6),
-        torch.nn.GELU(), Reduce("b t e -> b e", "mean"),
+        Rearrange("b c (h a) (w d) -> b (h w) (c a d)", a=2, d=2),
+        EinMix("b t c -> b t e", weight_shape="c e", bias_shape="e", c=12, e=6), torch.nn.GELU(),
+        Reduce("b t e -> b e", "mean"),
     )  # fmt: skip
     x = torch.randn(2, 3, 4, 4, requires_grad=True)
     compiled = torch.compile(net)
@@ -82,4 +94,13 @@ def rotations_and_codebooks() -> Any:
     again, again_indices, _ = quantize(x)
     residual = ResidualVQ(dim=8, num_quantizers=2, codebook_size=6)(x)[1]
     codes = FSQ([4, 3])(torch.randn(2, 6, 2))[1]
-    return turned.sum(-1), indices, loss, again_indices, quantized.sum(), again.sum(), residual, codes
+    return (
+        turned.sum(-1),
+        indices,
+        loss,
+        again_indices,
+        quantized.sum(),
+        again.sum(),
+        residual,
+        codes,
+    )

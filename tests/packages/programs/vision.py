@@ -1,4 +1,5 @@
-"""timm, vit_pytorch and torchvision: training with averages and mixed labels, features, half precision, augmentation."""
+"""timm, vit_pytorch and torchvision: training with averages and mixed labels, features, half
+precision, augmentation."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ def trained_by_timm() -> Any:
         average.update(model, step=step)
         schedule.step(step + 1)
         losses.append(loss.item())
-    return losses, optimizer.param_groups[-1]["lr"], sorted(k for k, _ in average.module.named_children())
+    return (
+        losses,
+        optimizer.param_groups[-1]["lr"],
+        sorted(k for k, _ in average.module.named_children()),
+    )
 
 
 def features_of_timm() -> Any:
@@ -41,14 +46,18 @@ def features_of_timm() -> Any:
 
     x = torch.randn(1, 3, 64, 64)
     found: dict[str, Any] = {}
-    pyramid = timm.create_model("mobilenetv3_small_050", features_only=True, out_indices=(1, 2, 4)).eval()
+    pyramid = timm.create_model(
+        "mobilenetv3_small_050", features_only=True, out_indices=(1, 2, 4)
+    ).eval()
     found["pyramid"] = [(tuple(f.shape), f.mean().item()) for f in pyramid(x)]
     vit = timm.create_model("vit_tiny_patch16_224", img_size=64, num_classes=0, depth=2).eval()
     found["tokens"] = vit.forward_features(x)[0, 0, :4]
     last, layers = vit.forward_intermediates(x, indices=[0, 1])
     found["layers"] = [tuple(f.shape) for f in layers]
     found["pooled"] = vit.forward_head(last)[0, :4]
-    found["same"] = bool(torch.allclose(vit(x), vit.forward_head(vit.forward_features(x)), atol=1e-5))
+    found["same"] = bool(
+        torch.allclose(vit(x), vit.forward_head(vit.forward_features(x)), atol=1e-5)
+    )
     return found
 
 
@@ -69,9 +78,18 @@ def augmented_images() -> Any:
 
     x = torch.rand(3, 24, 24)
     old = transforms.Compose(
-        [transforms.RandomResizedCrop(16, antialias=True), transforms.ColorJitter(0.2, 0.2), transforms.Normalize([0.5] * 3, [0.2] * 3)]
+        [
+            transforms.RandomResizedCrop(16, antialias=True),
+            transforms.ColorJitter(0.2, 0.2),
+            transforms.Normalize([0.5] * 3, [0.2] * 3),
+        ]
     )
     new = v2.Compose(
-        [v2.RandomHorizontalFlip(1.0), v2.RandomAffine(15, (0.1, 0.1)), v2.GaussianBlur(3), v2.ToDtype(torch.float32, scale=True)]
+        [
+            v2.RandomHorizontalFlip(1.0),
+            v2.RandomAffine(15, (0.1, 0.1)),
+            v2.GaussianBlur(3),
+            v2.ToDtype(torch.float32, scale=True),
+        ]
     )
     return old(x).mean((1, 2)), new((x * 255).to(torch.uint8)).mean((1, 2))

@@ -85,22 +85,34 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
         return gradcheck(lambda x: x * 2, d3().expand(2, 3))
 
     def t_19():
-        return gradcheck(lambda x: x * 2, torch.ones(1, dtype=torch.float64, requires_grad=True).expand(3))
+        return gradcheck(
+            lambda x: x * 2, torch.ones(1, dtype=torch.float64, requires_grad=True).expand(3)
+        )
 
     def t_20():
         return gradcheck(lambda x: x * 2, d3(), check_backward_ad=False)
 
     def t_21():
-        return gradcheck(lambda x: x * 2, d3(), check_batched_grad=True, check_backward_ad=False, check_forward_ad=True)
+        return gradcheck(
+            lambda x: x * 2,
+            d3(),
+            check_batched_grad=True,
+            check_backward_ad=False,
+            check_forward_ad=True,
+        )
 
     def t_22():
         return gradcheck(lambda x: x * 2, d3(), check_batched_forward_grad=True)
 
     def t_23():
-        return gradcheck(mk(lambda c, g: g * 2, jvp=lambda c, t: t * 3), d3(), check_forward_ad=True)
+        return gradcheck(
+            mk(lambda c, g: g * 2, jvp=lambda c, t: t * 3), d3(), check_forward_ad=True
+        )
 
     def t_24():
-        return gradcheck(mk(lambda c, g: g * 2, jvp=lambda c, t: t * 2), d3(), check_forward_ad=True)
+        return gradcheck(
+            mk(lambda c, g: g * 2, jvp=lambda c, t: t * 2), d3(), check_forward_ad=True
+        )
 
     def t_25():
         return gradcheck(mk(lambda c, g: g * 2), d3(), check_forward_ad=True)
@@ -150,16 +162,24 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
         return gradgradcheck(mk(lambda c, g: g * 2 * c.saved_tensors[0], fw=lambda x: x * x), d3())
 
     def t_35():
-        return gradgradcheck(lambda x: x**3, d3(), grad_outputs=torch.ones(3, dtype=torch.float64, requires_grad=True))
+        return gradgradcheck(
+            lambda x: x**3,
+            d3(),
+            grad_outputs=torch.ones(3, dtype=torch.float64, requires_grad=True),
+        )
 
     def t_36():
         return gradgradcheck(lambda x: x**3, d3(), gen_non_contig_grad_outputs=True)
 
     def t_37():
-        return gradgradcheck(lambda x: x**3, d3(), check_fwd_over_rev=True, check_rev_over_rev=False)
+        return gradgradcheck(
+            lambda x: x**3, d3(), check_fwd_over_rev=True, check_rev_over_rev=False
+        )
 
     def t_38():
-        return gradgradcheck(lambda x: x**3, d3(), check_fwd_over_rev=False, check_rev_over_rev=False)
+        return gradgradcheck(
+            lambda x: x**3, d3(), check_fwd_over_rev=False, check_rev_over_rev=False
+        )
 
     def t_39():
         return gradgradcheck(lambda x: x * 2, d3())
@@ -184,7 +204,9 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
                 self.weight = weight  # refuses what is no parameter
                 return sum((p**3).sum() for p in self.parameters())
 
-        return gradgradcheck(Keeping(), (torch.nn.Parameter(torch.full((3,), 2.0, dtype=torch.float64)),))
+        return gradgradcheck(
+            Keeping(), (torch.nn.Parameter(torch.full((3,), 2.0, dtype=torch.float64)),)
+        )
 
     def t_40():
         return gradcheck(lambda x: x * 2, (d3(), 5))
@@ -196,10 +218,16 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
         return gradcheck(lambda x: x * 2, d3(), masked=True)
 
     def t_43():
-        return gradcheck(lambda x: x.sum() * 2, torch.ones(0, dtype=torch.float64, requires_grad=True))
+        return gradcheck(
+            lambda x: x.sum() * 2, torch.ones(0, dtype=torch.float64, requires_grad=True)
+        )
 
     def t_44():
-        return gradcheck(lambda x: x.clone(), torch.tensor(1.0, dtype=torch.float64, requires_grad=True), check_batched_grad=True)
+        return gradcheck(
+            lambda x: x.clone(),
+            torch.tensor(1.0, dtype=torch.float64, requires_grad=True),
+            check_batched_grad=True,
+        )
 
     def t_45():
         return gradcheck(
@@ -216,7 +244,10 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
 
     def t_48():
         return issubclass(
-            ag.gradcheck.__globals__["GradcheckError"] if hasattr(ag.gradcheck, "__globals__") else RuntimeError, RuntimeError
+            ag.gradcheck.__globals__["GradcheckError"]
+            if hasattr(ag.gradcheck, "__globals__")
+            else RuntimeError,
+            RuntimeError,
         )
 
     def t_49():
@@ -231,6 +262,12 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
         return gradcheck(f, d3())
 
     def t_52():
-        return gradcheck(lambda x: x.relu(), torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True))
+        return gradcheck(
+            lambda x: x.relu(), torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True)
+        )
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

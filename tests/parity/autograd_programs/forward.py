@@ -118,7 +118,12 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
             return type(fwAD.unpack_dual(d)).__name__, fwAD.unpack_dual(d).tangent
 
     def t_19():
-        return fwAD.enter_dual_level(), fwAD._current_level, fwAD.exit_dual_level(level=0), fwAD._current_level
+        return (
+            fwAD.enter_dual_level(),
+            fwAD._current_level,
+            fwAD.exit_dual_level(level=0),
+            fwAD._current_level,
+        )
 
     def t_20():
         with fwAD.dual_level():
@@ -158,13 +163,17 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
         )
 
     def t_28():
-        return torch.func.jvp(lambda x: torch.func.jvp(torch.sin, (x,), (one_(),))[1], (x3(),), (one_(),))
+        return torch.func.jvp(
+            lambda x: torch.func.jvp(torch.sin, (x,), (one_(),))[1], (x3(),), (one_(),)
+        )
 
     def t_29():
         return torch.func.jvp(torch.func.grad(lambda x: (x**3).sum()), (x3(),), (one_(),))
 
     def t_30():
-        return torch.func.grad(lambda x: torch.func.jvp(lambda y: (y**3).sum(), (x,), (one_(),))[1])(x3())
+        return torch.func.grad(
+            lambda x: torch.func.jvp(lambda y: (y**3).sum(), (x,), (one_(),))[1]
+        )(x3())
 
     def t_31():
         x = x3(True)
@@ -172,10 +181,14 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
         return ag.grad(y.sum(), x)
 
     def t_32():
-        return torch.func.vmap(lambda t: torch.func.jvp(lambda y: y**3, (x3(),), (t,))[1])(torch.eye(3))
+        return torch.func.vmap(lambda t: torch.func.jvp(lambda y: y**3, (x3(),), (t,))[1])(
+            torch.eye(3)
+        )
 
     def t_33():
-        return torch.func.jvp(lambda y: torch.func.vmap(lambda z: z**2 * y.sum())(y), (x3(),), (one_(),))
+        return torch.func.jvp(
+            lambda y: torch.func.vmap(lambda z: z**2 * y.sum())(y), (x3(),), (one_(),)
+        )
 
     def t_34():
         return (torch.func.jvp(lambda y: torch.ones(3), (x3(),), (one_(),)),)
@@ -194,15 +207,26 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
         return o, f(one_())
 
     def t_39():
-        return torch.func.jvp(lambda y: y.abs() + y.relu() + y.clamp(0, 2) + torch.maximum(y, torch.zeros(3)), (torch.zeros(3),), (one_(),))
+        return torch.func.jvp(
+            lambda y: y.abs() + y.relu() + y.clamp(0, 2) + torch.maximum(y, torch.zeros(3)),
+            (torch.zeros(3),),
+            (one_(),),
+        )
 
     def t_40():
         with fwAD.dual_level():
             d = fwAD.make_dual(torch.tensor([1 + 1j]), torch.tensor([1j]))
-            return fwAD.unpack_dual(d * d), fwAD.unpack_dual(d.abs()), fwAD.unpack_dual(d.conj()), fwAD.unpack_dual(d.real)
+            return (
+                fwAD.unpack_dual(d * d),
+                fwAD.unpack_dual(d.abs()),
+                fwAD.unpack_dual(d.conj()),
+                fwAD.unpack_dual(d.real),
+            )
 
     def t_41():
-        return ag.functional.jacobian(lambda x: x**2, x3(), strategy="forward-mode", vectorize=True), ag.functional.hessian(
+        return ag.functional.jacobian(
+            lambda x: x**2, x3(), strategy="forward-mode", vectorize=True
+        ), ag.functional.hessian(
             lambda x: (x**3).sum(), x3(), outer_jacobian_strategy="forward-mode", vectorize=True
         ).detach()
 
@@ -229,7 +253,10 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
 
     def t_46():
         return ag.gradgradcheck(
-            lambda x: x * x * x, x3(True).double().detach().requires_grad_(), check_fwd_over_rev=True, check_batched_grad=True
+            lambda x: x * x * x,
+            x3(True).double().detach().requires_grad_(),
+            check_fwd_over_rev=True,
+            check_batched_grad=True,
         )
 
     def t_47():
@@ -243,4 +270,8 @@ def forward(torch: types.ModuleType) -> dict[str, Any]:
     def t_49():
         return torch.func.jvp(lambda x: x if x[0] > 0 else -x, (x3(),), (one_(),))
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

@@ -416,7 +416,9 @@ def functions(torch: types.ModuleType) -> dict[str, Any]:
         return (
             ag.gradcheck(Sq.apply, (x3().double().detach().requires_grad_(),)),
             ag.gradgradcheck(Sq.apply, (x3().double().detach().requires_grad_(),)),
-            ag.gradcheck(Sq.apply, (x3().double().detach().requires_grad_(),), check_forward_ad=True),
+            ag.gradcheck(
+                Sq.apply, (x3().double().detach().requires_grad_(),), check_forward_ad=True
+            ),
         )
 
     def t_a31():
@@ -432,7 +434,9 @@ def functions(torch: types.ModuleType) -> dict[str, Any]:
         class S(Sq):
             generate_vmap_rule = True
 
-        return torch.func.vmap(S.apply)(x3(False)), torch.func.vmap(torch.func.grad(S.apply))(x3(False))
+        return torch.func.vmap(S.apply)(x3(False)), torch.func.vmap(torch.func.grad(S.apply))(
+            x3(False)
+        )
 
     def t_a36():
         class S(Sq):
@@ -682,4 +686,8 @@ def functions(torch: types.ModuleType) -> dict[str, Any]:
         with torch.no_grad():
             return Mul.apply(x3(), 2.0).requires_grad
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

@@ -244,7 +244,15 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         y = x * 2
         e = ag.graph.get_gradient_edge(y)
         f = ag.graph.get_gradient_edge(x)
-        return type(e).__name__, e.node is y.grad_fn, e.output_nr, f.node.name(), f.output_nr, len(e), e._fields
+        return (
+            type(e).__name__,
+            e.node is y.grad_fn,
+            e.output_nr,
+            f.node.name(),
+            f.output_nr,
+            len(e),
+            e._fields,
+        )
 
     def t_edge_err():
         return ag.graph.get_gradient_edge(torch.ones(2))
@@ -362,7 +370,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         return log
 
     def t_hooks_aside():
-        """Of a walk to some ends, hooks on other ways are not run, and ``retain_grad`` there adds nothing."""
+        """Of a walk to some ends, hooks on other ways are not run, and ``retain_grad`` there adds
+        nothing."""
         x, w, log = x3(), x3(), []
         y = x * 2
         y.register_hook(lambda g: log.append("y"))
@@ -376,7 +385,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         return first, aside, y.grad, ag.grad(loss, v), log, y.grad
 
     def t_hooks_wanted():
-        """What is wanted of a node that runs are the gradients before hooks; ``backward`` runs the nodes of its inputs."""
+        """What is wanted of a node that runs are the gradients before hooks; ``backward`` runs the
+        nodes of its inputs."""
         x, log = x3(), []
         a, b = (x * 2).split(2) if len(x) > 2 else (x * 2, x * 3)
         a.register_hook(lambda g: g * 5)
@@ -393,7 +403,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         return alone, both, c.grad, x.grad, log
 
     def t_hooks_counted():
-        """A hook of several tensors waits for none that the walk does not come to; other results of a wanted node get their gradients."""
+        """A hook of several tensors waits for none that the walk does not come to; other results of
+        a wanted node get their gradients."""
         x, w, log = x3(), x3(), []
         a, b = x * 2, w * 3
         ag.graph.register_multi_grad_hook((a, b), log.append)
@@ -420,7 +431,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         return x.grad
 
     def t_hooks_met():
-        """A walk that goes on with tensors of another class has run the hooks of the node where it found out."""
+        """A walk that goes on with tensors of another class has run the hooks of the node where it
+        found out."""
 
         class Wrapped(torch.Tensor):
             @staticmethod
@@ -451,4 +463,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         (out * 2).sum().backward()
         return log, w.grad.inner
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

@@ -1,4 +1,5 @@
-"""Nodes that are called, hooks that misbehave, views reshaped in other modes, and what ``gradcheck`` hands to functions."""
+"""Nodes that are called, hooks that misbehave, views reshaped in other modes, and what
+``gradcheck`` hands to functions."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
 
     def t_called():
         with torch.no_grad():
-            return (leaf(3) ** 2).grad_fn(torch.ones(3)), (leaf(3) * 2).grad_fn(torch.ones(3)), leaf(3).sum().grad_fn(torch.ones(()))
+            return (
+                (leaf(3) ** 2).grad_fn(torch.ones(3)),
+                (leaf(3) * 2).grad_fn(torch.ones(3)),
+                leaf(3).sum().grad_fn(torch.ones(())),
+            )
 
     def t_called_with_history():
         x = leaf(2)
@@ -156,7 +161,9 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
         class Pair(ag.Function):
             @staticmethod
             def forward(ctx, x, y):
-                counts.append((x.requires_grad, y.requires_grad) if fw._current_level >= 0 else None)
+                counts.append(
+                    (x.requires_grad, y.requires_grad) if fw._current_level >= 0 else None
+                )
                 return x.clone(), y.clone()
 
             @staticmethod
@@ -169,7 +176,9 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
     def checked(**options):
         counts: list[Any] = []
         x, y = (torch.ones(1, dtype=torch.double, requires_grad=True) for _ in range(2))
-        ag.gradcheck(twice(counts), (x, y), check_forward_ad=True, check_backward_ad=False, **options)
+        ag.gradcheck(
+            twice(counts), (x, y), check_forward_ad=True, check_backward_ad=False, **options
+        )
         return counts.count("jvp"), [c for c in counts if isinstance(c, tuple)]
 
     def t_forward_derivatives_once_for_all_results():
@@ -194,7 +203,13 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
 
         x = torch.ones(2, dtype=torch.double, requires_grad=True)
         try:
-            ag.gradcheck(Draws.apply, (x,), check_forward_ad=True, check_backward_ad=False, check_batched_forward_grad=True)
+            ag.gradcheck(
+                Draws.apply,
+                (x,),
+                check_forward_ad=True,
+                check_backward_ad=False,
+                check_batched_forward_grad=True,
+            )
         except RuntimeError as error:
             return str(error).split("workaround")[0]
 
@@ -229,7 +244,9 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
                 return g * (1 + 1e-7 * len(seen))
 
         try:
-            ag.gradcheck(Drifts.apply, torch.ones(3, dtype=torch.double, requires_grad=True), fast_mode=True)
+            ag.gradcheck(
+                Drifts.apply, torch.ones(3, dtype=torch.double, requires_grad=True), fast_mode=True
+            )
         except RuntimeError as error:
             return str(error)[:60]
 
@@ -237,4 +254,8 @@ def nodes(torch: types.ModuleType) -> dict[str, Callable[[], Any]]:
         x = torch.ones(2, dtype=torch.double, requires_grad=True)
         return ag.gradcheck(lambda x: x.to_sparse(), x)
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

@@ -102,7 +102,9 @@ def walks(torch: types.ModuleType) -> dict[str, Any]:
 
     def t_e20():
         x = x3()
-        return ag.grad(x * x, x, torch.eye(3), is_grads_batched=True, create_graph=True)[0].requires_grad
+        return ag.grad(x * x, x, torch.eye(3), is_grads_batched=True, create_graph=True)[
+            0
+        ].requires_grad
 
     def t_e21():
         x = x3()
@@ -579,6 +581,12 @@ def walks(torch: types.ModuleType) -> dict[str, Any]:
 
     def t_f19():
         x = x3()
-        return ag.backward(x.sum(), grad_tensors=torch.tensor(3.0), grad_variables=torch.tensor(3.0)), x.grad
+        return ag.backward(
+            x.sum(), grad_tensors=torch.tensor(3.0), grad_variables=torch.tensor(3.0)
+        ), x.grad
 
-    return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
+    return {
+        name.removeprefix("t_"): program
+        for name, program in locals().items()
+        if name.startswith("t_")
+    }

@@ -1,4 +1,5 @@
-"""The host tier: kernels run by NumPy, without a compiler. Part of the engine, floor 1; it knows JAX's primitives and no ops."""
+"""The host tier: kernels run by NumPy, without a compiler. Part of the engine, floor 1; it knows
+JAX's primitives and no ops."""
 
 from .recipes import Recipe as Recipe
 from .recipes import Unstaged as Unstaged

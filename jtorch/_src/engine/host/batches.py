@@ -1,8 +1,10 @@
-"""One formula for each of many small arrays, as a step of an optimiser or a function of lists has it: many of them are joined, computed at
-once and parted again, so that NumPy is called once for all of them.
+"""One formula for each of many small arrays, as a step of an optimiser or a function of lists has
+it: many of them are joined, computed at once and parted again, so that NumPy is called once for all
+of them.
 
-Elements are computed one by one, and each from its own, so that the numbers are the same to the bit. Where results take the places of
-operands that nobody else has, they are written into these arrays.
+Elements are computed one by one, and each from its own, so that the numbers are the same to the
+bit. Where results take the places of operands that nobody else has, they are written into these
+arrays.
 """
 
 from __future__ import annotations
@@ -17,16 +19,20 @@ from .generated import made
 from .in_place import MOST, have_places, in_place
 from .rules import BYTE, CALL
 
-#: Arrays of more bytes are computed one by one: calling NumPy for each takes less than copying them twice does.
+#: Arrays of more bytes are computed one by one: calling NumPy for each takes less than copying them
+#: twice does.
 PIECE = 1 << 13
-#: Bytes of one operand's arrays that are joined: what a formula has in hand should stay in the caches of a core.
+#: Bytes of one operand's arrays that are joined: what a formula has in hand should stay in the
+#: caches of a core.
 JOINED = 1 << 16
 #: Fewer arrays are computed one by one.
 FEW = 4
-#: Seconds for joining and parting one array; and for each byte that is read or written in the caches.
+#: Seconds for joining and parting one array; and for each byte that is read or written in the
+#: caches.
 PARTING, CACHED = 0.4e-6, 0.02e-9
 
-#: A step of a program: what computes, the numbers of its operands, that of its result, and what is given up after it.
+#: A step of a program: what computes, the numbers of its operands, that of its result, and what is
+#: given up after it.
 Step = list[Any]
 
 
@@ -47,25 +53,45 @@ class Batched:
 
 
 def batched(
-    steps: list[Step], specs: Sequence[Any], results: Sequence[int], costs: dict[Any, float], places: Mapping[int, int] | None = None
+    steps: list[Step],
+    specs: Sequence[Any],
+    results: Sequence[int],
+    costs: dict[Any, float],
+    places: Mapping[int, int] | None = None,
 ) -> Batched:
     """Joins what can be joined; ``costs`` has the seconds of each step by its result.
 
-    ``places`` are operands, by results, that nobody uses after the program, so that results may be written into them.
+    ``places`` are operands, by results, that nobody uses after the program, so that results may be
+    written into them.
     """
     outs = set(results)
-    steps, looped, placed = _one_by_one(steps, specs, outs, places) if places else (steps, [], set())
-    groups = [g for alike in _alike(steps, specs, outs, PIECE, FEW).values() for g in _parts(alike, steps, specs)]
+    steps, looped, placed = (
+        _one_by_one(steps, specs, outs, places) if places else (steps, [], set())
+    )
+    groups = [
+        g
+        for alike in _alike(steps, specs, outs, PIECE, FEW).values()
+        for g in _parts(alike, steps, specs)
+    ]
     if not groups:
         return Batched([*steps, *looped], 0.0, CALL * len(steps), placed)
     taken = {k for group in groups for chain in group for k in chain}
     left = [s for k, s in enumerate(steps) if k not in taken]
     saved, calling = 0.0, CALL * len(left)
     for group in groups:
-        step, called = _joined([[steps[k] for k in chain] for chain in group], specs, outs, places or {}, placed)
+        step, called = _joined(
+            [[steps[k] for k in chain] for chain in group], specs, outs, places or {}, placed
+        )
         left.append(step)
         alone = sum([costs[steps[k][2]] for chain in group for k in chain])
-        nbytes = sum([_bytes(specs[i]) for chain in group for k in chain for i in (*steps[k][1], steps[k][2])])
+        nbytes = sum(
+            [
+                _bytes(specs[i])
+                for chain in group
+                for k in chain
+                for i in (*steps[k][1], steps[k][2])
+            ]
+        )
         work = alone - CALL * sum(map(len, group)) - (BYTE - CACHED) * nbytes
         saved += alone - called - work
         calling += called
@@ -75,13 +101,22 @@ def batched(
 def _one_by_one(
     steps: list[Step], specs: Sequence[Any], outs: set[int], places: Mapping[int, int]
 ) -> tuple[list[Step], list[Step], set[int]]:
-    """What is left of a program without formulas of larger arrays that are computed in place, the steps that do so, and their results."""
+    """What is left of a program without formulas of larger arrays that are computed in place, the
+    steps that do so, and their results."""
     looped: list[Step] = []
     placed: set[int] = set()
     taken: set[int] = set()
     for alike in _alike(steps, specs, outs, MOST, 1).values():
         chains = [chain for chain in alike if _bytes(specs[steps[chain[0]][2]]) > PIECE]
-        if chains and (found := in_place([[steps[k] for k in chain] for chain in chains], specs, outs, places)) is not None:
+        if (
+            chains
+            and (
+                found := in_place(
+                    [[steps[k] for k in chain] for chain in chains], specs, outs, places
+                )
+            )
+            is not None
+        ):
             looped.append(found)
             placed.update(found[2])
             taken.update(k for chain in chains for k in chain)
@@ -92,8 +127,11 @@ def _bytes(spec: Any) -> int:
     return spec.size * spec.dtype.itemsize
 
 
-def _alike(steps: list[Step], specs: Sequence[Any], outs: set[int], most: int, few: int) -> dict[Any, list[list[int]]]:
-    """Chains of steps that have no array in common with other steps, by the formula that they compute, if there are not fewer than ``few``.
+def _alike(
+    steps: list[Step], specs: Sequence[Any], outs: set[int], most: int, few: int
+) -> dict[Any, list[list[int]]]:
+    """Chains of steps that have no array in common with other steps, by the formula that they
+    compute, if there are not fewer than ``few``.
 
     Of arrays of more than ``most`` bytes there are none.
     """
@@ -128,7 +166,8 @@ def _alike(steps: list[Step], specs: Sequence[Any], outs: set[int], most: int, f
 
 
 def _is_elementwise(step: Step, arrays: list[int], specs: Sequence[Any], most: int) -> bool:
-    """Whether each element of a step's result depends on those of the operands at its place, and on numbers, and there are few of them."""
+    """Whether each element of a step's result depends on those of the operands at its place, and on
+    numbers, and there are few of them."""
     compute, ins, out, _ = step
     if type(out) is not int or len(arrays) < 2:
         return False
@@ -138,21 +177,37 @@ def _is_elementwise(step: Step, arrays: list[int], specs: Sequence[Any], most: i
     elif not (type(compute) is np.ufunc or compute is where):
         return False
     made = specs[out]
-    return made.ndim > 0 and made.size > 0 and all(specs[i].shape == made.shape and _bytes(specs[i]) <= most for i in arrays)
+    return (
+        made.ndim > 0
+        and made.size > 0
+        and all(specs[i].shape == made.shape and _bytes(specs[i]) <= most for i in arrays)
+    )
 
 
 def _formula(chain: list[Step], specs: Sequence[Any], outs: set[int]) -> Any:
-    """What a chain computes, whatever the numbers and the size of its arrays are; equal for those that can be joined."""
+    """What a chain computes, whatever the numbers and the size of its arrays are; equal for those
+    that can be joined."""
     at: dict[int, int] = {}
     found = []
     for compute, ins, out, _ in chain:
-        operands = tuple([(at.setdefault(i, len(at)), specs[i].dtype) if specs[i].ndim else i for i in ins])
+        operands = tuple(
+            [(at.setdefault(i, len(at)), specs[i].dtype) if specs[i].ndim else i for i in ins]
+        )
         at[out] = len(at)
-        found.append((Chosen if type(compute) is Chosen else compute, operands, specs[out].dtype, out in outs))
+        found.append(
+            (
+                Chosen if type(compute) is Chosen else compute,
+                operands,
+                specs[out].dtype,
+                out in outs,
+            )
+        )
     return tuple(found)
 
 
-def _parts(alike: list[list[int]], steps: list[Step], specs: Sequence[Any]) -> list[list[list[int]]]:
+def _parts(
+    alike: list[list[int]], steps: list[Step], specs: Sequence[Any]
+) -> list[list[list[int]]]:
     """Chains to be joined, those that come one after the other, up to a size."""
     parts: list[list[list[int]]] = []
     size = JOINED
@@ -167,16 +222,23 @@ def _parts(alike: list[list[int]], steps: list[Step], specs: Sequence[Any]) -> l
 
 
 def _joined(
-    chains: list[list[Step]], specs: Sequence[Any], outs: set[int], places: Mapping[int, int], placed: set[int]
+    chains: list[list[Step]],
+    specs: Sequence[Any],
+    outs: set[int],
+    places: Mapping[int, int],
+    placed: set[int],
 ) -> tuple[Step, float]:
-    """The step that computes all chains at once, and how many seconds go into calling, joining and parting."""
-    at: dict[int, int] = {}  # the arrays of the first chain, numbered; those of the others have the same numbers
+    """The step that computes all chains at once, and how many seconds go into calling, joining and
+    parting."""
+    # the arrays of the first chain, numbered; those of the others have the same numbers
+    at: dict[int, int] = {}
     members: list[list[int]] = []
     names: dict[str, Any] = {"join": concatenate}
     lines: list[str] = []
     numbers: dict[int, str] = {}
     given = {i for chain in chains for _, ins, _, _ in chain for i in ins}
-    into: dict[int, int] = {}  # the arrays whose members are written into operands, with the numbers of their buffers
+    # the arrays whose members are written into operands, with the numbers of their buffers
+    into: dict[int, int] = {}
     for n, (compute, ins, out, _) in enumerate(chains[0]):
         operands = []
         for place, i in enumerate(ins):
@@ -198,7 +260,10 @@ def _joined(
                 operands.append(f"b{into[at[out]]}")
                 lines.append(f"    j{at[out]} = f{n}({', '.join(operands)})")
             else:
-                lines.append(f"    j{at[out]} = b{into[at[out]]}; b{into[at[out]]}[...] = f{n}({', '.join(operands)})")
+                lines.append(
+                    f"    j{at[out]} = b{into[at[out]]}; b{into[at[out]]}[...] = "
+                    f"f{n}({', '.join(operands)})"
+                )
             continue
         lines.append(f"    j{at[out]} = f{n}({', '.join(operands)})")
     computed = {out for _, _, out, _ in chains[0]}
@@ -223,7 +288,8 @@ def _joined(
     if into:
         names["memory"], names["new"] = [], _buffers([[specs[k] for k in members[j]] for j in into])
         buffers = ", ".join([f"b{k}, w{k}" for k in into.values()])
-        # Taken from where nobody else can meanwhile take them: another thread, or a handler, may be in this code, too.
+        # Taken from where nobody else can meanwhile take them: another thread, or a handler, may be
+        # in this code, too.
         lines = [
             "    try: lent = memory.pop()",
             "    except IndexError: lent = new()",
@@ -239,14 +305,21 @@ def _joined(
 
 
 def _buffers(arrays: Sequence[Sequence[Any]]) -> Callable[[], list[Any]]:
-    """What makes an array for each of some joined ones, and a list of the parts of each in their own shapes."""
+    """What makes an array for each of some joined ones, and a list of the parts of each in their
+    own shapes."""
 
     def new() -> list[Any]:
         found: list[Any] = []
         for specs in arrays:
             ends = np.cumsum([spec.size for spec in specs])
             joined = np.empty(int(ends[-1]), specs[0].dtype)
-            found += (joined, [joined[end - spec.size : end].reshape(spec.shape) for end, spec in zip(ends.tolist(), specs, strict=True)])
+            found += (
+                joined,
+                [
+                    joined[end - spec.size : end].reshape(spec.shape)
+                    for end, spec in zip(ends.tolist(), specs, strict=True)
+                ],
+            )
         return found
 
     return new

@@ -11,9 +11,11 @@ from .direct import where
 from .recipes import for_cpu
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
-#: Rounds that a loop is taken to have when its condition decides; counted loops whose bounds are known are scans.
+#: Rounds that a loop is taken to have when its condition decides; counted loops whose bounds are
+#: known are scans.
 ROUNDS = 32
-#: Seconds that a round costs beside its steps, and each array that it takes a slice of or writes one into.
+#: Seconds that a round costs beside its steps, and each array that it takes a slice of or writes
+#: one into.
 ROUND, SLICE = 0.5e-6, 0.15e-6
 
 
@@ -51,7 +53,9 @@ def _cond(e: Equation) -> Compute | None:
 
 
 def _cost_of_while(e: Equation) -> float:
-    return CALL + ROUNDS * (ROUND + e.stage(e.params["cond_jaxpr"]).cost + e.stage(e.params["body_jaxpr"]).cost)
+    return CALL + ROUNDS * (
+        ROUND + e.stage(e.params["cond_jaxpr"]).cost + e.stage(e.params["body_jaxpr"]).cost
+    )
 
 
 @rule("while", cost=_cost_of_while)
@@ -92,7 +96,8 @@ def _loops_of_a_batch(condition: Any, body: Any, first: int, start: int, ndim: i
 
 
 def _groups_of_scan(e: Equation) -> tuple[int, int]:
-    """How many operands are the same in each round, and how many are carried: numbers by themselves, or the first two of three."""
+    """How many operands are the same in each round, and how many are carried: numbers by
+    themselves, or the first two of three."""
     if "num_consts" in e.params:
         return e.params["num_consts"], e.params["num_carry"]
     given, carried, _ = e.params["ft_in"]
@@ -102,7 +107,9 @@ def _groups_of_scan(e: Equation) -> tuple[int, int]:
 def _cost_of_scan(e: Equation) -> float:
     given, carried = _groups_of_scan(e)
     sliced = len(e.ins) + len(e.outs) - given - 2 * carried
-    return by_bytes()(e) + e.params["length"] * (ROUND + sliced * SLICE + e.stage(e.params["jaxpr"]).cost)
+    return by_bytes()(e) + e.params["length"] * (
+        ROUND + sliced * SLICE + e.stage(e.params["jaxpr"]).cost
+    )
 
 
 @rule("scan", cost=_cost_of_scan)

@@ -1,7 +1,7 @@
 """Between dtypes: casts, bits, precision.
 
-As XLA does it, but that XLA gives zero where a float becomes one too small to be normal in float32 or bfloat16. Left to XLA: casts from
-one float8 to another, float4 and int4.
+As XLA does it, but that XLA gives zero where a float becomes one too small to be normal in float32
+or bfloat16. Left to XLA: casts from one float8 to another, float4 and int4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from .rules import Compute, Equation, by_elements, is_whole, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOATS = (np.dtype(np.float16), _BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
-_FLOAT8 = tuple([np.dtype(getattr(ml_dtypes, name)) for name in dir(ml_dtypes) if name.startswith("float8_")])
+_FLOAT8 = tuple(
+    [np.dtype(getattr(ml_dtypes, name)) for name in dir(ml_dtypes) if name.startswith("float8_")]
+)
 
 
 def _cast(source: Any, target: Any) -> Compute | None:
@@ -35,20 +37,26 @@ def _cast(source: Any, target: Any) -> Compute | None:
     if target.kind in "iu" and (source in _FLOATS or source in _FLOAT8):
         return Saturating(source, target)
     if (source, target) == (np.float64, np.float16):
-        return lambda x: x.astype(np.float32).astype(target)  # rounded twice, as by XLA (and PyTorch)
+        # rounded twice, as by XLA (and PyTorch)
+        return lambda x: x.astype(np.float32).astype(target)
     return methodcaller("astype", target)
 
 
 class Saturating:
-    """Floats to integers as XLA converts them: towards zero, to the nearest that there is, and NaN to 0."""
+    """Floats to integers as XLA converts them: towards zero, to the nearest that there is, and NaN
+    to 0."""
 
     __slots__ = ("high", "least", "low", "most", "target", "wide")
 
     def __init__(self, source: Any, target: Any) -> None:
         info = np.iinfo(target)
         self.wide, self.target = source if source.itemsize >= 4 else np.dtype(np.float32), target
-        # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
-        self.low, self.high = self.wide.type(info.min or -1), self.wide.type(info.max // 2 + 1) * self.wide.type(2)
+        # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the
+        # others is a power of two, and so exact.
+        self.low, self.high = (
+            self.wide.type(info.min or -1),
+            self.wide.type(info.max // 2 + 1) * self.wide.type(2),
+        )
         self.least, self.most = target.type(info.min), target.type(info.max)
 
     def __call__(self, x: Any) -> Any:
@@ -56,10 +64,18 @@ class Saturating:
         if x.dtype != self.wide:
             x = x.astype(self.wide)
         # Nearly always all are inside.
-        inside = np.less(np.absolute(x), self.high) if self.least else np.logical_and(np.greater(x, self.low), np.less(x, self.high))
+        inside = (
+            np.less(np.absolute(x), self.high)
+            if self.least
+            else np.logical_and(np.greater(x, self.low), np.less(x, self.high))
+        )
         if count_nonzero(inside) == x.size:
             return x.astype(self.target)
-        found = where(inside, x.astype(self.target), where(np.less(x, self.wide.type(0)), self.least, self.most))
+        found = where(
+            inside,
+            x.astype(self.target),
+            where(np.less(x, self.wide.type(0)), self.least, self.most),
+        )
         return where(np.isnan(x), self.target.type(0), found)
 
 
@@ -77,7 +93,11 @@ def _scalar(source: Any, target: Any) -> Compute | None:
             return make(min(max(int(x), least), most))
 
         return compute
-    if source.kind in "iub" and (target in (np.float32, np.float64) or target.kind in "iu") and np.can_cast(source, target):
+    if (
+        source.kind in "iub"
+        and (target in (np.float32, np.float64) or target.kind in "iu")
+        and np.can_cast(source, target)
+    ):
         return lambda x: make(int(x))
     return None
 
@@ -125,18 +145,27 @@ def _reduce_precision(e: Equation) -> Compute | None:
 
 
 def _rounded_bits(dtype: np.dtype, fewer: int, narrower: int) -> Compute:
-    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an exponent with ``narrower`` bits less
-    cannot tell.
+    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an
+    exponent with ``narrower`` bits less cannot tell.
 
     In integers: as XLA does it.
     """
     bits, info = np.dtype(f"u{dtype.itemsize}"), ml_dtypes.finfo(dtype)
-    sign, infinite = bits.type(1 << (8 * dtype.itemsize - 1)), bits.type(((1 << info.nexp) - 1) << info.nmant)
+    sign, infinite = (
+        bits.type(1 << (8 * dtype.itemsize - 1)),
+        bits.type(((1 << info.nexp) - 1) << info.nmant),
+    )
     middle = (1 << (info.nexp - 1)) - 1
     reach = (1 << (info.nexp - narrower - 1)) - 1 if narrower > 0 else 0
-    greatest, least = bits.type(min(middle + reach, 2 * middle + 1) << info.nmant), bits.type(max(middle - reach, 0) << info.nmant)
+    greatest, least = (
+        bits.type(min(middle + reach, 2 * middle + 1) << info.nmant),
+        bits.type(max(middle - reach, 0) << info.nmant),
+    )
     last = bits.type(1 << max(fewer, 0))
-    half, kept = bits.type((1 << max(fewer - 1, 0)) - 1), bits.type((1 << (8 * dtype.itemsize)) - int(last))
+    half, kept = (
+        bits.type((1 << max(fewer - 1, 0)) - 1),
+        bits.type((1 << (8 * dtype.itemsize)) - int(last)),
+    )
     shift = bits.type(max(fewer, 0))
 
     def compute(x: Any) -> Any:

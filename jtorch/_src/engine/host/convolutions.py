@@ -13,19 +13,22 @@ from .products import cast_around, default_precision, even_in, exact_in, seconds
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 from .windows import padder
 
-#: Bytes of the largest array of windows, and with kernels of fewer bytes, which stay in the cache while parts of the input go by.
+#: Bytes of the largest array of windows, and with kernels of fewer bytes, which stay in the cache
+#: while parts of the input go by.
 _COLUMNS, _CACHED_COLUMNS, _CACHED = 1 << 26, 1 << 21, 1 << 19
-#: Depthwise convolutions of more groups with fewer elements in a kernel are what XLA's code has much less memory go by for.
+#: Depthwise convolutions of more groups with fewer elements in a kernel are what XLA's code has
+#: much less memory go by for.
 _GROUPS, _TAPS = 4, 64
 
 
 class Form(NamedTuple):
-    """A convolution as all are computed: input (batch, groups * features, *padded), kernel (groups * outs, features, *kernel).
+    """A convolution as all are computed: input (batch, groups * features, *padded), kernel
+    (groups * outs, features, *kernel).
 
     Attributes:
         batch, groups, features, outs: sizes.
-        size, kernel, strides, dilation, out: per spatial dimension; ``size`` is that of the padded input, and ``out`` that of the result,
-            which is (batch, groups * outs, *out).
+        size, kernel, strides, dilation, out: per spatial dimension; ``size`` is that of the padded
+            input, and ``out`` that of the result, which is (batch, groups * outs, *out).
         dtype: in which it is computed.
     """
 
@@ -43,19 +46,33 @@ class Form(NamedTuple):
     @property
     def columns(self) -> int:
         """The bytes of all windows."""
-        windows = self.batch * self.groups * self.features * math.prod(self.kernel) * math.prod(self.out)
+        windows = (
+            self.batch * self.groups * self.features * math.prod(self.kernel) * math.prod(self.out)
+        )
         return windows * self.dtype.itemsize
 
     @property
     def flops(self) -> int:
         """The multiplications."""
-        return self.batch * self.groups * self.outs * self.features * math.prod(self.kernel) * math.prod(self.out)
+        return (
+            self.batch
+            * self.groups
+            * self.outs
+            * self.features
+            * math.prod(self.kernel)
+            * math.prod(self.out)
+        )
 
 
 def _form(e: Equation, dtype: np.dtype) -> Form:
     p = e.params
-    (lhs, rhs, out), groups = p["dimension_numbers"], p["feature_group_count"] * p["batch_group_count"]
-    spatial = zip([e.ins[0].shape[i] for i in lhs[2:]], p["lhs_dilation"], p["padding"], strict=True)
+    (lhs, rhs, out), groups = (
+        p["dimension_numbers"],
+        p["feature_group_count"] * p["batch_group_count"],
+    )
+    spatial = zip(
+        [e.ins[0].shape[i] for i in lhs[2:]], p["lhs_dilation"], p["padding"], strict=True
+    )
     w = [e.ins[1].shape[i] for i in rhs]
     result = [e.out.shape[i] for i in out]
     return Form(
@@ -74,7 +91,11 @@ def _form(e: Equation, dtype: np.dtype) -> Form:
 
 def cost_of(f: Form, e: Equation) -> float:
     """The seconds that an equation takes which computes a convolution, about."""
-    return 12 * CALL + seconds(e.out.dtype, f.flops) + BYTE * (2 * f.columns + 4 * nbytes((*e.ins, *e.outs)))
+    return (
+        12 * CALL
+        + seconds(e.out.dtype, f.flops)
+        + BYTE * (2 * f.columns + 4 * nbytes((*e.ins, *e.outs)))
+    )
 
 
 def _cost(e: Equation) -> float:
@@ -145,7 +166,11 @@ def _core(f: Form) -> Compute:
     if math.prod(f.kernel) == 1 and f.groups == 1:
         return _pointwise(f)
     weights = f.outs * f.features * math.prod(f.kernel) * f.dtype.itemsize
-    most = min(_COLUMNS, _CACHED_COLUMNS) if f.features == 1 or (f.groups == 1 and weights < _CACHED) else _COLUMNS
+    most = (
+        min(_COLUMNS, _CACHED_COLUMNS)
+        if f.features == 1 or (f.groups == 1 and weights < _CACHED)
+        else _COLUMNS
+    )
     return _by_parts(f, most) if f.columns > most else _columns(f)
 
 
@@ -155,7 +180,12 @@ def _strided(f: Form) -> tuple[slice, ...]:
 
 def _pointwise(f: Form) -> Compute:
     at = (slice(None), slice(None), *_strided(f))
-    whole, matrix, rows, shape = all(s == 1 for s in f.strides), (f.outs, f.features), (f.batch, f.features, -1), (f.batch, f.outs, *f.out)
+    whole, matrix, rows, shape = (
+        all(s == 1 for s in f.strides),
+        (f.outs, f.features),
+        (f.batch, f.features, -1),
+        (f.batch, f.outs, *f.out),
+    )
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.matmul(w.reshape(matrix), (x if whole else x[at]).reshape(rows)).reshape(shape)
@@ -195,7 +225,8 @@ def _columns(f: Form) -> Compute:
 
 
 def _by_parts(f: Form, most: int) -> Compute:
-    """A part of the batch, or of the first spatial dimension of one sample, at a time: the windows of all take more than ``most`` bytes."""
+    """A part of the batch, or of the first spatial dimension of one sample, at a time: the windows
+    of all take more than ``most`` bytes."""
     sample = f.columns // f.batch
     step = max(1, most // sample)
     lines = f.out[0] if step > 1 or sample <= most else max(1, f.out[0] * most // sample)
@@ -204,7 +235,11 @@ def _by_parts(f: Form, most: int) -> Compute:
     cores = {}
     for n in {min(step, f.batch - i) for i in range(0, f.batch, step)}:
         for m in {min(lines, f.out[0] - i) for i in range(0, f.out[0], lines)}:
-            cores[n, m] = _columns(f._replace(batch=n, size=((m - 1) * f.strides[0] + reach, *f.size[1:]), out=(m, *f.out[1:])))
+            cores[n, m] = _columns(
+                f._replace(
+                    batch=n, size=((m - 1) * f.strides[0] + reach, *f.size[1:]), out=(m, *f.out[1:])
+                )
+            )
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         found = np.empty(shape, x.dtype)
@@ -213,18 +248,34 @@ def _by_parts(f: Form, most: int) -> Compute:
             for j in range(0, f.out[0], lines):
                 m = min(lines, f.out[0] - j)
                 at = j * f.strides[0]
-                found[i : i + n, :, j : j + m] = cores[n, m](x[i : i + n, :, at : at + (m - 1) * f.strides[0] + reach], w)
+                found[i : i + n, :, j : j + m] = cores[n, m](
+                    x[i : i + n, :, at : at + (m - 1) * f.strides[0] + reach], w
+                )
         return found
 
     return convolve
 
 
-def between(size: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], geo: Any, dtype: np.dtype) -> Form:
-    """The form of a convolution in PyTorch's order of dimensions; ``geo`` has stride, padding, dilation and groups."""
+def between(
+    size: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], geo: Any, dtype: np.dtype
+) -> Form:
+    """The form of a convolution in PyTorch's order of dimensions; ``geo`` has stride, padding,
+    dilation and groups."""
     stride, padding, dilation, groups = geo
     padded = tuple([n + lo + hi for n, (lo, hi) in zip(size[2:], padding, strict=True)])
     outs, features, *kernel = weight
-    return Form(size[0], groups, features, outs // groups, padded, tuple(kernel), stride, dilation, out, dtype)
+    return Form(
+        size[0],
+        groups,
+        features,
+        outs // groups,
+        padded,
+        tuple(kernel),
+        stride,
+        dilation,
+        out,
+        dtype,
+    )
 
 
 def padding_first(f: Form, size: tuple[int, ...], padding: tuple[tuple[int, int], ...]) -> Compute:

@@ -1,7 +1,9 @@
-"""NumPy's and SciPy's functions without what they look for in arrays of other kinds, which in small calls takes as long as they do.
+"""NumPy's and SciPy's functions without what they look for in arrays of other kinds, which in small
+calls takes as long as they do.
 
-NumPy's public functions first ask each operand's type for a function of its own; SciPy's transforms ask which library is to compute. The
-functions below them have no public names: where a version has none, the public ones are used.
+NumPy's public functions first ask each operand's type for a function of its own; SciPy's transforms
+ask which library is to compute. The functions below them have no public names: where a version has
+none, the public ones are used.
 """
 
 from __future__ import annotations
@@ -33,13 +35,20 @@ def _count() -> Callable[..., Any]:
     return np.count_nonzero
 
 
-#: ``numpy.where`` of three operands, ``numpy.concatenate``, ``numpy.dot``, ``numpy.lexsort``, ``numpy.count_nonzero`` of all elements.
-where, concatenate, dot, lexsort = plain(np.where), plain(np.concatenate), plain(np.dot), plain(np.lexsort)
+#: ``numpy.where`` of three operands, ``numpy.concatenate``, ``numpy.dot``, ``numpy.lexsort``,
+#: ``numpy.count_nonzero`` of all elements.
+where, concatenate, dot, lexsort = (
+    plain(np.where),
+    plain(np.concatenate),
+    plain(np.dot),
+    plain(np.lexsort),
+)
 count_nonzero = _count()
 
 
 def pocketfft() -> Any:
-    """The module of C++ functions behind ``scipy.fft``, by its names in SciPy's versions; None where it has none of them."""
+    """The module of C++ functions behind ``scipy.fft``, by its names in SciPy's versions; None
+    where it has none of them."""
     for name in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft"):
         try:
             module = importlib.import_module(name)
@@ -53,8 +62,8 @@ def pocketfft() -> Any:
 def special(*names: str) -> Any:
     """A function of ``scipy.special``, by the first of its names that there is.
 
-    Most are in one of its modules of C++, which is loaded in 2 ms; the package with all that it imports takes 50 times as long. It stays as
-    it is for who imports it later.
+    Most are in one of its modules of C++, which is loaded in 2 ms; the package with all that it
+    imports takes 50 times as long. It stays as it is for who imports it later.
     """
     functions = None if "scipy.special" in sys.modules else _special_functions()
     for name in names:
@@ -69,7 +78,10 @@ def _special_functions() -> Any:
     """That module by itself; None where it is not where it was."""
     try:
         scipy = importlib.util.find_spec("scipy")
-        folders = [os.path.join(folder, "special") for folder in (scipy and scipy.submodule_search_locations) or ()]
+        folders = [
+            os.path.join(folder, "special")
+            for folder in (scipy and scipy.submodule_search_locations) or ()
+        ]
         spec = PathFinder.find_spec("scipy.special._special_ufuncs", folders)
         if spec is None or spec.loader is None:
             return None
@@ -79,16 +91,18 @@ def _special_functions() -> Any:
         return None
     finally:
         if "scipy.special" not in sys.modules:
-            sys.modules.pop("scipy.special._special_ufuncs", None)  # found without the package, it would not become its attribute
+            # found without the package, it would not become its attribute
+            sys.modules.pop("scipy.special._special_ufuncs", None)
     return module
 
 
 @functools.cache
 def add_at() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
-    """What adds numbers at places of an array, one after another, in half the time of ``numpy.add.at``; None where it is not to be had.
+    """What adds numbers at places of an array, one after another, in half the time of
+    ``numpy.add.at``; None where it is not to be had.
 
-    It is SciPy's product of a sparse matrix of one column with a vector: ``into[places] += numbers * 1``. All are of one dimension, with
-    their elements side by side.
+    It is SciPy's product of a sparse matrix of one column with a vector:
+    ``into[places] += numbers * 1``. All are of one dimension, with their elements side by side.
     """
     try:
         run = importlib.import_module("scipy.sparse._sparsetools").csc_matvec
@@ -96,7 +110,15 @@ def add_at() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
         return None
 
     def add(into: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> None:
-        run(into.size, 1, np.array([0, places.size], places.dtype), places, numbers, np.ones(1, into.dtype), into)
+        run(
+            into.size,
+            1,
+            np.array([0, places.size], places.dtype),
+            places,
+            numbers,
+            np.ones(1, into.dtype),
+            into,
+        )
 
     into = np.arange(3.0)
     try:
@@ -108,15 +130,28 @@ def add_at() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
 
 @functools.cache
 def add_rows() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
-    """As ``add_at`` for rows of a matrix: ``into[places] += rows``, a row after the other; None where it is not to be had."""
+    """As ``add_at`` for rows of a matrix: ``into[places] += rows``, a row after the other; None
+    where it is not to be had."""
     try:
         run = importlib.import_module("scipy.sparse._sparsetools").csc_matvecs
     except (ImportError, AttributeError):
         return None
 
     def add(into: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-        each, ones = np.arange(len(places) + 1, dtype=places.dtype), np.ones(len(places), into.dtype)
-        run(len(into), len(places), into.shape[1], each, places, ones, rows.reshape(-1), into.reshape(-1))
+        each, ones = (
+            np.arange(len(places) + 1, dtype=places.dtype),
+            np.ones(len(places), into.dtype),
+        )
+        run(
+            len(into),
+            len(places),
+            into.shape[1],
+            each,
+            places,
+            ones,
+            rows.reshape(-1),
+            into.reshape(-1),
+        )
 
     into = np.zeros((3, 2))
     try:

@@ -19,7 +19,8 @@ class Pattern:
     """A recipe with sizes that depend on others (``Size``).
 
     Attributes:
-        alone: that sizes which are values for all places of an array stand as numbers by themselves.
+        alone: that sizes which are values for all places of an array stand as numbers by
+            themselves.
     """
 
     __slots__ = ("_plain", "_valued", "alone", "recipe")
@@ -44,10 +45,21 @@ class Pattern:
 
         recipe = self.recipe
         steps = [
-            s if plain else Step(s.name, s.ins, s.out, tuple([spec(o) for o in s.outs]), _params(s.params, at), s.several)
+            s
+            if plain
+            else Step(
+                s.name,
+                s.ins,
+                s.out,
+                tuple([spec(o) for o in s.outs]),
+                _params(s.params, at),
+                s.several,
+            )
             for s, plain in zip(recipe.steps, self._plain, strict=True)
         ]
-        found = Recipe(tuple([spec(i) for i in recipe.ins]), recipe.constants, tuple(steps), recipe.outs)
+        found = Recipe(
+            tuple([spec(i) for i in recipe.ins]), recipe.constants, tuple(steps), recipe.outs
+        )
         return in_order(found, alone=self.alone) if self._valued else found
 
 
@@ -98,7 +110,8 @@ def _is_valued(x: Any) -> bool:
 
 
 def told(x: Any) -> Any:
-    """A recipe as what two of one kernel have in common, of which one was made of numbers and the other of symbols."""
+    """A recipe as what two of one kernel have in common, of which one was made of numbers and the
+    other of symbols."""
     if isinstance(x, np.integer):
         return int(x)
     if type(x) is Recipe:
@@ -109,7 +122,8 @@ def told(x: Any) -> Any:
 
 
 def in_order(recipe: Recipe, whole: bool = True, alone: bool = False) -> Recipe:
-    """A recipe with its constants in the order in which they are used; with ``whole`` sizes that are values are some of them."""
+    """A recipe with its constants in the order in which they are used; with ``whole`` sizes that
+    are values are some of them."""
     constants: list[np.ndarray] = []
     steps: list[Step] = []
     numbers: dict[int, int] = {k: k for k in range(len(recipe.ins))}
@@ -132,18 +146,24 @@ def in_order(recipe: Recipe, whole: bool = True, alone: bool = False) -> Recipe:
         numbers.update({s.out + k: ahead + k for k in range(len(s.outs))})
         steps.append(s if ins == s.ins and ahead == s.out else s._replace(ins=ins, out=ahead))
         ahead += len(s.outs)
-    return Recipe(recipe.ins, tuple(constants), tuple(steps), tuple([number(k) for k in recipe.outs]))
+    return Recipe(
+        recipe.ins, tuple(constants), tuple(steps), tuple([number(k) for k in recipe.outs])
+    )
 
 
-#: What numbers made of sizes are made with, by Python, NumPy and XLA alike; quotients of whole numbers are the same rounded twice.
+#: What numbers made of sizes are made with, by Python, NumPy and XLA alike; quotients of whole
+#: numbers are the same rounded twice.
 _MADE = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 _EXACT = {"add": (np.float64, np.int64), "div": (np.float64, np.float32)}
 
 
 def _is_of_size(s: Step, of_sizes: set[int], values: dict[int, Any], alone: bool) -> bool:
-    """Whether a step gives the value of a size, or a number made of it: in some dtype, or with ``alone`` for all places of an array."""
+    """Whether a step gives the value of a size, or a number made of it: in some dtype, or with
+    ``alone`` for all places of an array."""
     if s.name in _MADE:
-        known = not of_sizes.isdisjoint(s.ins) and all(k in values and not values[k].ndim for k in s.ins)
+        known = not of_sizes.isdisjoint(s.ins) and all(
+            k in values and not values[k].ndim for k in s.ins
+        )
         return known and s.outs[0].dtype in _EXACT.get(s.name, _EXACT["add"])
     if s.name == "convert_element_type" or (alone and s.name == _SPREAD):
         return s.ins[0] in of_sizes
@@ -155,4 +175,6 @@ def _value(s: Step, values: dict[int, Any]) -> Any:
         return np.asarray(_MADE[s.name](*[values[k] for k in s.ins]))
     if s.name == _SPREAD:
         return values[s.ins[0]]
-    return np.asarray(s.params["dim"] if s.name == _VALUE else values[s.ins[0]]).astype(s.outs[0].dtype)
+    return np.asarray(s.params["dim"] if s.name == _VALUE else values[s.ins[0]]).astype(
+        s.outs[0].dtype
+    )

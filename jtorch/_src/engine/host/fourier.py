@@ -18,7 +18,8 @@ def _cost(e: Equation) -> float:
 
 @rule("fft", cost=_cost)
 def _fft(e: Equation) -> Compute | None:
-    """Transforms by SciPy: the code that XLA's has come from, as near to the truth; NumPy's computes some of float32 in float64."""
+    """Transforms by SciPy: the code that XLA's has come from, as near to the truth; NumPy's
+    computes some of float32 in float64."""
     if not e.out.size or not e.ins[0].size:
         zeros = np.zeros(e.out.shape, e.out.dtype)
         return lambda _: zeros
@@ -32,17 +33,22 @@ def _fft(e: Equation) -> Compute | None:
         along: Any = {"FFT": fft.fft, "IFFT": fft.ifft, "RFFT": fft.rfft, "IRFFT": fft.irfft}[name]
         n = lengths[0]
         return lambda x: along(x, n)
-    # Complex ones take the last axis first, as XLA does: sums in another order differ by an ulp. Real ones do so by themselves.
+    # Complex ones take the last axis first, as XLA does: sums in another order differ by an ulp.
+    # Real ones do so by themselves.
     order = slice(None, None, None if name in ("RFFT", "IRFFT") else -1)
     lengths, axes = lengths[order], tuple(range(-len(lengths), 0))[order]
-    transform: Any = {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}[name]
+    transform: Any = {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}[
+        name
+    ]
     return lambda x: transform(x, lengths, axes)
 
 
 def _direct(module: Any, name: str, lengths: tuple[int, ...], ndim: int) -> Compute:
-    """What ``scipy.fft`` calls in the end for operands that have the right sizes, as those of an equation do."""
+    """What ``scipy.fft`` calls in the end for operands that have the right sizes, as those of an
+    equation do."""
     axes = tuple(range(ndim - len(lengths), ndim))
-    # The axes in the same order as below ``scipy.fft``; scaled by nothing forwards, and by the number of elements backwards.
+    # The axes in the same order as below ``scipy.fft``; scaled by nothing forwards, and by the
+    # number of elements backwards.
     if name == "RFFT":
         r2c = module.r2c
         return lambda x: r2c(x, axes, True, 0, None, 1)

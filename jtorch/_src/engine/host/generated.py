@@ -16,5 +16,6 @@ def made(lines: Sequence[str], names: dict[str, Any], name: str = "run") -> Call
 
 @functools.lru_cache(maxsize=1024)
 def _code(text: str) -> types.CodeType:
-    """Its code: most kernels of a program share theirs with others, and differ in what they find under the names."""
+    """Its code: most kernels of a program share theirs with others, and differ in what they find
+    under the names."""
     return compile(text, "<jtorch kernel>", "exec")

@@ -1,5 +1,6 @@
-"""Formulas of arrays that are too large to be joined, where all results take the places of operands: computed array by array, with a few
-others for what lies between, which are the same for all."""
+"""Formulas of arrays that are too large to be joined, where all results take the places of
+operands: computed array by array, with a few others for what lies between, which are the same for
+all."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ import numpy as np
 from .direct import Chosen
 from .generated import made
 
-#: What is between two operations of a formula should stay in the caches of a core; of more bytes it is left to a compiler.
+#: What is between two operations of a formula should stay in the caches of a core; of more bytes it
+#: is left to a compiler.
 MOST = 1 << 18
 
 
-def in_place(chains: Sequence[Sequence[Any]], specs: Sequence[Any], outs: set[int], places: Mapping[int, int]) -> list[Any] | None:
-    """The step that computes all chains of one formula one after the other; None where some result has no place."""
+def in_place(
+    chains: Sequence[Sequence[Any]], specs: Sequence[Any], outs: set[int], places: Mapping[int, int]
+) -> list[Any] | None:
+    """The step that computes all chains of one formula one after the other; None where some result
+    has no place."""
     at: dict[int, str] = {}
     arrays: list[list[int]] = []  # by operands of the formula, those of each chain
     numbers: dict[int, str] = {}
@@ -70,7 +75,11 @@ def in_place(chains: Sequence[Sequence[Any]], specs: Sequence[Any], outs: set[in
             lines.append(f"        t{n} = {called})")
         else:
             at[out] = target
-            lines.append(f"        {called}, {target})" if type(compute) is np.ufunc else f"        {target}[...] = {called})")
+            lines.append(
+                f"        {called}, {target})"
+                if type(compute) is np.ufunc
+                else f"        {target}[...] = {called})"
+            )
             if out in outs and target[0] == "s":
                 lines.append(f"        t{n} = {target}")
         free += [lent.pop(i) for i in list(lent) if i not in later and i != out]
@@ -85,21 +94,33 @@ def in_place(chains: Sequence[Sequence[Any]], specs: Sequence[Any], outs: set[in
         f"    for {', '.join(heads)}, in zip({', '.join(joined)}{', *lent' if scratch else ''}):",
     ]
     returned = [f"v{places[r]}" for _, own in results for r in own]
-    compute = made([*head, *lines, *last, "    memory.append(lent)", f"    return ({', '.join(returned)},)"], names)
+    compute = made(
+        [*head, *lines, *last, "    memory.append(lent)", f"    return ({', '.join(returned)},)"],
+        names,
+    )
     return [compute, (*parameters, *numbers), tuple([r for _, own in results for r in own]), ()]
 
 
-def have_places(results: Sequence[int], places: Mapping[int, int], given: set[int], specs: Sequence[Any]) -> bool:
-    """Whether there is for each result an operand of the formulas that is like it, into which it may be written."""
+def have_places(
+    results: Sequence[int], places: Mapping[int, int], given: set[int], specs: Sequence[Any]
+) -> bool:
+    """Whether there is for each result an operand of the formulas that is like it, into which it
+    may be written."""
     for r in results:
         p = places.get(r)
-        if p is None or p not in given or specs[p].shape != specs[r].shape or specs[p].dtype != specs[r].dtype:
+        if (
+            p is None
+            or p not in given
+            or specs[p].shape != specs[r].shape
+            or specs[p].dtype != specs[r].dtype
+        ):
             return False
     return True
 
 
 def _scratch(like: Sequence[Any], dtypes: Sequence[Any]) -> Callable[[], list[Any]]:
-    """What makes, for each of some dtypes, arrays of the shapes of others, which all lie in the same memory."""
+    """What makes, for each of some dtypes, arrays of the shapes of others, which all lie in the
+    same memory."""
 
     def new() -> list[Any]:
         most = max([a.size for a in like])

@@ -15,7 +15,8 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, over, rule, to_write
 
 #: Operands with more bytes than this are not copied whole to look up some elements.
 _COPIED = 1 << 16
-#: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
+#: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for
+#: more.
 _FEW = 256
 #: So many places are computed and looked up at a time.
 _BLOCK = 1 << 15
@@ -27,17 +28,21 @@ _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 class Windows(NamedTuple):
-    """Windows of an operand, at places that an array of indices gives: what gathers and scatters have in common.
+    """Windows of an operand, at places that an array of indices gives: what gathers and scatters
+    have in common.
 
     Attributes:
         shape: of the operand.
         sizes: of a window, for each dimension of the operand.
         kept: the dimensions of the operand that a window has; the others are indexed by one number.
         indexed: the dimensions of the operand that the columns of the indices belong to.
-        batching: pairs of a dimension of the operand and the one of the indices that it runs along with.
+        batching: pairs of a dimension of the operand and the one of the indices that it runs along
+            with.
         batch: the shape of the indices without their columns.
-        drop: that windows which are not wholly inside count for nothing; otherwise they are moved inside.
-        inside: that all are known to be inside, and ``bare``, ``wraps``: how the indices are given (see ``places.settled``).
+        drop: that windows which are not wholly inside count for nothing; otherwise they are moved
+            inside.
+        inside: that all are known to be inside, and ``bare``, ``wraps``: how the indices are given
+            (see ``places.settled``).
     """
 
     shape: tuple[int, ...]
@@ -63,12 +68,19 @@ class Windows(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """The axis of which windows are rows: the only one indexed, while they have all of the others; -1 if it is otherwise."""
+        """The axis of which windows are rows: the only one indexed, while they have all of the
+        others; -1 if it is otherwise."""
         if len(self.indexed) != 1 or self.batching:
             return -1
         (axis,) = self.indexed
         others = tuple([o for o in range(len(self.shape)) if o != axis])
-        return axis if self.kept == others and all(self.sizes[o] == self.shape[o] for o in others) and self.sizes[axis] == 1 else -1
+        return (
+            axis
+            if self.kept == others
+            and all(self.sizes[o] == self.shape[o] for o in others)
+            and self.sizes[axis] == 1
+            else -1
+        )
 
     def inner(self) -> int:
         """How many of the last dimensions every window has whole."""
@@ -118,8 +130,9 @@ def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
 def _places(w: Windows, inner: int) -> Callable[..., tuple[np.ndarray, np.ndarray | None]]:
     """From indices to the places of what windows hold, and which windows count; None where all do.
 
-    Places are counted in runs of the ``inner`` last dimensions; they have the shape of the batch, then of the window. The function has what
-    the batch adds to them as ``base``, and takes that of a part of the batch with the indices of that part.
+    Places are counted in runs of the ``inner`` last dimensions; they have the shape of the batch,
+    then of the window. The function has what the batch adds to them as ``base``, and takes that of
+    a part of the batch with the indices of that part.
     """
     units = w.shape[: len(w.shape) - inner]
     strides = [math.prod(units[o + 1 :]) for o in range(len(units))]
@@ -129,11 +142,23 @@ def _places(w: Windows, inner: int) -> Callable[..., tuple[np.ndarray, np.ndarra
     spread = (*w.batch, *(1,) * len(window))
     base = np.zeros((1,) * len(w.batch), np.int64)
     for o, axis in w.batching:
-        base = base + (np.arange(w.batch[axis]) * strides[o]).reshape([-1 if i == axis else 1 for i in range(len(w.batch))])
+        base = base + (np.arange(w.batch[axis]) * strides[o]).reshape(
+            [-1 if i == axis else 1 for i in range(len(w.batch))]
+        )
     within = np.zeros((1,) * len(window), np.int64)
     for k, o in enumerate(window):
-        within = within + (np.arange(w.sizes[o]) * strides[o]).reshape([-1 if i == k else 1 for i in range(len(window))])
-    shifted, wide, columns, drop, sure, bare, wraps = bool(w.batching), within.size > 1, len(w.indexed), w.drop, w.inside, w.bare, w.wraps
+        within = within + (np.arange(w.sizes[o]) * strides[o]).reshape(
+            [-1 if i == k else 1 for i in range(len(window))]
+        )
+    shifted, wide, columns, drop, sure, bare, wraps = (
+        bool(w.batching),
+        within.size > 1,
+        len(w.indexed),
+        w.drop,
+        w.inside,
+        w.bare,
+        w.wraps,
+    )
     step = int(steps[0]) if columns == 1 else 0
     limit = int(limits[0]) if columns == 1 else 0
 
@@ -174,11 +199,16 @@ def _places(w: Windows, inner: int) -> Callable[..., tuple[np.ndarray, np.ndarra
 
 
 def _inside(limit: int) -> Callable[[np.ndarray], np.ndarray]:
-    """What tells which indices are from 0 to ``limit``, by one comparison where possible: negative ones are large without a sign."""
+    """What tells which indices are from 0 to ``limit``, by one comparison where possible: negative
+    ones are large without a sign."""
 
     def inside(i: np.ndarray) -> np.ndarray:
         unsigned = _UNSIGNED.get(i.dtype)
-        return i.view(unsigned) <= limit if unsigned is not None and limit < 1 << 31 else (i >= 0) & (i <= limit)
+        return (
+            i.view(unsigned) <= limit
+            if unsigned is not None and limit < 1 << 31
+            else (i >= 0) & (i <= limit)
+        )
 
     return inside
 
@@ -189,7 +219,8 @@ def _wide(i: np.ndarray) -> np.ndarray:
 
 
 def _order(out: int, offsets: Sequence[int]) -> tuple[int, ...] | None:
-    """The permutation that moves the last dimensions to the places ``offsets``; None if they are there."""
+    """The permutation that moves the last dimensions to the places ``offsets``; None if they are
+    there."""
     first, last = iter(range(out - len(offsets))), iter(range(out - len(offsets), out))
     perm = tuple([next(last) if i in offsets else next(first) for i in range(out)])
     return None if perm == tuple(range(out)) else perm
@@ -214,7 +245,13 @@ def _gathered(e: Equation) -> Windows:
     return Windows(
         shape=operand.shape,
         sizes=tuple(e.params["slice_sizes"]),
-        kept=tuple([o for o in range(operand.ndim) if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims]),
+        kept=tuple(
+            [
+                o
+                for o in range(operand.ndim)
+                if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims
+            ]
+        ),
         indexed=tuple(d.start_index_map),
         batching=tuple(zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)),
         batch=indices.shape[: indices.ndim - (not e.params.get("bare"))],
@@ -226,7 +263,13 @@ def _gathered(e: Equation) -> Windows:
 def _scattered(e: Equation) -> Windows:
     operand, indices, updates = e.ins
     d = e.params["dimension_numbers"]
-    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
+    kept = tuple(
+        [
+            o
+            for o in range(operand.ndim)
+            if o not in d.inserted_window_dims and o not in d.operand_batching_dims
+        ]
+    )
     sizes = [1] * operand.ndim
     for o, i in zip(kept, d.update_window_dims, strict=True):
         sizes[o] = updates.shape[i]
@@ -249,7 +292,11 @@ def _cost(e: Equation) -> float:
         return 4 * CALL + (0.0 if gather else BYTE * nbytes(e.outs))
     inner = w.inner() if gather or e.name == "scatter" or _adds_rows(w, e) else 0
     moved = e.out if gather else e.ins[2]
-    looked = moved.size if w.rows < 0 and not inner else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
+    looked = (
+        moved.size
+        if w.rows < 0 and not inner
+        else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
+    )
     return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 3e-9 * looked
 
 
@@ -263,7 +310,9 @@ class Gathered:
 
     __slots__ = ("compute", "fill", "offsets", "windows")
 
-    def __init__(self, compute: Compute, windows: Windows, offsets: tuple[int, ...], fill: Any) -> None:
+    def __init__(
+        self, compute: Compute, windows: Windows, offsets: tuple[int, ...], fill: Any
+    ) -> None:
         self.compute, self.windows, self.offsets, self.fill = compute, windows, offsets, fill
 
     def __call__(self, a: np.ndarray, i: np.ndarray) -> Any:
@@ -294,7 +343,9 @@ def _gatherer(e: Equation) -> Compute | None:
     fill = _fill(p["fill_value"], dtype) if w.drop else None
     order = _order(len(shape), d.offset_dims)
     if math.prod(w.batch) == 1:
-        return _gather_one(w, order, np.broadcast_to(np.asarray(0 if fill is None else fill, dtype), shape))
+        return _gather_one(
+            w, order, np.broadcast_to(np.asarray(0 if fill is None else fill, dtype), shape)
+        )
     if w.rows >= 0:
         return _gather_rows(w, fill, shape, tuple(d.offset_dims), nbytes([operand]) > _COPIED)
     inner = w.inner()
@@ -304,23 +355,37 @@ def _gatherer(e: Equation) -> Compute | None:
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         at, counts = places(i)
-        found = a.reshape(-1).take(at, 0, None, "clip") if not inner else a.reshape(-1, run).take(at, 0, None, "clip").reshape(natural)
+        found = (
+            a.reshape(-1).take(at, 0, None, "clip")
+            if not inner
+            else a.reshape(-1, run).take(at, 0, None, "clip").reshape(natural)
+        )
         if counts is not None:
             found[~counts] = fill
         return found if order is None else found.transpose(order)
 
     if not w.kept and len(w.indexed) == 1 and e.out.size <= _FEW:
         return _gather_few(w, gather)
-    if not w.kept and order is None and w.batch and e.out.size >= 2 * _BLOCK and e.out.size // w.batch[0] <= _BLOCK:
+    if (
+        not w.kept
+        and order is None
+        and w.batch
+        and e.out.size >= 2 * _BLOCK
+        and e.out.size // w.batch[0] <= _BLOCK
+    ):
         return _gather_blocks(w, places, fill, shape, dtype)
     return gather
 
 
-def _gather_blocks(w: Windows, places: Any, fill: Any, shape: tuple[int, ...], dtype: np.dtype) -> Compute:
+def _gather_blocks(
+    w: Windows, places: Any, fill: Any, shape: tuple[int, ...], dtype: np.dtype
+) -> Compute:
     """Many single elements, in pieces whose places stay in the cache."""
     length = max(1, _BLOCK * w.batch[0] // math.prod(w.batch))
     base = places.base
-    parts = [(k, base if len(base) == 1 else base[k : k + length]) for k in range(0, w.batch[0], length)]
+    parts = [
+        (k, base if len(base) == 1 else base[k : k + length]) for k in range(0, w.batch[0], length)
+    ]
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         flat, found = a.reshape(-1), np.empty(shape, dtype)
@@ -336,11 +401,15 @@ def _gather_blocks(w: Windows, places: Any, fill: Any, shape: tuple[int, ...], d
 
 
 def _gather_few(w: Windows, otherwise: Compute) -> Compute:
-    """Single elements along one axis: fewer calls than flat places take, but more time for each element."""
+    """Single elements along one axis: fewer calls than flat places take, but more time for each
+    element."""
     (axis,), (limit,), rank, bare = w.indexed, w.limits, len(w.batch), w.bare
     along = dict(w.batching)
     grid = [
-        np.arange(w.shape[o]).reshape([-1 if k == along[o] else 1 for k in range(rank)]) if o in along else 0 for o in range(len(w.shape))
+        np.arange(w.shape[o]).reshape([-1 if k == along[o] else 1 for k in range(rank)])
+        if o in along
+        else 0
+        for o in range(len(w.shape))
     ]
     before, after, inside = tuple(grid[:axis]), tuple(grid[axis + 1 :]), _inside(limit)
     if w.inside:
@@ -376,7 +445,9 @@ def _gather_one(w: Windows, order: Any, missing: np.ndarray) -> Compute:
     return gather
 
 
-def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[int, ...], large: bool) -> Compute:
+def _gather_rows(
+    w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[int, ...], large: bool
+) -> Compute:
     """Rows along one axis, as of an embedding."""
     axis, last = w.rows, w.limits[0]
     before, nb = (slice(None),) * axis, len(w.batch)
@@ -385,9 +456,16 @@ def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[i
     batch = iter(range(axis, axis + nb))
     source = iter(rest)
     perm = tuple([next(source) if i in offsets else next(batch) for i in range(len(shape))])
-    order, inside, bare, wraps = None if perm == tuple(range(len(shape))) else perm, _inside(last), w.bare, w.wraps
+    order, inside, bare, wraps = (
+        None if perm == tuple(range(len(shape))) else perm,
+        _inside(last),
+        w.bare,
+        w.wraps,
+    )
     if w.inside and bare and order is None and not large:
-        return (lambda a, i: a.take(i, axis)) if wraps else lambda a, i: a.take(i, axis, None, "clip")
+        return (
+            (lambda a, i: a.take(i, axis)) if wraps else lambda a, i: a.take(i, axis, None, "clip")
+        )
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         if not bare:
@@ -425,7 +503,11 @@ def _scatter(e: Equation) -> Compute | None:
     operand, _, updates = e.ins
     p, ufunc = e.params, _SCATTERS[e.name]
     d, mode, k = p["dimension_numbers"], p["mode"], kind(operand.dtype)
-    if mode is GatherScatterMode.ONE_HOT or not k or (ufunc is None and p["update_jaxpr"] is not None):
+    if (
+        mode is GatherScatterMode.ONE_HOT
+        or not k
+        or (ufunc is None and p["update_jaxpr"] is not None)
+    ):
         return None
     if ufunc in (np.minimum, np.maximum) and k == "c":
         return None
@@ -458,7 +540,10 @@ def _scatter(e: Equation) -> Compute | None:
             at, u = at[counts], u[counts]
         out = _own(a)
         if inner:
-            lines, u = out.reshape(-1, run), u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+            lines, u = (
+                out.reshape(-1, run),
+                u.reshape(*at.shape[: at.ndim - len(window)], *window, run),
+            )
             if ufunc is None:
                 lines[at] = u
             else:
@@ -479,7 +564,8 @@ def _anew(compute: Any) -> Compute:
 
 
 def _adds_rows(w: Windows, e: Equation) -> bool:
-    """Whether many whole rows are added to rows of a matrix, or of what is one with its last dimensions taken as one."""
+    """Whether many whole rows are added to rows of a matrix, or of what is one with its last
+    dimensions taken as one."""
     many = e.name == "scatter-add" and e.ins[2].size >= _MANY and kind(e.ins[0].dtype) in _ADDED
     return many and w.rows == 0 and math.prod(w.shape[1:]) > 1
 
@@ -516,8 +602,13 @@ def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Com
             at, u = at[counts], u[counts]
         out = np.array(a, order="C")
         at = np.ascontiguousarray(at).reshape(-1)
-        # What is promised to lie inside may not where an error is on its way: NumPy looks, and raises.
-        run = add if not at.size or np.maximum.reduce(at.view(_UNSIGNED[at.dtype])) < out.size else np.add.at
+        # What is promised to lie inside may not where an error is on its way: NumPy looks, and
+        # raises.
+        run = (
+            add
+            if not at.size or np.maximum.reduce(at.view(_UNSIGNED[at.dtype])) < out.size
+            else np.add.at
+        )
         run(out.reshape(-1), at, np.ascontiguousarray(u).reshape(-1))
         return out
 
@@ -525,7 +616,8 @@ def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Com
 
 
 def _own(a: np.ndarray) -> np.ndarray:
-    """A copy to write into. In place of one zero spread over many places come new zeros, which the system has without writing them."""
+    """A copy to write into. In place of one zero spread over many places come new zeros, which the
+    system has without writing them."""
     if a.size > 1 << 16 and a.dtype.kind in "iub" and not any(a.strides) and not a[(0,) * a.ndim]:
         return np.zeros(a.shape, a.dtype)
     return to_write(a)

@@ -14,11 +14,13 @@ _ORDINARY = frozenset("biufc")
 
 
 def kind(dtype: np.dtype) -> str:
-    """One of "b", "i", "u", "f" (32 and 64 bits), "c"; "h" for float16 and bfloat16; "" for what NumPy only stores (float8, int4)."""
+    """One of "b", "i", "u", "f" (32 and 64 bits), "c"; "h" for float16 and bfloat16; "" for what
+    NumPy only stores (float8, int4)."""
     dtype = np.dtype(dtype)
     if dtype in HALVES:
         return "h"
-    # 2 marks the dtypes of other packages; a copy of an ordinary dtype, as they come out of what was kept in a file, has 0.
+    # 2 marks the dtypes of other packages; a copy of an ordinary dtype, as they come out of what
+    # was kept in a file, has 0.
     return dtype.kind if dtype.kind in _ORDINARY and dtype.isbuiltin != 2 else ""
 
 

@@ -37,12 +37,15 @@ def _broadcast_in_dim(e: Equation) -> Compute | None:
 
 
 class Spread:
-    """A small array with other dimensions, over which its elements come again; ``through``: what it is reshaped to before, if need be."""
+    """A small array with other dimensions, over which its elements come again; ``through``: what it
+    is reshaped to before, if need be."""
 
     __slots__ = ("dtype", "shape", "through")
     anew = True
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, through: tuple[int, ...] | None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype, through: tuple[int, ...] | None
+    ) -> None:
         self.shape, self.dtype, self.through = shape, dtype, through
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -81,7 +84,11 @@ def _transpose(e: Equation) -> Compute | None:
 def _rev(e: Equation) -> Compute | None:
     dimensions = e.params["dimensions"]
     back, all_of_it = slice(None, None, -1), slice(None)
-    return itemgetter(tuple([back if i in dimensions else all_of_it for i in range(e.out.ndim)])) if dimensions else same
+    return (
+        itemgetter(tuple([back if i in dimensions else all_of_it for i in range(e.out.ndim)]))
+        if dimensions
+        else same
+    )
 
 
 @rule("slice", quiet=True, streams=is_whole)
@@ -149,18 +156,27 @@ def _pad(e: Equation) -> Compute | None:
     whole = all(s == slice(0, n) for s, n in zip(source, e.ins[0].shape, strict=True))
     if whole and tuple(shape) == tuple(e.ins[0].shape):
         return lambda x, _: x
-    if all(low <= 0 and high <= 0 and not between for low, high, between in e.params["padding_config"]):
+    if all(
+        low <= 0 and high <= 0 and not between for low, high, between in e.params["padding_config"]
+    ):
         return lambda x, _: x[take]
     return Padded(tuple(shape), dtype, None if whole else take, put)
 
 
 class Padded:
-    """A part of an array, or all of it, at places of a larger one that has a number everywhere else."""
+    """A part of an array, or all of it, at places of a larger one that has a number everywhere
+    else."""
 
     __slots__ = ("dtype", "put", "shape", "take")
     anew = True
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, take: tuple[slice, ...] | None, put: tuple[slice, ...]) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        take: tuple[slice, ...] | None,
+        put: tuple[slice, ...],
+    ) -> None:
         self.shape, self.dtype, self.take, self.put = shape, dtype, take, put
 
     def __call__(self, x: Any, value: Any) -> np.ndarray:

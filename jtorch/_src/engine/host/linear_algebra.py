@@ -1,7 +1,8 @@
 """Factorisations and solvers, by the LAPACK that SciPy brings.
 
-JAX needs SciPy for the same routines: what it compiles for the CPU calls them through pointers that SciPy gives it. So the same routine
-with the same options and the same workspace, by which LAPACK sets the size of its blocks, gives the same bits.
+JAX needs SciPy for the same routines: what it compiles for the CPU calls them through pointers that
+SciPy gives it. So the same routine with the same options and the same workspace, by which LAPACK
+sets the size of its blocks, gives the same bits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
 _ROUTINE, _FLOP = 3e-6, 0.06e-9
 
-#: For larger matrices LAPACK looks for eigenvalues by a method that may not come back from numbers that are not finite.
+#: For larger matrices LAPACK looks for eigenvalues by a method that may not come back from numbers
+#: that are not finite.
 _SMALL = 75
 
 #: Computes for one matrix: gives its results.
@@ -159,16 +161,19 @@ def _lu(e: Equation) -> Compute | None:
         return lambda _: list(unmoved)
 
     def one(a: np.ndarray) -> tuple[Any, ...]:
-        factors, pivots, _ = getrf(a)  # SciPy counts pivots from 0, as JAX does; singular is no failure
+        # SciPy counts pivots from 0, as JAX does; singular is no failure
+        factors, pivots, _ = getrf(a)
         return factors, pivots, _permutation(pivots, rows)
 
     return _each(e, one)
 
 
 def _permutation(pivots: Any, size: int) -> np.ndarray:
-    """Where rows come from that are interchanged one after the other. Pivots that are no rows count as the nearest: checks refuse them."""
+    """Where rows come from that are interchanged one after the other. Pivots that are no rows count
+    as the nearest: checks refuse them."""
     rows = list(range(size))
-    for i, j in enumerate(pivots.tolist()):  # one by one anyway: ``np.clip`` takes as long as a small factorisation
+    # one by one anyway: ``np.clip`` takes as long as a small factorisation
+    for i, j in enumerate(pivots.tolist()):
         if not 0 <= j < size:
             j = min(max(j, 0), size - 1)
         if i != j:
@@ -312,7 +317,11 @@ def _pivoted(dtype: np.dtype, m: int, n: int) -> _One | None:
 def _eigh(e: Equation) -> Compute | None:
     n, p = e.ins[0].shape[-1], e.params
     evd, failed = _of_kind("syevd", "heevd", e.ins[0].dtype), _nans(e)
-    if evd is None or _name(p["algorithm"]) not in (None, "QR") or p["subset_by_index"] not in (None, (0, n)):
+    if (
+        evd is None
+        or _name(p["algorithm"]) not in (None, "QR")
+        or p["subset_by_index"] not in (None, (0, n))
+    ):
         return None
     lower = int(p["lower"])
 
@@ -332,10 +341,16 @@ def _name(algorithm: Any) -> str | None:
 def _svd(e: Equation) -> Compute | None:
     m, n = e.ins[0].shape[-2:]
     p = e.params
-    driver = {None: "gesdd", "DEFAULT": "gesdd", "DIVIDE_AND_CONQUER": "gesdd", "QR": "gesvd"}.get(_name(p["algorithm"]))
+    driver = {None: "gesdd", "DEFAULT": "gesdd", "DIVIDE_AND_CONQUER": "gesdd", "QR": "gesvd"}.get(
+        _name(p["algorithm"])
+    )
     if driver is None or p["subset_by_index"] not in (None, (0, min(m, n))):
         return None
-    decompose, asked, failed = _routine(driver, e.ins[0].dtype), _routine(driver + "_lwork", e.ins[0].dtype), _nans(e)
+    decompose, asked, failed = (
+        _routine(driver, e.ins[0].dtype),
+        _routine(driver + "_lwork", e.ins[0].dtype),
+        _nans(e),
+    )
     if decompose is None:
         return None
     if not m or not n:
@@ -365,7 +380,8 @@ def _eig(e: Equation) -> Compute | None:
     room = _size(asked(n, compute_vl=left, compute_vr=right)[0]) if n else 1
 
     def one(a: np.ndarray) -> tuple[Any, ...]:
-        if not np.isfinite(a).all():  # JAX's, too, does not ask LAPACK, which may not come back from these
+        # JAX's, too, does not ask LAPACK, which may not come back from these
+        if not np.isfinite(a).all():
             return failed
         *values, vl, vr, info = geev(a, compute_vl=left, compute_vr=right, lwork=room)
         if info:
@@ -381,7 +397,8 @@ def _eig(e: Equation) -> Compute | None:
 
 
 def _unpacked(vectors: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The eigenvectors of a real matrix: of conjugate pairs LAPACK gives the real parts, then the imaginary ones."""
+    """The eigenvectors of a real matrix: of conjugate pairs LAPACK gives the real parts, then the
+    imaginary ones."""
     found = vectors.astype(dtype)
     first = np.flatnonzero(imaginary > 0)
     found.real[:, first + 1] = vectors[:, first]
@@ -401,7 +418,15 @@ def _schur(e: Equation) -> Compute | None:
     def select(*eigenvalue: Any) -> None:
         """Is not called where eigenvalues are not sorted."""
 
-    room = _size(gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[-2]) if n else 1
+    room = (
+        _size(
+            gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[
+                -2
+            ]
+        )
+        if n
+        else 1
+    )
 
     def one(a: np.ndarray) -> tuple[Any, ...]:
         if n > _SMALL and not np.isfinite(a).all():
@@ -433,7 +458,11 @@ def _hessenberg(e: Equation) -> Compute | None:
 @rule("tridiagonal", cost=_by_flops(1.33))
 def _tridiagonal(e: Equation) -> Compute | None:
     n, dtype = e.ins[0].shape[-1], e.ins[0].dtype
-    trd, asked, failed = _of_kind("sytrd", "hetrd", dtype), _of_kind("sytrd_lwork", "hetrd_lwork", dtype), _nans(e)
+    trd, asked, failed = (
+        _of_kind("sytrd", "hetrd", dtype),
+        _of_kind("sytrd_lwork", "hetrd_lwork", dtype),
+        _nans(e),
+    )
     if trd is None:
         return None
     lower = int(e.params["lower"])
@@ -453,7 +482,9 @@ def _tridiagonal_solve(e: Equation) -> Compute | None:
         return None
     shape, n = e.out.shape, e.out.shape[-2]
     count = math.prod(shape[:-2])
-    failed = np.full(shape[-2:], complex(np.nan, np.nan) if e.out.dtype.kind == "c" else np.nan, e.out.dtype)
+    failed = np.full(
+        shape[-2:], complex(np.nan, np.nan) if e.out.dtype.kind == "c" else np.nan, e.out.dtype
+    )
 
     def solve(below: Any, diagonal: Any, above: Any, b: np.ndarray) -> np.ndarray:
         lines = [x.reshape(count, n) for x in (below, diagonal, above)]

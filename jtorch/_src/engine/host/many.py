@@ -1,4 +1,5 @@
-"""Functions of many elements where NumPy takes them one by one: in pieces that stay in the cache, by its vector code."""
+"""Functions of many elements where NumPy takes them one by one: in pieces that stay in the cache,
+by its vector code."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import numpy as np
 
 #: From this many elements on it pays, so many at a time.
 MANY, AT_A_TIME = 1 << 14, 1 << 14
-#: Quotients of float32 numbers below this lie on the right side of each whole number in float64, and their products are exact there.
+#: Quotients of float32 numbers below this lie on the right side of each whole number in float64,
+#: and their products are exact there.
 _SURE = 2.0**28
 _FLOAT32, _BITS = np.dtype(np.float32), np.dtype(np.uint32)
 _SIGN, _ONE = np.uint32(1 << 31), np.float32(1)
@@ -24,7 +26,8 @@ def _flat(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class Extreme:
-    """``maximum`` or ``minimum`` of an array and a number: NumPy has vector code for two arrays only."""
+    """``maximum`` or ``minimum`` of an array and a number: NumPy has vector code for two arrays
+    only."""
 
     __slots__ = ("ufunc",)
     anew = True
@@ -47,7 +50,9 @@ class Extreme:
         whole = x.size // AT_A_TIME * AT_A_TIME
         given, out = x.reshape(-1), found.reshape(-1)
         many = np.full(AT_A_TIME, y, x.dtype)
-        self.ufunc(given[:whole].reshape(-1, AT_A_TIME), many, out=out[:whole].reshape(-1, AT_A_TIME))
+        self.ufunc(
+            given[:whole].reshape(-1, AT_A_TIME), many, out=out[:whole].reshape(-1, AT_A_TIME)
+        )
         self.ufunc(given[whole:], many[: x.size - whole], out=out[whole:])
 
 
@@ -64,8 +69,11 @@ def clamped(low: Any, x: Any, high: Any) -> Any:
     return found
 
 
-def _rest(x: np.ndarray, y: np.ndarray, by: Any, out: np.ndarray, wide: np.ndarray, quotient: np.ndarray) -> None:
-    """``fmod`` of float32 numbers into ``out``; ``by`` is ``y`` in float64, the last two are room."""
+def _rest(
+    x: np.ndarray, y: np.ndarray, by: Any, out: np.ndarray, wide: np.ndarray, quotient: np.ndarray
+) -> None:
+    """``fmod`` of float32 numbers into ``out``; ``by`` is ``y`` in float64, the last two are
+    room."""
     wide[...] = x
     np.divide(wide, by, out=quotient)
     np.trunc(quotient, out=quotient)
@@ -74,7 +82,8 @@ def _rest(x: np.ndarray, y: np.ndarray, by: Any, out: np.ndarray, wide: np.ndarr
     np.subtract(wide, quotient, out=wide)
     np.copyto(out, wide, casting="same_kind")
     bits = out.view(_BITS)
-    np.bitwise_or(bits, np.bitwise_and(x.view(_BITS), _SIGN), out=bits)  # zeros, too, have the sign of x
+    # zeros, too, have the sign of x
+    np.bitwise_or(bits, np.bitwise_and(x.view(_BITS), _SIGN), out=bits)
     sure &= np.equal(out, out)  # an infinite divisor makes NaN of a quotient that is zero
     if np.count_nonzero(sure) != sure.size:
         at = np.flatnonzero(~sure)
@@ -144,7 +153,8 @@ def _in_pieces(x: Any, y: Any, few: Any, finish: Any) -> Any:
 
 
 def exp2(x: Any) -> Any:
-    """Two to the power of many float32: ``numpy.exp2``, exact for whole numbers, which that is not with every processor."""
+    """Two to the power of many float32: ``numpy.exp2``, exact for whole numbers, which that is not
+    with every processor."""
     given = np.ascontiguousarray(x).reshape(-1)
     found = np.exp2(given)
     for start in range(0, given.size, AT_A_TIME):
@@ -156,14 +166,15 @@ def exp2(x: Any) -> Any:
     return found.reshape(x.shape)
 
 
-#: So many columns are written at a time, half a line of the cache each of four bytes; and where that pays: lines that are read for a row
-#: lie so many bytes apart, of which few have room in the cache if that is a multiple of it, and are so many.
+#: So many columns are written at a time, half a line of the cache each of four bytes; and where
+#: that pays: lines that are read for a row lie so many bytes apart, of which few have room in the
+#: cache if that is a multiple of it, and are so many.
 _STRIP, _APART, _FEW_LINES, _MANY_LINES = 8, 1 << 10, 32, 512
 
 
 def in_order(x: np.ndarray) -> np.ndarray:
-    """A copy in row-major order. NumPy, which writes row after row, reads of a large matrix that is turned a line of the cache for each
-    element, and has lost it when it comes to the next."""
+    """A copy in row-major order. NumPy, which writes row after row, reads of a large matrix that is
+    turned a line of the cache for each element, and has lost it when it comes to the next."""
     last = x.ndim - 1
     if x.size < MANY or last < 1:
         return x.copy()

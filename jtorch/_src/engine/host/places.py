@@ -1,7 +1,9 @@
-"""What is known of places before a kernel runs: gathers and scatters need not look whether what cannot be outside is inside.
+"""What is known of places before a kernel runs: gathers and scatters need not look whether what
+cannot be outside is inside.
 
-XLA takes places as int32 with an axis for their coordinates, and gets from the kernels negative ones made positive first. NumPy takes int64
-as they are, negative ones too. So the steps in between are left out where nothing else needs what they give.
+XLA takes places as int32 with an axis for their coordinates, and gets from the kernels negative
+ones made positive first. NumPy takes int64 as they are, negative ones too. So the steps in between
+are left out where nothing else needs what they give.
 """
 
 from __future__ import annotations
@@ -16,18 +18,33 @@ from ..intervals import EMPTY, RULES, Interval, limits, of_array
 from .recipes import Recipe, Spec, Step
 
 #: Primitives that look up or write at places: the number of the operand that holds these.
-USERS: dict[str, int] = dict.fromkeys(("gather", "scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"), 1)
+USERS: dict[str, int] = dict.fromkeys(
+    (
+        "gather",
+        "scatter",
+        "scatter-add",
+        "scatter-sub",
+        "scatter-mul",
+        "scatter-min",
+        "scatter-max",
+    ),
+    1,
+)
 #: What may stand between a conversion to int32 and such a primitive, and is the same for int64.
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _BETWEEN = _COMPARISONS | frozenset(
-    "reshape broadcast_in_dim squeeze expand_dims transpose slice add sub mul max min clamp select_n concatenate in_range".split()
+    (
+        "reshape broadcast_in_dim squeeze expand_dims transpose slice add sub mul max min clamp "
+        "select_n concatenate in_range"
+    ).split()
 )
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def settled(recipe: Recipe, known: Mapping[int, Interval] | None = None) -> Recipe:
-    """The recipe with places told: gathers and scatters get the parameters ``inside`` (no place is outside, but that negative ones may
-    count from the end: ``wraps``) and ``bare`` (places lack the axis of coordinates, of which there is one).
+    """The recipe with places told: gathers and scatters get the parameters ``inside`` (no place is
+    outside, but that negative ones may count from the end: ``wraps``) and ``bare`` (places lack the
+    axis of coordinates, of which there is one).
 
     Args:
         recipe: what has or has not such steps.
@@ -45,13 +62,19 @@ class _Settler:
         self.specs = recipe.specs()
         self.at: dict[int, int] = {}  # what stands for values that are left out
         self.made: dict[int, Step] = {}
-        self.range: dict[int, Interval] = {i: known.get(i, limits(a.dtype)) for i, a in enumerate(recipe.ins)}
+        self.range: dict[int, Interval] = {
+            i: known.get(i, limits(a.dtype)) for i, a in enumerate(recipe.ins)
+        }
         self.range.update({-1 - k: of_array(c, None) for k, c in enumerate(recipe.constants)})
         self.only_places = self._only_places()
 
     def recipe(self) -> Recipe:
         steps = [found for s in self.given.steps if (found := self.step(s)) is not None]
-        return self.given._replace(constants=tuple(self.constants), steps=tuple(steps), outs=tuple([self.now(i) for i in self.given.outs]))
+        return self.given._replace(
+            constants=tuple(self.constants),
+            steps=tuple(steps),
+            outs=tuple([self.now(i) for i in self.given.outs]),
+        )
 
     def now(self, i: int) -> int:
         return self.at.get(i, i)
@@ -62,7 +85,11 @@ class _Settler:
         if s.name == "convert_element_type" and s.out in self.only_places and self._is_narrowed(s):
             self.at[s.out] = s.ins[0]
             return None
-        if s.name in _COMPARISONS and s.out not in self.given.outs and (told := self._told(s)) is not None:
+        if (
+            s.name in _COMPARISONS
+            and s.out not in self.given.outs
+            and (told := self._told(s)) is not None
+        ):
             self._constant(s.out, np.broadcast_to(np.asarray(told), self.specs[s.out].shape))
             return None
         if s.name == "select_n" and (case := self._case(s)) is not None:
@@ -70,7 +97,11 @@ class _Settler:
             return None
         if s.name in USERS:
             s = self._looked_up(s)
-        elif s.out in self.only_places and any(self.specs[i].dtype == _INT64 for i in s.ins) and s.outs[0].dtype == _INT32:
+        elif (
+            s.out in self.only_places
+            and any(self.specs[i].dtype == _INT64 for i in s.ins)
+            and s.outs[0].dtype == _INT32
+        ):
             s = s._replace(outs=(Spec(s.outs[0].shape, _INT64),))
         for k, spec in enumerate(s.outs):
             self.specs[s.out + k] = spec
@@ -142,17 +173,35 @@ class _Settler:
         if not which.size or which.min() != which.max():
             return None
         case = s.ins[2 if which.min() else 1]
-        return case if self.specs[case].shape == s.outs[0].shape and self.specs[case].dtype.kind in "iub" else None
+        return (
+            case
+            if self.specs[case].shape == s.outs[0].shape and self.specs[case].dtype.kind in "iub"
+            else None
+        )
 
     def _wrapped(self, s: Step) -> tuple[int, int] | None:
-        """Of places that are counted from the end where they are negative: these places, and how many there are."""
-        test, otherwise, moved = (self.made.get(s.ins[0]), s.ins[1], self.made.get(s.ins[2])) if len(s.ins) == 3 else (None, 0, None)
+        """Of places that are counted from the end where they are negative: these places, and how
+        many there are."""
+        test, otherwise, moved = (
+            (self.made.get(s.ins[0]), s.ins[1], self.made.get(s.ins[2]))
+            if len(s.ins) == 3
+            else (None, 0, None)
+        )
         if test is None or moved is None or test.name != "lt" or moved.name != "add":
             return None
-        if test.ins[0] != otherwise or moved.ins[0] != otherwise or test.ins[1] >= 0 or moved.ins[1] >= 0:
+        if (
+            test.ins[0] != otherwise
+            or moved.ins[0] != otherwise
+            or test.ins[1] >= 0
+            or moved.ins[1] >= 0
+        ):
             return None
         zero, count = self.range[test.ins[1]], self.range[moved.ins[1]]
-        return (otherwise, int(count[0])) if zero == (0, 0) and count[0] == count[1] and count[0] > 0 else None
+        return (
+            (otherwise, int(count[0]))
+            if zero == (0, 0) and count[0] == count[1] and count[0] > 0
+            else None
+        )
 
     def _looked_up(self, s: Step) -> Step:
         """A gather or scatter with what is known of its places."""
@@ -168,14 +217,30 @@ class _Settler:
             params["inside"] = True
         columns = places.shape[-1]
         before = self.made.get(i)
-        if columns == 1 and before is not None and before.name in ("reshape", "broadcast_in_dim", "expand_dims"):
+        if (
+            columns == 1
+            and before is not None
+            and before.name in ("reshape", "broadcast_in_dim", "expand_dims")
+        ):
             bare = self.specs[before.ins[0]]
-            whole = before.name != "broadcast_in_dim" or tuple(before.params["broadcast_dimensions"]) == tuple(range(bare.ndim))
-            if whole and bare.shape == places.shape[:-1] and bare.ndim and before.params.get("dimensions") in (None, ()):
+            whole = before.name != "broadcast_in_dim" or tuple(
+                before.params["broadcast_dimensions"]
+            ) == tuple(range(bare.ndim))
+            if (
+                whole
+                and bare.shape == places.shape[:-1]
+                and bare.ndim
+                and before.params.get("dimensions") in (None, ())
+            ):
                 params["bare"], i = True, before.ins[0]
                 self.specs[i] = bare
                 made = self.made.get(i)
-                if "inside" in params and room == shape[indexed[0]] - 1 and made is not None and made.name == "select_n":
+                if (
+                    "inside" in params
+                    and room == shape[indexed[0]] - 1
+                    and made is not None
+                    and made.name == "select_n"
+                ):
                     wrapped = self._wrapped(made)
                     if wrapped is not None and wrapped[1] == room + 1:
                         params["wraps"], i = True, wrapped[0]

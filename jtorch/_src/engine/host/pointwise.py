@@ -1,16 +1,20 @@
-"""Element by element: arithmetic, comparisons, transcendental functions, complex numbers, selection.
+"""Element by element: arithmetic, comparisons, transcendental functions, complex numbers,
+selection.
 
-Results are those of XLA, or within 4 units in the last place for transcendental functions (2 of NumPy's and 2 of XLA's), but for these:
+Results are those of XLA, or within 4 units in the last place for transcendental functions (2 of
+NumPy's and 2 of XLA's), but for these:
 
-- Numbers too small to be normal: XLA takes them for zero and gives zero for them, in float32, float64 and bfloat16; NumPy (as PyTorch)
-  computes with them.
-- Which zero the larger or the smaller of 0.0 and -0.0 is: XLA orders them, NumPy (as PyTorch) takes either.
-- ``exp2``, ``sinh``, ``cosh``, and in float64 ``log1p`` and ``atanh`` near -0.4 and 0.4, and ``log`` of complex numbers near the unit
-  circle: XLA's are off by up to some hundred units, NumPy's are not. In half precision ``exp2`` is off as in XLA, by a third at its
-  largest.
+- Numbers too small to be normal: XLA takes them for zero and gives zero for them, in float32,
+  float64 and bfloat16; NumPy (as PyTorch) computes with them.
+- Which zero the larger or the smaller of 0.0 and -0.0 is: XLA orders them, NumPy (as PyTorch) takes
+  either.
+- ``exp2``, ``sinh``, ``cosh``, and in float64 ``log1p`` and ``atanh`` near -0.4 and 0.4, and
+  ``log`` of complex numbers near the unit circle: XLA's are off by up to some hundred units,
+  NumPy's are not. In half precision ``exp2`` is off as in XLA, by a third at its largest.
 
-Left to XLA: float8 and int4; of complex numbers ``pow``, ``rsqrt``, ``exp2``, ``log1p``, ``expm1``, ``logistic``, ``max``, ``min``,
-``clamp``, the trigonometric and hyperbolic functions and their inverses, which differ on infinities, NaN and the sides of branch cuts.
+Left to XLA: float8 and int4; of complex numbers ``pow``, ``rsqrt``, ``exp2``, ``log1p``, ``expm1``,
+``logistic``, ``max``, ``min``, ``clamp``, the trigonometric and hyperbolic functions and their
+inverses, which differ on infinities, NaN and the sides of branch cuts.
 """
 
 from __future__ import annotations
@@ -25,7 +29,18 @@ import numpy as np
 
 from . import many
 from .direct import Chosen, count_nonzero, where
-from .rules import Compute, Equation, Fixed, Formula, Reordered, by_elements, chain, is_whole, rule, same
+from .rules import (
+    Compute,
+    Equation,
+    Fixed,
+    Formula,
+    Reordered,
+    by_elements,
+    chain,
+    is_whole,
+    rule,
+    same,
+)
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -39,7 +54,8 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _EXTREMES = {"max": many.LARGER, "min": many.SMALLER}
 
 
-#: Operators of Python that are ten times as fast as ufuncs where both operands are NumPy's scalars, and the same otherwise.
+#: Operators of Python that are ten times as fast as ufuncs where both operands are NumPy's scalars,
+#: and the same otherwise.
 _OPERATORS: dict[str, Compute] = {
     "add": operator.add,
     "add_any": operator.add,
@@ -58,7 +74,9 @@ _OPERATORS: dict[str, Compute] = {
 }
 
 
-def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 1.5) -> None:
+def _ufuncs(
+    table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 1.5
+) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
     @rule(*table, cost=by_elements(ns, half), broadcasts=True, streams=None if ns else is_whole)
@@ -78,24 +96,36 @@ def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float 
         return table[e.name]
 
 
-#: Up to how many elements a function of single precision is computed in double precision: it costs half a microsecond more.
+#: Up to how many elements a function of single precision is computed in double precision: it costs
+#: half a microsecond more.
 _FEW = 256
 
 
 @functools.cache
 def rounded_once(function: Any) -> Compute:
-    """A ufunc in double precision, rounded at the end: within half a unit of the last place, where NumPy's may be three off."""
+    """A ufunc in double precision, rounded at the end: within half a unit of the last place, where
+    NumPy's may be three off."""
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
-    if function.nin == 1:  # converted here in two thirds of the time that the ufunc takes with a buffer
-        return chain((methodcaller("astype", wide), wide), (function, wide), (methodcaller("astype", narrow), narrow))
+    # converted here in two thirds of the time that the ufunc takes with a buffer
+    if function.nin == 1:
+        return chain(
+            (methodcaller("astype", wide), wide),
+            (function, wide),
+            (methodcaller("astype", narrow), narrow),
+        )
     return lambda *operands: function(*operands, dtype=wide).astype(narrow)
 
 
-_ufuncs({"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply}, (*_NUMBERS, _BOOL))
+_ufuncs(
+    {"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply}, (*_NUMBERS, _BOOL)
+)
 _ufuncs({"neg": np.negative}, _NUMBERS)
 _ufuncs({"eq": np.equal, "ne": np.not_equal}, (*_ORDERED, *_COMPLEX))
 _ufuncs({"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}, _ORDERED)
-_ufuncs({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.bitwise_not}, (*_INTS, _BOOL))
+_ufuncs(
+    {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.bitwise_not},
+    (*_INTS, _BOOL),
+)
 _ufuncs({"max": np.maximum, "min": np.minimum}, _ORDERED)
 _ufuncs({"shift_left": np.left_shift}, _INTS)
 _ufuncs({"floor": np.floor, "ceil": np.ceil, "is_finite": np.isfinite, "sqrt": np.sqrt}, _REALS)
@@ -131,7 +161,8 @@ def _one(e: Equation) -> Any:
 
 
 def _of_complex(e: Equation) -> Compute | None:
-    """What computes a primitive of complex numbers, where it is not a ufunc; most are left to XLA."""
+    """What computes a primitive of complex numbers, where it is not a ufunc; most are left to
+    XLA."""
     return _OF_COMPLEX.get(e.name) if e.ins[0].dtype in _COMPLEX else None
 
 
@@ -139,7 +170,7 @@ def _is_float(dtype: np.dtype) -> bool:
     return dtype in _REALS
 
 
-# ---- integers --------------------------------------------------------------------------------------------------------------------
+# ---- integers ------------------------------------------------------------------------------------
 
 
 def _of_ints(dtype: np.dtype, compute: Any) -> Compute:
@@ -166,7 +197,8 @@ def _all(x: np.ndarray) -> bool:
 def _truncated(x: np.ndarray, y: np.ndarray) -> Any:
     # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient.
     found = np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
-    return found if _all(y) else np.subtract(found, np.equal(y, 0))  # by zero it is 0 in NumPy and -1 in XLA
+    # by zero it is 0 in NumPy and -1 in XLA
+    return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
 
 def _truncated_unsigned(x: np.ndarray, y: np.ndarray) -> Any:
@@ -215,7 +247,9 @@ def _mulhi(e: Equation) -> Compute | None:
         return None
     wide, width = np.dtype(f"{dtype.kind}8"), 8 * dtype.itemsize
     amount = wide.type(width)
-    return lambda x, y: np.right_shift(np.multiply(x.astype(wide), y.astype(wide)), amount).astype(dtype)
+    return lambda x, y: np.right_shift(np.multiply(x.astype(wide), y.astype(wide)), amount).astype(
+        dtype
+    )
 
 
 def _unsigned(dtype: np.dtype) -> np.dtype:
@@ -229,7 +263,11 @@ def _shift_right(e: Equation) -> Compute | None:
     if dtype not in _INTS:
         return None
     bits = np.dtype(f"{'u' if e.name == 'shift_right_logical' else 'i'}{dtype.itemsize}")
-    return np.right_shift if bits == dtype else lambda x, n: np.right_shift(x.view(bits), n.view(bits)).view(dtype)
+    return (
+        np.right_shift
+        if bits == dtype
+        else lambda x, n: np.right_shift(x.view(bits), n.view(bits)).view(dtype)
+    )
 
 
 @rule("population_count", broadcasts=True)
@@ -259,7 +297,7 @@ def _clz(e: Equation) -> Compute | None:
     return compute
 
 
-# ---- signs, rounding, powers -----------------------------------------------------------------------------------------------------
+# ---- signs, rounding, powers ---------------------------------------------------------------------
 
 
 @rule("sign", cost=by_elements(0.8, 2, 2), broadcasts=True)
@@ -269,7 +307,8 @@ def _sign(e: Equation) -> Compute | None:
         return np.sign
     if not _is_float(dtype):
         return _of_complex(e)
-    return Formula(1, (np.sign, dtype, (0,)), (np.copysign, dtype, (1, 0)))  # NumPy's of -0.0 is 0.0
+    # NumPy's of -0.0 is 0.0
+    return Formula(1, (np.sign, dtype, (0,)), (np.copysign, dtype, (1, 0)))
 
 
 @rule("abs", broadcasts=True, streams=is_whole)
@@ -285,14 +324,16 @@ def _round(e: Equation) -> Compute | None:
         return None
     if int(e.params["rounding_method"]) == 1:
         return np.rint
-    # With the number below a half no other than halves and what is above them reaches the next integer.
+    # With the number below a half no other than halves and what is above them reaches the next
+    # integer.
     below = np.nextafter(dtype.type(0.5), dtype.type(0))
     return lambda x: np.trunc(np.add(x, np.copysign(below, x)))
 
 
 @rule("nextafter", cost=by_elements(8), broadcasts=True)
 def _nextafter(e: Equation) -> Compute | None:
-    if e.out.dtype == np.float16:  # where equal NumPy's is the first operand in this dtype only: another zero
+    # where equal NumPy's is the first operand in this dtype only: another zero
+    if e.out.dtype == np.float16:
         return lambda x, y: where(np.equal(x, y), y, np.nextafter(x, y))
     return np.nextafter if _is_float(e.out.dtype) else None
 
@@ -302,7 +343,12 @@ def _square(e: Equation) -> Compute | None:
     return np.square if e.out.dtype in _NUMBERS else None
 
 
-@rule("integer_pow", cost=by_elements(0, 6, 3), broadcasts=True, streams=lambda e: is_whole(e) and e.params["y"] in (2, 3))
+@rule(
+    "integer_pow",
+    cost=by_elements(0, 6, 3),
+    broadcasts=True,
+    streams=lambda e: is_whole(e) and e.params["y"] in (2, 3),
+)
 def _integer_pow(e: Equation) -> Compute | None:
     dtype, y = e.out.dtype, e.params["y"]
     if dtype not in _NUMBERS:
@@ -366,13 +412,20 @@ def _logistic(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     one = np.array(1, dtype) if e.out.shape else dtype.type(1)
     return (
-        chain((np.negative, dtype), (np.exp, dtype), (Fixed(np.add, (one,)), dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
+        chain(
+            (np.negative, dtype),
+            (np.exp, dtype),
+            (Fixed(np.add, (one,)), dtype),
+            (np.reciprocal, dtype),
+        )
+        if _is_float(dtype)
+        else None
     )
 
 
-# ---- complex numbers -------------------------------------------------------------------------------------------------------------
-# Infinities with NaN, zeros with signs and poles are as in XLA, which is not as in NumPy (nor in PyTorch, whose kernels say what they
-# want of them): so these are computed from their parts.
+# ---- complex numbers -----------------------------------------------------------------------------
+# Infinities with NaN, zeros with signs and poles are as in XLA, which is not as in NumPy (nor in
+# PyTorch, whose kernels say what they want of them): so these are computed from their parts.
 
 
 def _complex_of(re: np.ndarray, im: np.ndarray, dtype: np.dtype) -> Any:
@@ -386,7 +439,8 @@ def _modulus(x: np.ndarray) -> Any:
     found = np.absolute(x)
     if _all(np.isfinite(found)):
         return found
-    return where(np.isnan(x), found.dtype.type(np.nan), found)  # that of inf+nanj is inf, of which XLA's functions know nothing
+    # that of inf+nanj is inf, of which XLA's functions know nothing
+    return where(np.isnan(x), found.dtype.type(np.nan), found)
 
 
 def _complex_sign(x: np.ndarray) -> Any:
@@ -396,10 +450,15 @@ def _complex_sign(x: np.ndarray) -> Any:
 
 def _complex_exp(x: np.ndarray) -> Any:
     found = np.exp(x)
-    if _all(np.isfinite(found)) and _all(x.imag):  # the imaginary part of XLA's is 0.0 where that of x is zero
+    # the imaginary part of XLA's is 0.0 where that of x is zero
+    if _all(np.isfinite(found)) and _all(x.imag):
         return found
     size, angle = np.exp(x.real), x.imag
-    return _complex_of(size * np.cos(angle), where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
+    return _complex_of(
+        size * np.cos(angle),
+        where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)),
+        x.dtype,
+    )
 
 
 def _complex_log(x: np.ndarray) -> Any:
@@ -413,7 +472,10 @@ def _complex_sqrt(x: np.ndarray) -> Any:
     re, im = x.real, x.imag
     t = np.sqrt((np.absolute(re) + _modulus(x)) / 2)
     other = where(np.equal(t, 0), t, np.absolute(im) / (t + t))
-    right, endless = np.greater_equal(re, 0), np.logical_and(np.isinf(im), np.logical_not(np.isnan(re)))
+    right, endless = (
+        np.greater_equal(re, 0),
+        np.logical_and(np.isinf(im), np.logical_not(np.isnan(re))),
+    )
     along, across = where(right, t, other), where(right, other, t)
     across = where(np.less(im, 0), -across, across)
     return _complex_of(where(endless, np.absolute(im), along), where(endless, im, across), x.dtype)
@@ -436,8 +498,12 @@ def _complex_quotient(x: np.ndarray, y: np.ndarray) -> Any:
     small = lost & (np.isinf(c) | np.isinf(d)) & np.isfinite(a) & np.isfinite(b)
     at_pole, ua, ub, uc, ud = np.copysign(endless, c), unit(a), unit(b), unit(c), unit(d)
     cases = [pole, large, small]
-    re = np.select(cases, [at_pole * a, endless * (ua * c + ub * d), zero * (a * uc + b * ud)], found.real)
-    im = np.select(cases, [at_pole * b, endless * (ub * c - ua * d), zero * (b * uc - a * ud)], found.imag)
+    re = np.select(
+        cases, [at_pole * a, endless * (ua * c + ub * d), zero * (a * uc + b * ud)], found.real
+    )
+    im = np.select(
+        cases, [at_pole * b, endless * (ub * c - ua * d), zero * (b * uc - a * ud)], found.imag
+    )
     return _complex_of(re, im, found.dtype)
 
 
@@ -475,7 +541,7 @@ def _complex(e: Equation) -> Compute | None:
     return compute
 
 
-# ---- order and selection ---------------------------------------------------------------------------------------------------------
+# ---- order and selection -------------------------------------------------------------------------
 
 _TOTAL = {"eq_to": np.equal, "lt_to": np.less, "le_to": np.less_equal}
 
@@ -507,13 +573,15 @@ def _clamp(e: Equation) -> Compute | None:
     return Formula(3, (np.maximum, e.out.dtype, (1, 0)), (np.minimum, e.out.dtype, (3, 2)))
 
 
-#: From this many elements on choices are made by arithmetic on their bits, so many at a time, with integers of the elements' size.
+#: From this many elements on choices are made by arithmetic on their bits, so many at a time, with
+#: integers of the elements' size.
 _MANY, _AT_A_TIME = 1 << 14, 1 << 15
 _BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 class _ByBits:
-    """``where`` of many elements: NumPy's branches at each, which takes eight times as long where no processor can foresee the branches."""
+    """``where`` of many elements: NumPy's branches at each, which takes eight times as long where
+    no processor can foresee the branches."""
 
     __slots__ = ("bits", "shape")
     anew = True
@@ -522,10 +590,15 @@ class _ByBits:
         self.shape, self.bits = shape, bits
 
     def flat(self, x: Any) -> Any:
-        """The bits of an operand: of all elements one after the other, or of the only one; None where they lie otherwise."""
+        """The bits of an operand: of all elements one after the other, or of the only one; None
+        where they lie otherwise."""
         if x.size == 1:
             return np.asarray(x).reshape(1).view(self.bits)[0]
-        return x.reshape(-1).view(self.bits) if x.shape == self.shape and x.flags.c_contiguous else None
+        return (
+            x.reshape(-1).view(self.bits)
+            if x.shape == self.shape and x.flags.c_contiguous
+            else None
+        )
 
     def __call__(self, at: Any, yes: Any, no: Any) -> Any:
         """Computes as ``where`` does."""
@@ -560,7 +633,9 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
         return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
         bits = _BITS.get(np.dtype(e.out.dtype).itemsize)
-        return Reordered(where if bits is None or e.out.size < _MANY else _ByBits(shape, bits), (0, 2, 1))
+        return Reordered(
+            where if bits is None or e.out.size < _MANY else _ByBits(shape, bits), (0, 2, 1)
+        )
 
     def nested(at: Any, *cases: Any) -> Any:
         found = cases[0]

@@ -12,9 +12,11 @@ from jax import lax
 from .kinds import FLOAT32, kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
-#: Seconds for a multiplication and an addition: of float32 by BLAS, and of integers by NumPy's own loops.
+#: Seconds for a multiplication and an addition: of float32 by BLAS, and of integers by NumPy's own
+#: loops.
 FLOP, SLOW_FLOP = 2e-11, 1e-9
-#: Products of integers with more multiplications than this go through BLAS where float64 holds them exactly.
+#: Products of integers with more multiplications than this go through BLAS where float64 holds them
+#: exactly.
 _FEW = 4096
 
 
@@ -38,22 +40,35 @@ def _dot_cost(e: Equation) -> float:
     (ca, _), (ba, _) = e.params["dimension_numbers"]
     flops = e.out.size * math.prod([a.shape[i] for i in ca])
     halves = sum([a.size for a in (*e.ins, e.out) if kind(a.dtype) == "h"])
-    return 3 * CALL + BYTE * (nbytes((a, b)) + 8 * halves) + seconds(e.out.dtype, flops) + 1e-7 * math.prod([a.shape[i] for i in ba])
+    return (
+        3 * CALL
+        + BYTE * (nbytes((a, b)) + 8 * halves)
+        + seconds(e.out.dtype, flops)
+        + 1e-7 * math.prod([a.shape[i] for i in ba])
+    )
 
 
 def default_precision(precision: Any) -> bool:
     """Whether XLA's CPU backend ignores this ``precision``."""
-    return precision is None or all(isinstance(p, lax.Precision) for p in (precision if isinstance(precision, tuple) else (precision,)))
+    return precision is None or all(
+        isinstance(p, lax.Precision)
+        for p in (precision if isinstance(precision, tuple) else (precision,))
+    )
 
 
 def even_in(dtype: np.dtype) -> bool:
-    """Whether products of a dtype are BLAS's, which takes no longer for them than XLA's code: for large ones often less."""
+    """Whether products of a dtype are BLAS's, which takes no longer for them than XLA's code: for
+    large ones often less."""
     return np.dtype(dtype).kind in "fc" and np.dtype(dtype).itemsize > 2
 
 
 def _dot_even(e: Equation) -> float:
     (ca, _), _ = e.params["dimension_numbers"]
-    return seconds(e.out.dtype, e.out.size * math.prod([e.ins[0].shape[i] for i in ca])) if even_in(e.out.dtype) else 0.0
+    return (
+        seconds(e.out.dtype, e.out.size * math.prod([e.ins[0].shape[i] for i in ca]))
+        if even_in(e.out.dtype)
+        else 0.0
+    )
 
 
 @rule("dot_general", cost=_dot_cost, even=_dot_even)
@@ -68,7 +83,11 @@ def _dot_general(e: Equation) -> Compute | None:
         if not (kind(da) in "biu" and kind(db) in "biu"):
             return None
         through: Any = out
-        if e.out.size * contract > _FEW and kind(out) != "b" and (exact := exact_in(da, db, contract)) is not None:
+        if (
+            e.out.size * contract > _FEW
+            and kind(out) != "b"
+            and (exact := exact_in(da, db, contract)) is not None
+        ):
             through = exact
     else:
         through = np.result_type(*[FLOAT32 if kind(d) == "h" else d for d in (da, db, out)])
@@ -79,12 +98,16 @@ def _dot_general(e: Equation) -> Compute | None:
     return cast_around(product, casts, through, out)
 
 
-def cast_around(product: Compute, casts: tuple[bool, bool, bool], through: np.dtype, out: np.dtype) -> Compute:
+def cast_around(
+    product: Compute, casts: tuple[bool, bool, bool], through: np.dtype, out: np.dtype
+) -> Compute:
     """``product`` with its first, its second operand or its result cast where ``casts`` says so."""
     if not any(casts):
         return product
     first, second, last = casts
-    back: Callable[[Any], Any] = _wrap(out) if through.kind == "f" and out.kind in "iu" else lambda x: x.astype(out)
+    back: Callable[[Any], Any] = (
+        _wrap(out) if through.kind == "f" and out.kind in "iu" else lambda x: x.astype(out)
+    )
 
     def compute(a: Any, b: Any) -> Any:
         found = product(a.astype(through) if first else a, b.astype(through) if second else b)
@@ -99,7 +122,8 @@ def _wrap(out: np.dtype) -> Callable[[Any], Any]:
 
 
 def contraction(a: Any, b: Any, numbers: Any, shape: tuple[int, ...]) -> Compute:
-    """What multiplies arrays with the shapes of ``a`` and ``b`` as ``dot_general`` does, in their common dtype."""
+    """What multiplies arrays with the shapes of ``a`` and ``b`` as ``dot_general`` does, in their
+    common dtype."""
     (ca, cb), (ba, bb) = numbers
     ca, cb, ba, bb = tuple(ca), tuple(cb), tuple(ba), tuple(bb)
     fa = tuple([i for i in range(a.ndim) if i not in ca and i not in ba])
@@ -114,13 +138,18 @@ def contraction(a: Any, b: Any, numbers: Any, shape: tuple[int, ...]) -> Compute
     batch = tuple([a.shape[i] for i in ba])
     left = _matrix(a, ba, fa, ca)
     right = _matrix(b, bb, cb, fb)
-    natural = (*batch, *([math.prod([a.shape[i] for i in fa])] if fa else []), *([math.prod([b.shape[i] for i in fb])] if fb else []))
+    natural = (
+        *batch,
+        *([math.prod([a.shape[i] for i in fa])] if fa else []),
+        *([math.prod([b.shape[i] for i in fb])] if fb else []),
+    )
     matmul = _matmul(bool(fa), bool(fb), bool(batch))
     return _steps(left, right, matmul, None if natural == shape else shape)
 
 
 class Product:
-    """``numpy.dot`` of two matrices or vectors, of which the first, the second or both are transposed before."""
+    """``numpy.dot`` of two matrices or vectors, of which the first, the second or both are
+    transposed before."""
 
     __slots__ = ("first", "second")
 
@@ -143,14 +172,20 @@ def _outer(a: Any, b: Any, ba: Any, bb: Any, fa: Any, fb: Any) -> Compute:
     multiply = np.multiply
     sa = (*[a.shape[i] for i in (*ba, *fa)], *(1,) * len(fb))
     sb = (*[b.shape[i] for i in bb], *(1,) * len(fa), *[b.shape[i] for i in fb])
-    pa, pb = [(*x, *y, *[i for i in range(n.ndim) if i not in (*x, *y)]) for x, y, n in ((ba, fa, a), (bb, fb, b))]
+    pa, pb = [
+        (*x, *y, *[i for i in range(n.ndim) if i not in (*x, *y)])
+        for x, y, n in ((ba, fa, a), (bb, fb, b))
+    ]
     if not a.ndim or not b.ndim:
         return multiply
     return lambda a, b: multiply(a.transpose(pa).reshape(sa), b.transpose(pb).reshape(sb))
 
 
-def _matrix(a: Any, batch: tuple[int, ...], rows: tuple[int, ...], columns: tuple[int, ...]) -> Callable[[Any], Any] | None:
-    """What makes an operand a stack of matrices; a vector where ``rows`` or ``columns`` are none. None where it is one already."""
+def _matrix(
+    a: Any, batch: tuple[int, ...], rows: tuple[int, ...], columns: tuple[int, ...]
+) -> Callable[[Any], Any] | None:
+    """What makes an operand a stack of matrices; a vector where ``rows`` or ``columns`` are none.
+    None where it is one already."""
     sizes = [math.prod([a.shape[i] for i in part]) for part in (rows, columns)]
     kept = [n for n, part in zip(sizes, (rows, columns), strict=True) if part]
     lead = tuple([a.shape[i] for i in batch])
@@ -186,7 +221,11 @@ def _steps(left: Any, right: Any, matmul: Any, shape: tuple[int, ...] | None) ->
     if shape is None:
         if left is None:
             return matmul if right is None else lambda a, b: matmul(a, right(b))
-        return (lambda a, b: matmul(left(a), b)) if right is None else (lambda a, b: matmul(left(a), right(b)))
+        return (
+            (lambda a, b: matmul(left(a), b))
+            if right is None
+            else (lambda a, b: matmul(left(a), right(b)))
+        )
     if left is None:
         return lambda a, b: matmul(a, b if right is None else right(b)).reshape(shape)
     return lambda a, b: matmul(left(a), b if right is None else right(b)).reshape(shape)

@@ -1,7 +1,9 @@
-"""Recipes: what a jaxpr computes, as plain data that can be kept between processes, so that nothing is traced twice.
+"""Recipes: what a jaxpr computes, as plain data that can be kept between processes, so that nothing
+is traced twice.
 
-A jaxpr is taken apart: jaxprs that only hold others are put in their place, and what no result depends on is left out. Of parameters those
-are kept that data can describe; functions, which rules have no use for, are not.
+A jaxpr is taken apart: jaxprs that only hold others are put in their place, and what no result
+depends on is left out. Of parameters those are kept that data can describe; functions, which rules
+have no use for, are not.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from .sizes import Size, named, sized
 
 #: Primitives that only hold another jaxpr: it becomes part of the recipe around it.
 _HOLDERS = frozenset(
-    "jit pjit closed_call core_call core_closed_call remat checkpoint custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr "
-    "custom_lin".split()
+    "jit pjit closed_call core_call core_closed_call remat checkpoint custom_jvp_call "
+    "custom_vjp_call custom_vjp_call_jaxpr custom_lin".split()
 )
 _Literal = jex.Literal
 #: What is data as it is. A tuple of nothing else is, too.
 PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
-name_of = functools.cache(operator.attrgetter("name"))  # of dtypes: NumPy puts their names together each time
+# of dtypes: NumPy puts their names together each time
+name_of = functools.cache(operator.attrgetter("name"))
 
 
 class Unstaged(Exception):
@@ -50,7 +53,8 @@ class Spec:
 
 
 class Step(NamedTuple):
-    """One equation: the numbers of its operands, the first one of its results, and whether the primitive gives a list."""
+    """One equation: the numbers of its operands, the first one of its results, and whether the
+    primitive gives a list."""
 
     name: str
     ins: tuple[int, ...]
@@ -61,7 +65,8 @@ class Step(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A jaxpr as data. Values are numbered: operands from 0, then what steps give, in order; constants as -1, -2, ..."""
+    """A jaxpr as data. Values are numbered: operands from 0, then what steps give, in order;
+    constants as -1, -2, ..."""
 
     ins: tuple[Spec, ...]
     constants: tuple[np.ndarray, ...]
@@ -77,7 +82,7 @@ class Recipe(NamedTuple):
         return found
 
 
-# ---- from jaxprs -----------------------------------------------------------------------------------------------------------------
+# ---- from jaxprs ---------------------------------------------------------------------------------
 
 
 def recipe_of(closed: Any) -> Recipe:
@@ -123,7 +128,8 @@ class _Writer:
         return -len(self.constants)
 
     def taken(self, e: Any, which: int) -> Any:
-        """The branch of a conditional that is always taken, as it depends on the platform or on a constant; None if there is none."""
+        """The branch of a conditional that is always taken, as it depends on the platform or on a
+        constant; None if there is none."""
         platforms, branches = e.params.get("branches_platforms"), e.params["branches"]
         index = None if platforms is None else for_cpu(platforms)
         if index is None and which < 0:
@@ -142,11 +148,18 @@ class _Writer:
         for e in jaxpr.eqns:
             operands = tuple([number(x) for x in e.invars])
             if e.primitive.name in _HOLDERS:
-                inner = e.params.get("jaxpr") or e.params.get("call_jaxpr") or e.params.get("fun_jaxpr")
+                inner = (
+                    e.params.get("jaxpr") or e.params.get("call_jaxpr") or e.params.get("fun_jaxpr")
+                )
                 if inner is None:
                     raise Unstaged(e.primitive.name)
-                outs = self.walk(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
-            elif e.primitive.name == "platform_index" and (index := for_cpu(e.params["platforms"])) is not None:
+                outs = self.walk(
+                    getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands
+                )
+            elif (
+                e.primitive.name == "platform_index"
+                and (index := for_cpu(e.params["platforms"])) is not None
+            ):
                 outs = [self.constant(index, e.outvars[0].aval)]
             elif e.primitive.name == "cond" and (taken := self.taken(e, operands[0])) is not None:
                 outs = self.walk(taken.jaxpr, taken.consts, operands[1:])
@@ -170,7 +183,14 @@ def _step(e: Any, operands: tuple[int, ...], first: int) -> Step:
         found = _plain(x)
         if found is not _NOTHING:
             params[name] = found
-    return Step(e.primitive.name, operands, first, tuple([_spec(v.aval) for v in e.outvars]), params, e.primitive.multiple_results)
+    return Step(
+        e.primitive.name,
+        operands,
+        first,
+        tuple([_spec(v.aval) for v in e.outvars]),
+        params,
+        e.primitive.multiple_results,
+    )
 
 
 #: In place of a parameter that data cannot describe.
@@ -178,10 +198,13 @@ _NOTHING: Any = object()
 
 
 def _plain(x: Any) -> Any:
-    """A parameter as data: jaxprs as recipes, arrays as NumPy's, primitives as something that has their name."""
+    """A parameter as data: jaxprs as recipes, arrays as NumPy's, primitives as something that has
+    their name."""
     if type(x) in PLAIN or (type(x) is tuple and PLAIN.issuperset(map(type, x))):
         return x
-    if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.dtype, np.generic, np.ndarray, enum.Enum)):
+    if x is None or isinstance(
+        x, (bool, int, float, complex, str, bytes, np.dtype, np.generic, np.ndarray, enum.Enum)
+    ):
         return x
     if isinstance(x, type) and issubclass(x, np.generic):
         return np.dtype(x)
@@ -198,13 +221,14 @@ def _plain(x: Any) -> Any:
         return recipe_of(jex.ClosedJaxpr(x, ())) if not x.constvars else _NOTHING
     if isinstance(x, jex.Primitive):
         return SimpleNamespace(name=x.name)
-    if getattr(x, "unpackable", False):  # operands or results by groups, as newer versions of JAX have them: how many each has
+    # operands or results by groups, as newer versions of JAX have them: how many each has
+    if getattr(x, "unpackable", False):
         return tuple([len(group) for group in x.unpack()])
     size: Any = x
     return sized(size) if jax.export.is_symbolic_dim(size) else _NOTHING
 
 
-# ---- to what ``marshal`` writes, and back ------------------------------------------------------------------------------------------
+# ---- to what ``marshal`` writes, and back --------------------------------------------------------
 
 
 def packed(recipe: Recipe) -> Any:
@@ -234,7 +258,11 @@ def _pack(x: Any) -> Any:
     if kind is dict:
         return ("d", *[(k, _pack(v)) for k, v in x.items()])
     if kind is Spec:
-        return ("s", name_of(x.dtype), x.shape if Size not in map(type, x.shape) else tuple([_pack(n) for n in x.shape]))
+        return (
+            "s",
+            name_of(x.dtype),
+            x.shape if Size not in map(type, x.shape) else tuple([_pack(n) for n in x.shape]),
+        )
     if kind is Size:
         return ("z", x.text)
     if kind is SimpleNamespace:
@@ -267,7 +295,9 @@ def _unpack(x: Any) -> Any:
     if kind == "d":
         return {k: _unpack(v) for k, v in rest}
     if kind == "s":
-        return Spec(tuple([n if type(n) is int else _unpack(n) for n in rest[1]]), jax.numpy.dtype(rest[0]))
+        return Spec(
+            tuple([n if type(n) is int else _unpack(n) for n in rest[1]]), jax.numpy.dtype(rest[0])
+        )
     if kind == "z":
         return named(rest[0])
     if kind == "p":

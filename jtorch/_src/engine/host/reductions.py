@@ -12,14 +12,22 @@ from .direct import count_nonzero, dot
 from .kinds import FLOAT32, identity, kind
 from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule, same
 
-#: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are added in float64.
+#: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are
+#: added in float64.
 _NAIVE = 1024
-#: From so many float32 numbers on, sums along the last dimensions of so many elements are BLAS's, at most ``_NAIVE`` at a time.
+#: From so many float32 numbers on, sums along the last dimensions of so many elements are BLAS's,
+#: at most ``_NAIVE`` at a time.
 _LARGE, _SHORTEST = 4096, 8
 
 _EXTREMES = {"max": np.maximum, "min": np.minimum}
 _BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-_LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "max": np.logical_or, "min": np.logical_and}
+_LOGICAL = {
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+    "max": np.logical_or,
+    "min": np.logical_and,
+}
 
 
 #: How long a byte of what is reduced takes, by copying's time: sums, products, and the others.
@@ -27,7 +35,15 @@ _SUM, _PRODUCT, _OTHER, _HALF = 0.3, 5.0, 1.0, 3.0
 
 
 def _cost(e: Equation) -> float:
-    each = _HALF if kind(e.ins[0].dtype) == "h" else _SUM if "sum" in e.name else _PRODUCT if "prod" in e.name else _OTHER
+    each = (
+        _HALF
+        if kind(e.ins[0].dtype) == "h"
+        else _SUM
+        if "sum" in e.name
+        else _PRODUCT
+        if "prod" in e.name
+        else _OTHER
+    )
     return 1.5 * CALL + BYTE * nbytes(e.ins) * each
 
 
@@ -74,7 +90,13 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         return lambda *_: constant
     reduce, axis = ufunc.reduce, _axis(axes, aval.ndim)
     k = kind(dtype)
-    if k == "b" and axis is None and not shape and ufunc in (np.logical_and, np.logical_or) and aval.size <= _LARGE:
+    if (
+        k == "b"
+        and axis is None
+        and not shape
+        and ufunc in (np.logical_and, np.logical_or)
+        and aval.size <= _LARGE
+    ):
         return _counted(ufunc is np.logical_and, aval.size)
     if k == "h":
         return lambda x: reduce(x.astype(FLOAT32), axis).astype(dtype)
@@ -107,16 +129,24 @@ def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
     return _by_products(aval.shape, axes, last, plain) or plain
 
 
-def _by_products(shape: tuple[int, ...], axes: tuple[int, ...], last: int, plain: Compute) -> Compute | None:
-    """Sums of float32 over the dimensions from ``last`` on, and others: products with a vector of ones, then sums of what these give.
+def _by_products(
+    shape: tuple[int, ...], axes: tuple[int, ...], last: int, plain: Compute
+) -> Compute | None:
+    """Sums of float32 over the dimensions from ``last`` on, and others: products with a vector of
+    ones, then sums of what these give.
 
-    They take a third of the time, as NumPy does not use the widest vectors, and a tenth where rows are short.
+    They take a third of the time, as NumPy does not use the widest vectors, and a tenth where rows
+    are short.
     """
     run, add = math.prod(shape[last:]), np.add.reduce
     whole = len(axes) == len(shape)
     if whole and run < 4 * _LARGE:
         return None
-    piece = _NAIVE if whole else next((n for n in range(min(run, _NAIVE), _SHORTEST - 1, -1) if run % n == 0), 0)
+    piece = (
+        _NAIVE
+        if whole
+        else next((n for n in range(min(run, _NAIVE), _SHORTEST - 1, -1) if run % n == 0), 0)
+    )
     if not piece or (piece < 128 and piece < run):
         if last != len(shape) - 1 or len(axes) > 1 or run < 2 * _NAIVE:
             return None
@@ -125,7 +155,9 @@ def _by_products(shape: tuple[int, ...], axes: tuple[int, ...], last: int, plain
     ones.flags.writeable = False
     if whole:
         even = run // piece * piece
-        total = add if even // piece <= _NAIVE else lambda x: add(x, None, np.float64).astype(FLOAT32)
+        total = (
+            add if even // piece <= _NAIVE else lambda x: add(x, None, np.float64).astype(FLOAT32)
+        )
 
         def summed(x: np.ndarray) -> Any:
             if not x.flags.c_contiguous:
@@ -175,7 +207,9 @@ def _by_numpy(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
 
     def total(x: np.ndarray) -> Any:
         # Pairwise along the last axis, where that is the innermost one in memory.
-        return add(x, axis) if x.strides[last] == dtype.itemsize else add(x, axis, wide).astype(dtype)
+        return (
+            add(x, axis) if x.strides[last] == dtype.itemsize else add(x, axis, wide).astype(dtype)
+        )
 
     return total
 
@@ -202,7 +236,10 @@ def _general(e: Equation) -> Compute | None:
     if name is None or len(e.ins) != 2:
         return None
     aval = e.ins[0]
-    reduce, ufunc = reducer(name, aval, tuple(e.params["dimensions"]), e.out.shape), ufunc_of(name, aval.dtype)
+    reduce, ufunc = (
+        reducer(name, aval, tuple(e.params["dimensions"]), e.out.shape),
+        ufunc_of(name, aval.dtype),
+    )
     if reduce is None or ufunc is None:
         return None
     return lambda x, init: [ufunc(reduce(x), init)]
@@ -255,10 +292,22 @@ def _forward(name: str, aval: Any, axis: int, dtype: np.dtype, k: str) -> Comput
     if k in "biu":
         return lambda x: accumulate(x, axis, dtype)
     if name in ("cummax", "cummin"):
-        return (lambda x: accumulate(x, axis)) if k == "f" else lambda x: accumulate(x.astype(FLOAT32), axis).astype(dtype)
-    wide = {"f": np.float64, "c": np.complex128}.get(k, np.float32) if k == "h" or aval.shape[axis] > 64 else dtype
+        return (
+            (lambda x: accumulate(x, axis))
+            if k == "f"
+            else lambda x: accumulate(x.astype(FLOAT32), axis).astype(dtype)
+        )
+    wide = (
+        {"f": np.float64, "c": np.complex128}.get(k, np.float32)
+        if k == "h" or aval.shape[axis] > 64
+        else dtype
+    )
     if name == "cumprod":
-        return (lambda x: accumulate(x, axis)) if wide == dtype else (lambda x: accumulate(x, axis, wide).astype(dtype))
+        return (
+            (lambda x: accumulate(x, axis))
+            if wide == dtype
+            else (lambda x: accumulate(x, axis, wide).astype(dtype))
+        )
 
     def sums(x: np.ndarray) -> np.ndarray:
         found = accumulate(x, axis, wide)

@@ -1,7 +1,8 @@
 """What NumPy does for each primitive of JAX: the table of rules and the form of one.
 
-A rule gets an equation of a jaxpr once, when the kernel is staged, and returns the function that computes it, made for the shapes, dtypes
-and parameters of that equation. What can be decided before the numbers are there is decided then.
+A rule gets an equation of a jaxpr once, when the kernel is staged, and returns the function that
+computes it, made for the shapes, dtypes and parameters of that equation. What can be decided before
+the numbers are there is decided then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-#: Computes an equation: takes its operands, gives its result, or a list where the primitive has several.
+#: Computes an equation: takes its operands, gives its result, or a list where the primitive has
+#: several.
 Compute = Callable[..., Any]
 
 
@@ -25,7 +27,8 @@ class Equation(NamedTuple):
         ins: the avals of the operands (``shape``, ``dtype``, ``ndim``, ``size``).
         outs: the avals of the results.
         params: the parameters of the primitive.
-        stage: makes the program of a closed jaxpr among the parameters (``staging.stage``); None if some of it has no rule.
+        stage: makes the program of a closed jaxpr among the parameters (``staging.stage``); None if
+            some of it has no rule.
     """
 
     name: str
@@ -41,24 +44,29 @@ class Equation(NamedTuple):
 
 
 class Reordered(NamedTuple):
-    """Returned by rules for what takes the operands in another order than the equation has them: ``order`` gives the number of each."""
+    """Returned by rules for what takes the operands in another order than the equation has them:
+    ``order`` gives the number of each."""
 
     compute: Compute
     order: tuple[int, ...]
 
 
 class Fixed:
-    """Returned by rules for a function that takes more than the operands: ``more``, behind them, the same in each call.
+    """Returned by rules for a function that takes more than the operands: ``more``, behind them,
+    the same in each call.
 
     Generated code calls the function itself, where a closure would be a call of Python's around it.
 
     Attributes:
-        kept: that it reduces, and what to give it instead so that the axes it reduces stay, with one element; else None.
+        kept: that it reduces, and what to give it instead so that the axes it reduces stay, with
+            one element; else None.
     """
 
     __slots__ = ("function", "kept", "more")
 
-    def __init__(self, function: Compute, more: tuple[Any, ...], kept: tuple[Any, ...] | None = None) -> None:
+    def __init__(
+        self, function: Compute, more: tuple[Any, ...], kept: tuple[Any, ...] | None = None
+    ) -> None:
         self.function, self.more, self.kept = function, more, kept
 
     def __call__(self, *operands: Any) -> Any:
@@ -71,7 +79,8 @@ class Formula:
 
     Attributes:
         given: how many operands there are.
-        parts: of each function the dtype of what it gives, and what it takes: the operands are 0, 1, ..., then come results, in order.
+        parts: of each function the dtype of what it gives, and what it takes: the operands are 0,
+            1, ..., then come results, in order.
     """
 
     __slots__ = ("given", "parts")
@@ -101,12 +110,15 @@ class Rule(NamedTuple):
 
     Attributes:
         make: ``make(equation)`` returns what computes it, or None where it is left to XLA.
-        cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
+        cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a
+            measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
         quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
         kept: that XLA's code takes longer, so that compiling it is a loss.
-        even: ``even(equation)``: how many of these seconds XLA's code takes as well, so that compiling it neither saves nor loses them.
-        streams: ``streams(equation)``: whether NumPy's vector code waits for memory, so that XLA's code for this alone takes as long.
+        even: ``even(equation)``: how many of these seconds XLA's code takes as well, so that
+            compiling it neither saves nor loses them.
+        streams: ``streams(equation)``: whether NumPy's vector code waits for memory, so that XLA's
+            code for this alone takes as long.
     """
 
     make: Callable[[Equation], Made]
@@ -119,7 +131,8 @@ class Rule(NamedTuple):
 
 
 class _Given:
-    """The array that the kernel which is about to run may write into: nobody has it any more, or will (see ``Program.over``)."""
+    """The array that the kernel which is about to run may write into: nobody has it any more, or
+    will (see ``Program.over``)."""
 
     array: np.ndarray | None = None
 
@@ -128,12 +141,14 @@ GIVEN = _Given()
 
 
 def to_write(x: np.ndarray) -> np.ndarray:
-    """An array in row-major order to write into, with the elements of an operand: the operand itself where it was given up, else a copy."""
+    """An array in row-major order to write into, with the elements of an operand: the operand
+    itself where it was given up, else a copy."""
     return x if x is GIVEN.array else np.array(x, order="C")
 
 
 def over(compute: Any) -> Compute:
-    """Says of what computes that it asks ``to_write`` for its first operand, and to do so twice would do no harm."""
+    """Says of what computes that it asks ``to_write`` for its first operand, and to do so twice
+    would do no harm."""
     compute.over = True
     return compute
 
@@ -143,9 +158,11 @@ def same(x: Any) -> Any:
     return x
 
 
-#: Seconds for calling NumPy once, and for each byte that is read or written, in the caches or in memory that the process has had before.
+#: Seconds for calling NumPy once, and for each byte that is read or written, in the caches or in
+#: memory that the process has had before.
 CALL, BYTE = 0.8e-6, 0.04e-9
-#: Values of no more bytes lie in the caches, where NumPy's vector code reads and writes them as fast as a compiled program does.
+#: Values of no more bytes lie in the caches, where NumPy's vector code reads and writes them as
+#: fast as a compiled program does.
 NEAR = 1 << 15
 
 RULES: dict[str, Rule] = {}
@@ -181,8 +198,11 @@ def by_bytes(weight: float = 1.0) -> Callable[[Equation], float]:
     return cost
 
 
-def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callable[[Equation], float]:
-    """The cost of rules that call NumPy so many times and compute for so many nanoseconds an element, or ``half`` in half precision."""
+def by_elements(
+    ns: float, half: float | None = None, calls: int = 1
+) -> Callable[[Equation], float]:
+    """The cost of rules that call NumPy so many times and compute for so many nanoseconds an
+    element, or ``half`` in half precision."""
 
     def cost(e: Equation) -> float:
         out = e.outs[0]
@@ -194,7 +214,9 @@ def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callabl
 
 def is_whole(e: Equation) -> bool:
     """Whether all numbers are of NumPy's own types but float16, which it has vector code for."""
-    return all(np.dtype(a.dtype).isbuiltin == 1 and a.dtype != np.float16 for a in (*e.ins, *e.outs))
+    return all(
+        np.dtype(a.dtype).isbuiltin == 1 and a.dtype != np.float16 for a in (*e.ins, *e.outs)
+    )
 
 
 def rule(
@@ -209,16 +231,20 @@ def rule(
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
-    The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
-    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them, but into what ``to_write`` gives.
-    The result must have the dtype and the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a scalar of
-    NumPy's. Errors of floating point are ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has;
-    one whose attribute ``quiet`` is true computes nothing that NumPy could complain of.
+    The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have
+    no dimensions, of exactly the dtype and shape of ``equation.ins``, laid out in any way; bools
+    are 0 or 1. Nothing may be written into them, but into what ``to_write`` gives. The result must
+    have the dtype and the shape of ``equation.out``; it may be a view of an operand, laid out in
+    any way, or a scalar of NumPy's. Errors of floating point are ignored. A function whose
+    attribute ``anew`` is true always returns an array that nobody else has; one whose attribute
+    ``quiet`` is true computes nothing that NumPy could complain of.
     """
 
     def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept, streams, even)
+            RULES[name] = Rule(
+                make, cost or by_bytes(weight), broadcasts, quiet, kept, streams, even
+            )
         return make
 
     return declare

@@ -1,4 +1,5 @@
-"""Sizes that depend on others, in recipes that serve many sizes: as texts, and what they are where the others are known."""
+"""Sizes that depend on others, in recipes that serve many sizes: as texts, and what they are where
+the others are known."""
 
 from __future__ import annotations
 
@@ -56,10 +57,15 @@ def _read(node: ast.expr) -> Formula:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _read(operand)
             return lambda at: -negated(at)
-        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+        case (
+            ast.BinOp(left=left, op=op, right=right)
+            | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _OPERATORS:
             f, a, b = _OPERATORS[type(op)], _read(left), _read(right)
             return lambda at: f(a(at), b(at))
-        case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]) if name in _FUNCTIONS:
+        case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]) if (
+            name in _FUNCTIONS
+        ):
             f, a, b = _FUNCTIONS[name], _read(left), _read(right)
             return lambda at: f(a(at), b(at))
     raise ValueError(f"no size: {ast.unparse(node)}")

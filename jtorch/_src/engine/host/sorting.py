@@ -24,7 +24,8 @@ def _cost(e: Equation) -> float:
 
 
 def _picker(shape: tuple[int, ...]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """What takes elements along the last axis of arrays whose other dimensions are those of ``shape``."""
+    """What takes elements along the last axis of arrays whose other dimensions are those of
+    ``shape``."""
     lead, n = shape[:-1], shape[-1]
     if not lead:
         return lambda x, i: x.take(i)
@@ -87,7 +88,11 @@ def _top_k(e: Equation) -> Compute | None:
     last = aval.ndim - 1
     axis %= aval.ndim
     shape = (*aval.shape[:axis], *aval.shape[axis + 1 :], aval.shape[axis])
-    pick, order, place = _picker(shape), _largest(np.dtype(aval.dtype), shape[-1], k), np.dtype(e.outs[1].dtype)
+    pick, order, place = (
+        _picker(shape),
+        _largest(np.dtype(aval.dtype), shape[-1], k),
+        np.dtype(e.outs[1].dtype),
+    )
 
     def top(x: np.ndarray) -> list[np.ndarray]:
         if axis != last:
@@ -100,7 +105,8 @@ def _top_k(e: Equation) -> Compute | None:
 
 
 def _largest(dtype: np.dtype, n: int, k: int) -> Callable[[np.ndarray], np.ndarray]:
-    """What gives the places of the ``k`` largest along the last axis, of ``n``, in order; the first of equal ones first."""
+    """What gives the places of the ``k`` largest along the last axis, of ``n``, in order; the first
+    of equal ones first."""
     rank = _descending(dtype)
     if dtype.itemsize > 4 or n < _MANY or not k:
         return lambda x: rank(x).argsort(-1, "stable")[..., :k]
@@ -119,7 +125,8 @@ def _largest(dtype: np.dtype, n: int, k: int) -> Callable[[np.ndarray], np.ndarr
 
 
 def _descending(dtype: np.dtype) -> Callable[[np.ndarray], np.ndarray]:
-    """What gives keys that rise as numbers fall, in the order of IEEE: 0.0 above -0.0, NaN above infinity, or below -inf by its sign."""
+    """What gives keys that rise as numbers fall, in the order of IEEE: 0.0 above -0.0, NaN above
+    infinity, or below -inf by its sign."""
     if dtype.kind in "biu":
         return np.logical_not if dtype.kind == "b" else np.invert
     whole = np.dtype(f"i{dtype.itemsize}")

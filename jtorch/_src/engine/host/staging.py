@@ -1,4 +1,5 @@
-"""Staging: from the jaxpr of a kernel to a program of NumPy calls, first walked step by step, then as generated straight-line code."""
+"""Staging: from the jaxpr of a kernel to a program of NumPy calls, first walked step by step, then
+as generated straight-line code."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .straight import Straight, in_a_row, saved_in_a_row
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
-#: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
+#: Values with more bytes than this are given up after their last use; smaller ones when the program
+#: ends.
 LARGE = 1 << 15
 #: Values of no more bytes that depend on constants alone are computed when the program is made.
 FOLDED = 1 << 12
@@ -31,20 +33,23 @@ _PLAIN = frozenset((type(None), bool, int, str))
 class Program:
     """A jaxpr as a list of NumPy calls.
 
-    Calling it with the operands, NumPy arrays or scalars of the dtypes that the jaxpr has, gives the list of results, which may be views,
-    laid out in any way, or scalars.
+    Calling it with the operands, NumPy arrays or scalars of the dtypes that the jaxpr has, gives
+    the list of results, which may be views, laid out in any way, or scalars.
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
         calling: how many of them go into calling NumPy, whatever the sizes are.
         near: how many of them go into work on arrays that lie in the caches.
-        apart: how many steps a compiled program has for what it does not fuse; products, which are slower to begin, are three.
+        apart: how many steps a compiled program has for what it does not fuse; products, which are
+            slower to begin, are three.
         kept: how many of them go into what XLA would not do faster.
         even: how many of them XLA's code takes as well.
         equations: how many equations of the jaxpr its steps are.
-        steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
+        steps: what computes, the numbers of its operands, the number or numbers of its results, and
+            which values are not needed after it.
         over: that the first operand is used once, by what may write into it if it was given up.
-        streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
+        streams: that no more than one call makes large values, by vector code of NumPy's, which
+            waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
         placed: results that are operands, into which they were written.
@@ -72,16 +77,34 @@ class Program:
     )
 
     def __init__(
-        self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
+        self,
+        template: list[Any],
+        steps: list[Any],
+        outs: list[int],
+        given: int,
+        cost: float,
+        specs: list[Any],
+        quiet: set[int],
     ) -> None:
-        self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
+        self.template, self.steps, self.outs, self.given, self.cost = (
+            template,
+            steps,
+            outs,
+            given,
+            cost,
+        )
         self.specs, self.quiet = specs, quiet
         self.kept = self.even = self.near = 0.0
         self.apart = 0
         self.streams = False
         self.placed: set[int] = set()
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
-        self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
+        self.over = (
+            0 not in outs
+            and len(users) == 1
+            and getattr(users[0][0], "over", False)
+            and 0 not in users[0][1][1:]
+        )
         self.calling = CALL * len(steps)
         self.equations = len(steps)
         self.runs = 0
@@ -112,7 +135,8 @@ class Program:
         return [at[i] for i in self.outs]
 
     def straightened(self, first: Sequence[int] = ()) -> Program:
-        """The program with what can be one call as one step; those of the numbers ``first`` need no others and stay calls of their own.
+        """The program with what can be one call as one step; those of the numbers ``first`` need no
+        others and stay calls of their own.
 
         A program of its own: other threads may be reading the steps of this one.
         """
@@ -121,7 +145,8 @@ class Program:
         others = [s for k, s in enumerate(self.steps) if k not in first]
         try:
             joined = in_a_row(others, self.specs, self.template, self.given, self.outs)
-        except (TypeError, ValueError):  # parameters of a kind that it does not know: the calls of NumPy's are right as they are
+        # parameters of a kind that it does not know: the calls of NumPy's are right as they are
+        except (TypeError, ValueError):
             return self
         found = copy.copy(self)
         found.steps = [*[self.steps[k] for k in first], *joined]
@@ -129,14 +154,19 @@ class Program:
 
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
-        names: dict[str, Any] = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
+        names: dict[str, Any] = {
+            f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None
+        }
         for k, (compute, _, _, _) in enumerate(self.steps):
             names[f"f{k}"] = compute.function if type(compute) is Fixed else compute
             names.update({f"f{k}_{n}": x for n, x in enumerate(_more(compute))})
         return names
 
-    def body(self, indent: str, chosen: Sequence[int] | None = None, silent: Collection[int] = ()) -> list[str]:
-        """The steps, or some of them, as lines of Python; those in ``silent`` are run by the function of that name."""
+    def body(
+        self, indent: str, chosen: Sequence[int] | None = None, silent: Collection[int] = ()
+    ) -> list[str]:
+        """The steps, or some of them, as lines of Python; those in ``silent`` are run by the
+        function of that name."""
         lines = []
         for k in range(len(self.steps)) if chosen is None else chosen:
             compute, ins, out, dead = self.steps[k]
@@ -145,7 +175,11 @@ class Program:
             more = [f"f{k}_{n}" for n in range(len(_more(compute)))]
             if k in silent or not (expression := _expression(compute, ins, more)):
                 called = f"silent(f{k}, " if k in silent else f"f{k}("
-                expression = f"{called}{', '.join([*[f'v{i}' for i in ins], *(more if type(compute) is Fixed else ())])})"
+                expression = (
+                    f"{called}"
+                    f"{', '.join([*[f'v{i}' for i in ins], *(more if type(compute) is Fixed else ())])}"  # noqa: E501
+                    ")"
+                )
             lines.append(f"{indent}{left + ' = ' if targets else ''}{expression}")
             if dead:
                 lines.append(f"{indent}del {', '.join([f'v{i}' for i in dead])}")
@@ -169,7 +203,8 @@ def _more(compute: Any) -> tuple[Any, ...]:
 
 
 def _expression(compute: Any, ins: Sequence[int], more: Sequence[str]) -> str:
-    """A method's call or a subscript as Python has them, which takes a fifth less than the objects that stand for them; "" for others."""
+    """A method's call or a subscript as Python has them, which takes a fifth less than the objects
+    that stand for them; "" for others."""
     made: Any = compute.__reduce__() if type(compute) is methodcaller else None
     if made is not None and made[0] is methodcaller:
         return f"v{ins[0]}.{made[1][0]}({', '.join(more)})"
@@ -179,11 +214,13 @@ def _expression(compute: Any, ins: Sequence[int], more: Sequence[str]) -> str:
 
 
 class _Stager:
-    """Turns the steps of a recipe into calls. Values have the numbers that they have in a program: constants come after the operands."""
+    """Turns the steps of a recipe into calls. Values have the numbers that they have in a program:
+    constants come after the operands."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.rules = load()
-        self.staged: dict[int, Program | None] = {}  # of inner recipes: rules ask for the program and once more for its cost
+        # of inner recipes: rules ask for the program and once more for its cost
+        self.staged: dict[int, Program | None] = {}
         given, more = len(recipe.ins), len(recipe.constants)
         specs = recipe.specs()
         self.given = given
@@ -198,7 +235,8 @@ class _Stager:
         self.quiet: set[int] = set()
         self.streaming: set[Any] = set()  # results of what waits for memory
         self.seen: dict[Any, range] = {}  # the results of equations that may come again
-        self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
+        # results that only repeat others, by what makes them
+        self.broadcasts: dict[int, tuple[int, Equation]] = {}
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
         once: dict[Any, int] = {}  # numbers that a formula has once for each of its arrays
         for k, c in enumerate(recipe.constants):
@@ -221,7 +259,8 @@ class _Stager:
         try:
             compute = rule.make(equation)
             cost = 0.0 if compute is None or compute is same else rule.cost(equation)
-        except (AttributeError, KeyError) as error:  # another version of JAX, with other parameters: XLA knows them
+        # another version of JAX, with other parameters: XLA knows them
+        except (AttributeError, KeyError) as error:
             raise Unstaged(f"{s.name} with parameters {', '.join(s.params)}: {error!r}") from error
         if compute is None:
             raise Unstaged(f"{s.name} of {', '.join(map(str, equation.ins))}")
@@ -262,7 +301,9 @@ class _Stager:
         if s.name == "broadcast_in_dim":
             self.broadcasts[outs[0]] = len(self.steps) - 1, equation
 
-    def add_parts(self, formula: Formula, operands: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    def add_parts(
+        self, formula: Formula, operands: tuple[int, ...], shape: tuple[int, ...]
+    ) -> tuple[Any, tuple[int, ...]]:
         """Adds all steps of a formula but the last, which it gives with its operands."""
         *parts, (last, _, ins) = formula.parts
         found = list(operands)
@@ -295,7 +336,9 @@ class _Stager:
                 users.setdefault(i, []).append(k)
         left: set[int] = set()
         for i, (k, e) in self.broadcasts.items():
-            if i in outs or not all(self.broadcasting[u] and self._is_full(u, i, left) for u in users.get(i, ())):
+            if i in outs or not all(
+                self.broadcasting[u] and self._is_full(u, i, left) for u in users.get(i, ())
+            ):
                 continue
             left.add(i)
             step = self.steps[k]
@@ -307,11 +350,19 @@ class _Stager:
                     user = self.steps[u]
                     user[1] = tuple([step[1][0] if j == i else j for j in user[1]])
             else:
-                step[0], self.specs[i] = methodcaller("reshape", tuple(shape)), Spec(tuple(shape), e.out.dtype)
+                step[0], self.specs[i] = (
+                    methodcaller("reshape", tuple(shape)),
+                    Spec(tuple(shape), e.out.dtype),
+                )
 
     def keep_axes(self, outs: Sequence[int]) -> None:
-        """Lets what is reduced and then reshaped to the same axes with one element keep them: a call less."""
-        made = {step[2]: step for step in self.steps if type(step[0]) is Fixed and step[0].kept is not None}
+        """Lets what is reduced and then reshaped to the same axes with one element keep them: a
+        call less."""
+        made = {
+            step[2]: step
+            for step in self.steps
+            if type(step[0]) is Fixed and step[0].kept is not None
+        }
         if not made:
             return
         users: dict[int, int] = {}
@@ -326,13 +377,16 @@ class _Stager:
             if reduction is None or users[i] != 1 or i in outs:
                 continue
             compute, ins, _, _ = reduction
-            if reshape[0].__reduce__()[1][1] == _kept_shape(self.specs[ins[0]].shape, compute.more[0]):
+            if reshape[0].__reduce__()[1][1] == _kept_shape(
+                self.specs[ins[0]].shape, compute.more[0]
+            ):
                 reduction[0], reduction[2] = Fixed(compute.function, compute.kept), reshape[2]
                 self.quiet.discard(reshape[2])
                 reshape[0], reshape[1], reshape[2] = None, (), -1  # nothing depends on it
 
     def cast_choices(self) -> None:
-        """Makes choices between 1 and 0 the conversions that they are: these take a third of the time."""
+        """Makes choices between 1 and 0 the conversions that they are: these take a third of the
+        time."""
         for step in self.steps:
             if step[0] is not where:
                 continue
@@ -357,7 +411,12 @@ class _Stager:
         for step in steps:
             compute, ins, out, _ = step
             known = [self.template[i - self.given] if i >= self.given else None for i in ins]
-            if type(out) is not int or out in self.outs or self.bytes(out) > FOLDED or any(x is None for x in known):
+            if (
+                type(out) is not int
+                or out in self.outs
+                or self.bytes(out) > FOLDED
+                or any(x is None for x in known)
+            ):
                 left.append(step)
                 continue
             with np.errstate(all="ignore"):
@@ -371,16 +430,25 @@ class _Stager:
         return self.specs[i].size * self.specs[i].dtype.itemsize
 
     def bare_numbers(self, steps: Sequence[list[Any]]) -> None:
-        """Makes constants NumPy scalars where only scalars are computed with them: Python's operators are faster on two of a kind."""
-        arrays = {i for _, ins, out, _ in steps for i in ins if type(out) is not int or self.specs[out].ndim}
+        """Makes constants NumPy scalars where only scalars are computed with them: Python's
+        operators are faster on two of a kind."""
+        arrays = {
+            i
+            for _, ins, out, _ in steps
+            for i in ins
+            if type(out) is not int or self.specs[out].ndim
+        }
         for k, x in enumerate(self.template):
             if x is not None and not x.ndim and k + self.given not in arrays:
                 self.template[k] = x[()]
 
     def _is_full(self, k: int, i: int, left: set[int]) -> bool:
-        """Whether a step has another operand with the shape of its result, which no broadcast has given it up to now."""
+        """Whether a step has another operand with the shape of its result, which no broadcast has
+        given it up to now."""
         _, ins, out, _ = self.steps[k]
-        return type(out) is int and any(j != i and j not in left and self.specs[j].shape == self.specs[out].shape for j in ins)
+        return type(out) is int and any(
+            j != i and j not in left and self.specs[j].shape == self.specs[out].shape for j in ins
+        )
 
 
 def _is_near(spec: Any) -> bool:
@@ -392,7 +460,12 @@ def _key(s: Step, at: dict[int, int]) -> Any:
     if not s.ins or not all(map(_is_plain, s.params.values())):
         return None
     params = tuple([(name, type(x), x) for name, x in s.params.items()])
-    return s.name, tuple([at[i] for i in s.ins]), tuple([(out.shape, out.dtype) for out in s.outs]), params
+    return (
+        s.name,
+        tuple([at[i] for i in s.ins]),
+        tuple([(out.shape, out.dtype) for out in s.outs]),
+        params,
+    )
 
 
 def _is_plain(x: Any) -> bool:
@@ -414,7 +487,8 @@ def _kept_shape(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> t
 
 
 def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[int] = ()) -> Program:
-    """The program of a recipe, or of a closed jaxpr, which may count on the intervals ``known`` of integer operands, by their numbers.
+    """The program of a recipe, or of a closed jaxpr, which may count on the intervals ``known`` of
+    integer operands, by their numbers.
 
     ``places`` are the numbers of operands into which the first results may be written.
 
@@ -428,15 +502,32 @@ def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[in
     stager.cast_choices()
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
-    free = {out: i for out, i in zip(stager.outs, places, strict=False) if stager.outs.count(out) == 1 and i not in stager.outs}
+    free = {
+        out: i
+        for out, i in zip(stager.outs, places, strict=False)
+        if stager.outs.count(out) == 1 and i not in stager.outs
+    }
     dropped = len(stager.steps) - len(steps)
     joined = batched(steps, stager.specs, stager.outs, stager.costs, free)
     steps = joined.steps
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
     cost = stager.cost - CALL * dropped - joined.saved
-    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
-    program.kept, program.even, program.near, program.apart = stager.kept, stager.even, stager.near, stager.apart
+    program = Program(
+        stager.template,
+        [tuple(s) for s in steps],
+        stager.outs,
+        stager.given,
+        cost,
+        stager.specs,
+        stager.quiet,
+    )
+    program.kept, program.even, program.near, program.apart = (
+        stager.kept,
+        stager.even,
+        stager.near,
+        stager.apart,
+    )
     spared = 0.0 if Straight is None else saved_in_a_row(program.steps, program.specs, stager.parts)
     program.calling = joined.calling - CALL * stager.parts - spared
     program.cost -= spared
@@ -460,7 +551,13 @@ def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
     return found
 
 
-def _give_up(steps: list[list[Any]], outs: Sequence[int], sizes: Sequence[int], given: int, template: Sequence[Any]) -> None:
+def _give_up(
+    steps: list[list[Any]],
+    outs: Sequence[int],
+    sizes: Sequence[int],
+    given: int,
+    template: Sequence[Any],
+) -> None:
     """Notes with each step which large values nothing uses after it."""
     seen = set(outs)
     for step in reversed(steps):

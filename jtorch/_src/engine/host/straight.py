@@ -1,8 +1,10 @@
-"""Steps of a program that are one call: the extension (``native/straight.c``), where there is one, runs NumPy's inner loops in a row.
+"""Steps of a program that are one call: the extension (``native/straight.c``), where there is one,
+runs NumPy's inner loops in a row.
 
-A small call of NumPy takes 0.4 to 1.1 microseconds, of which the inner loop takes a twentieth. What a ufunc decides in each call is decided
-here once for a kernel: which loop, over which dimensions, with which strides, and where in memory intermediate values lie. The loops and
-their order are NumPy's own, so that results are the same to the bit, whether there is the extension or not.
+A small call of NumPy takes 0.4 to 1.1 microseconds, of which the inner loop takes a twentieth. What
+a ufunc decides in each call is decided here once for a kernel: which loop, over which dimensions,
+with which strides, and where in memory intermediate values lie. The loops and their order are
+NumPy's own, so that results are the same to the bit, whether there is the extension or not.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from .layout import Joined, Padded, Spread, Stacked
 from .products import Product
 from .rules import CALL, NEAR, Fixed
 
-#: ``Straight(given, made, constants, scratch, steps)``: dtypes and shapes of operands and of results, arrays, bytes between steps, loops.
+#: ``Straight(given, made, constants, scratch, steps)``: dtypes and shapes of operands and of
+#: results, arrays, bytes between steps, loops.
 Straight: Any = getattr(extension(), "Straight", None)
 #: Values of more bytes are left to NumPy's calls, which take no longer for them.
 MOST = NEAR
@@ -49,7 +52,8 @@ _OPERATORS: dict[Any, np.ufunc] = {
     operator.ge: np.greater_equal,
 }
 _BUILTIN = type(operator.add)
-#: Reductions, and whether they begin with the first element, since there is no number to begin with; the others' identities are their own.
+#: Reductions, and whether they begin with the first element, since there is no number to begin
+#: with; the others' identities are their own.
 _REDUCTIONS: dict[Any, tuple[np.ufunc, bool]] = {
     np.add.reduce: (np.add, False),
     np.multiply.reduce: (np.multiply, False),
@@ -69,13 +73,28 @@ class _Value:
 
     Attributes:
         in_order: that its elements lie one after the other.
-        written: that NumPy's calls have it in row-major order, though here it may be seen in memory that is smaller.
+        written: that NumPy's calls have it in row-major order, though here it may be seen in memory
+            that is smaller.
     """
 
     __slots__ = ("dtype", "in_order", "memory", "offset", "shape", "strides", "written")
 
-    def __init__(self, memory: int, offset: int, shape: Shape, strides: Shape, dtype: np.dtype, in_order: bool) -> None:
-        self.memory, self.offset, self.shape, self.strides, self.dtype = memory, offset, shape, strides, dtype
+    def __init__(
+        self,
+        memory: int,
+        offset: int,
+        shape: Shape,
+        strides: Shape,
+        dtype: np.dtype,
+        in_order: bool,
+    ) -> None:
+        self.memory, self.offset, self.shape, self.strides, self.dtype = (
+            memory,
+            offset,
+            shape,
+            strides,
+            dtype,
+        )
         self.in_order = self.written = in_order
 
     def seen(self, shape: Shape, strides: Shape, in_order: bool = False) -> _Value:
@@ -95,7 +114,8 @@ class _Value:
         return _Value(self.memory, offset, tuple(shape), tuple(strides), self.dtype, False)
 
 
-#: A step: a loop (of a ufunc by its number, or by its name), the sizes of its dimensions, and of each operand memory, offset and strides.
+#: A step: a loop (of a ufunc by its number, or by its name), the sizes of its dimensions, and of
+#: each operand memory, offset and strides.
 _Loop = tuple[Any, int, Shape, list[tuple[int, int, Shape]]]
 
 
@@ -109,14 +129,19 @@ def _strides(shape: Shape, itemsize: int) -> Shape:
 
 @functools.cache
 def _own(dtype: np.dtype) -> np.dtype | None:
-    """NumPy's own dtype like one that may be a copy of it, from a file; None for those that have no loops here."""
+    """NumPy's own dtype like one that may be a copy of it, from a file; None for those that have no
+    loops here."""
     return np.dtype(dtype.char) if dtype.kind in "biufc" and dtype.isbuiltin != 2 else None
 
 
 @functools.cache
 def _number(ufunc: np.ufunc, chars: str) -> tuple[int, np.dtype]:
     """Which loop of a ufunc is for these dtypes exactly, and the dtype it gives."""
-    if ufunc.nout == 1 and ufunc.nin == len(chars) and (ufunc.signature is None or ufunc is np.matmul):
+    if (
+        ufunc.nout == 1
+        and ufunc.nin == len(chars)
+        and (ufunc.signature is None or ufunc is np.matmul)
+    ):
         for k, types in enumerate(ufunc.types):
             given, _, made = types.partition("->")
             if given == chars and "O" not in types:
@@ -127,15 +152,26 @@ def _number(ufunc: np.ufunc, chars: str) -> tuple[int, np.dtype]:
 @functools.cache
 def _cast(source: np.dtype, target: np.dtype) -> str:
     """The name of the loop that converts, of floats not to integers; "" where there is none."""
-    if source.kind not in "biuf" or target.kind not in "biuf" or (source.kind == "f" and target.kind in "iu"):
+    if (
+        source.kind not in "biuf"
+        or target.kind not in "biuf"
+        or (source.kind == "f" and target.kind in "iu")
+    ):
         return ""
     if any(t.kind == "f" and t.itemsize not in (4, 8) for t in (source, target)):
         return ""
     return f"{source.kind}{source.itemsize}>{target.kind}{target.itemsize}"
 
 
-def in_a_row(steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any], given: int, outs: Collection[int]) -> list[Any]:
-    """The steps of a program, with what can be one call as one step; see ``staging.Program`` for what they are."""
+def in_a_row(
+    steps: Sequence[Any],
+    specs: Sequence[Any],
+    template: Sequence[Any],
+    given: int,
+    outs: Collection[int],
+) -> list[Any]:
+    """The steps of a program, with what can be one call as one step; see ``staging.Program`` for
+    what they are."""
     found: list[Any] = []
     writer = _Writer(steps, specs, template, given, set(outs))
     for k, step in enumerate(steps):
@@ -147,7 +183,8 @@ def in_a_row(steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any]
 
 
 def saved_in_a_row(steps: Sequence[Any], specs: Sequence[Any], parts: int) -> float:
-    """About how many seconds the extension saves where what can be one call is one; for ``parts`` of the steps no call was counted."""
+    """About how many seconds the extension saves where what can be one call is one; for ``parts``
+    of the steps no call was counted."""
     loops = rows = 0
     before = False
     for step in steps:
@@ -163,14 +200,32 @@ def _likely(step: Any, specs: Sequence[Any]) -> bool:
     compute, ins, out, dead = step
     kind = type(compute)
     known = kind in _LIKELY or kind in _KINDS or compute in _OPERATORS or compute in _FUNCTIONS
-    return known and not dead and type(out) is int and max([specs[i].size * specs[i].dtype.itemsize for i in (*ins, out)]) <= MOST
+    return (
+        known
+        and not dead
+        and type(out) is int
+        and max([specs[i].size * specs[i].dtype.itemsize for i in (*ins, out)]) <= MOST
+    )
 
 
 class _Writer:
     """Takes steps as long as they fit."""
 
-    def __init__(self, steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any], given: int, outs: set[int]) -> None:
-        self.steps, self.specs, self.template, self.given, self.outs = steps, specs, template, given, outs
+    def __init__(
+        self,
+        steps: Sequence[Any],
+        specs: Sequence[Any],
+        template: Sequence[Any],
+        given: int,
+        outs: set[int],
+    ) -> None:
+        self.steps, self.specs, self.template, self.given, self.outs = (
+            steps,
+            specs,
+            template,
+            given,
+            outs,
+        )
         self.users: dict[int, int] = {}
         for k, (_, ins, _, _) in enumerate(steps):
             for i in ins:
@@ -191,7 +246,10 @@ class _Writer:
     def take(self, k: int) -> bool:
         """Adds a step to the program, if it fits."""
         compute, ins, out, _ = self.steps[k]
-        if type(out) is not int or len(self.operands) + len(self.constants) + len(self.taken) + len(ins) + 2 > _SLOTS:
+        if (
+            type(out) is not int
+            or len(self.operands) + len(self.constants) + len(self.taken) + len(ins) + 2 > _SLOTS
+        ):
             return False
         loops, operands, constants = len(self.loops), len(self.operands), len(self.constants)
         try:
@@ -199,7 +257,10 @@ class _Writer:
         except _Unfit:
             for i in (*self.operands[operands:], *ins):
                 found = self.values.get(i)
-                if found is not None and (found.memory in self.of_operands[operands:] or found.memory in self.of_constants[constants:]):
+                if found is not None and (
+                    found.memory in self.of_operands[operands:]
+                    or found.memory in self.of_constants[constants:]
+                ):
                     del self.values[i]
             del self.loops[loops:], self.operands[operands:], self.of_operands[operands:]
             del self.constants[constants:], self.of_constants[constants:]
@@ -212,7 +273,9 @@ class _Writer:
         steps = [self.steps[k] for k in self.taken]
         if self.loops:
             last = self.taken[-1]
-            made = [out for _, _, out, _ in steps if out in self.outs or self.users.get(out, -1) > last]
+            made = [
+                out for _, _, out, _ in steps if out in self.outs or self.users.get(out, -1) > last
+            ]
             if made:
                 steps = [self.step(made)]
         self.begin()
@@ -227,7 +290,13 @@ class _Writer:
             size = value.dtype.itemsize
             for n in value.shape:
                 size *= n
-            if m in slots or m in self.of_operands or m in self.of_constants or not value.in_order or self.sizes[m] != size:
+            if (
+                m in slots
+                or m in self.of_operands
+                or m in self.of_constants
+                or not value.in_order
+                or self.sizes[m] != size
+            ):
                 m = self.copied(value).memory
             slots[m] = first + k
         slots.update(zip(self.of_operands, range(first), strict=True))
@@ -236,14 +305,21 @@ class _Writer:
         offsets, scratch = self.placed(slots)
         loops = []
         for what, number, shape, places in self.loops:
-            at = [(slots[m], o, s) if m in slots else (end, o + offsets[m], s) for m, o, s in places]
+            at = [
+                (slots[m], o, s) if m in slots else (end, o + offsets[m], s) for m, o, s in places
+            ]
             loops.append((what, number, shape, tuple(at)))
-        spec = [(_own(self.specs[i].dtype), tuple(self.specs[i].shape)) for i in (*self.operands, *made)]
-        run = Straight(tuple(spec[:first]), tuple(spec[first:]), tuple(self.constants), scratch, tuple(loops))
+        spec = [
+            (_own(self.specs[i].dtype), tuple(self.specs[i].shape)) for i in (*self.operands, *made)
+        ]
+        run = Straight(
+            tuple(spec[:first]), tuple(spec[first:]), tuple(self.constants), scratch, tuple(loops)
+        )
         return run, tuple(self.operands), made[0] if len(made) == 1 else tuple(made), ()
 
     def placed(self, slots: dict[int, int]) -> tuple[dict[int, int], int]:
-        """Where in the shared memory values lie that are neither given nor results, and how many bytes are needed."""
+        """Where in the shared memory values lie that are neither given nor results, and how many
+        bytes are needed."""
         last: dict[int, int] = {}
         for k, (_, _, _, places) in enumerate(self.loops):
             for m, _, _ in places:
@@ -272,7 +348,7 @@ class _Writer:
                 free.setdefault(size, []).append(at)
         return offsets, end
 
-    # ---- values ------------------------------------------------------------------------------------------------------------------
+    # ---- values ----------------------------------------------------------------------------------
 
     def new(self, shape: Shape, dtype: np.dtype) -> _Value:
         """A value in memory of its own."""
@@ -330,14 +406,20 @@ class _Writer:
             name, *args = compute.__reduce__()[1]
             return self.by_method(name, args, self.operand(ins[0]), spec)
         if kind in _KINDS or compute in _FUNCTIONS:
-            return (_KINDS[kind] if kind in _KINDS else _FUNCTIONS[compute])(self, compute, [self.operand(i) for i in ins], spec)
+            return (_KINDS[kind] if kind in _KINDS else _FUNCTIONS[compute])(
+                self, compute, [self.operand(i) for i in ins], spec
+            )
         raise _Unfit
 
     def by_ufunc(self, ufunc: np.ufunc, operands: list[_Value], spec: Any) -> _Value:
         """A ufunc, whose loop has exactly these dtypes."""
         number, dtype = _number(ufunc, "".join([v.dtype.char for v in operands]))
         found = self.result(spec)
-        if number < 0 or dtype != found.dtype or (dtype.kind == "c" and self.sizes[-1] == dtype.itemsize):
+        if (
+            number < 0
+            or dtype != found.dtype
+            or (dtype.kind == "c" and self.sizes[-1] == dtype.itemsize)
+        ):
             raise _Unfit  # complex numbers by themselves are rounded in other ways by NumPy's calls
         self.loop(ufunc, number, (*[_spread(v, found.shape) for v in operands], found))
         return found
@@ -352,7 +434,9 @@ class _Writer:
         found = self.result(spec)
         if operands[0].dtype.kind != "b" or any(v.dtype != found.dtype for v in operands[1:]):
             raise _Unfit
-        self.loop(f"where{found.dtype.itemsize}", 0, (*[_spread(v, found.shape) for v in operands], found))
+        self.loop(
+            f"where{found.dtype.itemsize}", 0, (*[_spread(v, found.shape) for v in operands], found)
+        )
         return found
 
     def by_method(self, name: str, args: list[Any], x: _Value, spec: Any) -> _Value:
@@ -385,16 +469,30 @@ class _Writer:
         char, ndim = x.dtype.char, len(x.shape)
         number, dtype = _number(ufunc, char + char)
         found = self.result(spec)
-        if number < 0 or dtype != x.dtype or found.dtype != dtype or dtype.kind == "b" or (more and more[0] not in (None, dtype)):
+        if (
+            number < 0
+            or dtype != x.dtype
+            or found.dtype != dtype
+            or dtype.kind == "b"
+            or (more and more[0] not in (None, dtype))
+        ):
             raise _Unfit
-        axes = range(ndim) if axis is None else [int(d) % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
+        axes = (
+            range(ndim)
+            if axis is None
+            else [int(d) % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
+        )
         kept = tuple([1 if d in axes else n for d, n in enumerate(x.shape)])
         step = tuple([0 if d in axes else s for d, s in enumerate(_strides(kept, dtype.itemsize))])
         copy = f"copy{dtype.itemsize}"
         if by_first:
             self.loop(copy, 0, (x.seen(kept, x.strides), found.seen(kept, step)))
         else:
-            self.loop(copy, 0, (_spread(self.constant(np.asarray(ufunc.identity, dtype)), found.shape), found))
+            self.loop(
+                copy,
+                0,
+                (_spread(self.constant(np.asarray(ufunc.identity, dtype)), found.shape), found),
+            )
         into = found.seen(x.shape, step)
         self.loop(ufunc, number, (into, x, into))
         return found
@@ -417,7 +515,9 @@ class _Writer:
         places = [slice(0, n) for n in shape]
         for x in operands:
             if type(compute) is Stacked:
-                x = x.seen((*x.shape[:axis], 1, *x.shape[axis:]), (*x.strides[:axis], 0, *x.strides[axis:]))
+                x = x.seen(
+                    (*x.shape[:axis], 1, *x.shape[axis:]), (*x.strides[:axis], 0, *x.strides[axis:])
+                )
             places[axis] = slice(start, start + x.shape[axis])
             start += x.shape[axis]
             if x.dtype != found.dtype:
@@ -430,7 +530,9 @@ class _Writer:
         (x, value), found = operands, self.result(spec)
         copy = f"copy{found.dtype.itemsize}"
         self.loop(copy, 0, (_spread(value, found.shape), found))
-        self.loop(copy, 0, (x if compute.take is None else x.part(compute.take), found.part(compute.put)))
+        self.loop(
+            copy, 0, (x if compute.take is None else x.part(compute.take), found.part(compute.put))
+        )
         return found
 
     def taken_apart(self, compute: itemgetter, operands: list[_Value], spec: Any) -> _Value:
@@ -444,7 +546,12 @@ class _Writer:
     def looked_up(self, compute: Gathered, operands: list[_Value], spec: Any) -> _Value:
         """Elements at places that numbers give."""
         (a, i), w, found = operands, compute.windows, self.result(spec)
-        if i.dtype.kind != "i" or i.dtype.itemsize < 4 or not 0 < len(w.indexed) <= _COLUMNS or a.dtype != found.dtype:
+        if (
+            i.dtype.kind != "i"
+            or i.dtype.itemsize < 4
+            or not 0 < len(w.indexed) <= _COLUMNS
+            or a.dtype != found.dtype
+        ):
             raise _Unfit
         batching, kept = {axis: o for o, axis in w.batching}, iter(w.kept)
         batch = iter(range(len(w.batch)))
@@ -458,8 +565,13 @@ class _Writer:
                 of_a.append(a.strides[batching[b]] if b in batching else 0)
                 of_i.append(i.strides[b])
         step = 0 if w.bare else i.strides[-1]
-        columns = [_Value(i.memory, i.offset + c * step, found.shape, tuple(of_i), i.dtype, False) for c in range(len(w.indexed))]
-        places = tuple([(a.strides[o], int(last)) for o, last in zip(w.indexed, w.limits, strict=True)])
+        columns = [
+            _Value(i.memory, i.offset + c * step, found.shape, tuple(of_i), i.dtype, False)
+            for c in range(len(w.indexed))
+        ]
+        places = tuple(
+            [(a.strides[o], int(last)) for o, last in zip(w.indexed, w.limits, strict=True)]
+        )
         fill = None if compute.fill is None else np.asarray(compute.fill, found.dtype).tobytes()
         what = found.dtype.itemsize, i.dtype.itemsize, places, w.wraps, fill
         self.loop(what, 0, (a.seen(found.shape, tuple(of_a)), *columns, found))
@@ -470,29 +582,51 @@ class _Writer:
         (x,), found = operands, self.result(spec)
         if x.dtype.itemsize not in (4, 8):
             raise _Unfit
-        self.loop(f"{x.dtype.kind}{x.dtype.itemsize}>{found.dtype.kind}{found.dtype.itemsize}", 0, (x, found))
+        self.loop(
+            f"{x.dtype.kind}{x.dtype.itemsize}>{found.dtype.kind}{found.dtype.itemsize}",
+            0,
+            (x, found),
+        )
         return found
 
     def product(self, compute: Any, operands: list[_Value], spec: Any) -> _Value:
-        """A product of matrices or vectors, of stacks of matrices too where they lie one after the other."""
+        """A product of matrices or vectors, of stacks of matrices too where they lie one after the
+        other."""
         a, b = operands
         if type(compute) is Product:
-            a, b = [x.seen(x.shape[::-1], x.strides[::-1]) if yes else x for x, yes in ((a, compute.first), (b, compute.second))]
-        stacked = len(a.shape) == 3 and compute is np.matmul and a.shape[0] == b.shape[0] and len(b.shape) == 3
-        if a.dtype != b.dtype or a.dtype.kind not in "fc" or not (stacked or (0 < len(a.shape) < 3 and 0 < len(b.shape) < 3)):
+            a, b = [
+                x.seen(x.shape[::-1], x.strides[::-1]) if yes else x
+                for x, yes in ((a, compute.first), (b, compute.second))
+            ]
+        stacked = (
+            len(a.shape) == 3
+            and compute is np.matmul
+            and a.shape[0] == b.shape[0]
+            and len(b.shape) == 3
+        )
+        if (
+            a.dtype != b.dtype
+            or a.dtype.kind not in "fc"
+            or not (stacked or (0 < len(a.shape) < 3 and 0 < len(b.shape) < 3))
+        ):
             raise _Unfit
         number, dtype = _number(np.matmul, a.dtype.char * 2)
         found = self.result(spec)
         if number < 0 or dtype != found.dtype:
             raise _Unfit
-        rows, columns = (a.shape[-2] if len(a.shape) > 1 else 1), (b.shape[-1] if len(b.shape) > 1 else 1)
+        rows, columns = (
+            (a.shape[-2] if len(a.shape) > 1 else 1),
+            (b.shape[-1] if len(b.shape) > 1 else 1),
+        )
         a, b = (x if len(x.shape) > 1 else x.seen(shape, strides) for x, shape, strides in (
             (a, (1, *a.shape), (0, *a.strides)), (b, (*b.shape, 1), (*b.strides, 0))))  # fmt: skip
         size = found.dtype.itemsize
-        places = [(x.memory, x.offset, (x.strides[0] if stacked else 0, *x.strides[-2:])) for x in (a, b)] + [
-            (found.memory, 0, (size * rows * columns, size * columns, size))
-        ]
-        self.loops.append((np.matmul, number, (a.shape[0] if stacked else 1, rows, a.shape[-1], columns), places))
+        places = [
+            (x.memory, x.offset, (x.strides[0] if stacked else 0, *x.strides[-2:])) for x in (a, b)
+        ] + [(found.memory, 0, (size * rows * columns, size * columns, size))]
+        self.loops.append(
+            (np.matmul, number, (a.shape[0] if stacked else 1, rows, a.shape[-1], columns), places)
+        )
         return found
 
     def constant(self, x: np.ndarray) -> _Value:
@@ -525,7 +659,14 @@ class _Writer:
         if len(sizes) > _DIMS:
             raise _Unfit
         by_operands = zip(*strides, strict=True)
-        self.loops.append((what, number, tuple(sizes), [(v.memory, v.offset, s) for v, s in zip(operands, by_operands, strict=True)]))
+        self.loops.append(
+            (
+                what,
+                number,
+                tuple(sizes),
+                [(v.memory, v.offset, s) for v, s in zip(operands, by_operands, strict=True)],
+            )
+        )
 
 
 def _spread(v: _Value, shape: Shape) -> _Value:
@@ -555,6 +696,11 @@ _KINDS: dict[Any, Any] = {
     Product: _Writer.product,
     itemgetter: _Writer.taken_apart,
 }
-_FUNCTIONS: dict[Any, Any] = {where: _Writer.selected, Chosen.chosen: _Writer.chosen, np.dot: _Writer.product, dot: _Writer.product}
+_FUNCTIONS: dict[Any, Any] = {
+    where: _Writer.selected,
+    Chosen.chosen: _Writer.chosen,
+    np.dot: _Writer.product,
+    dot: _Writer.product,
+}
 _FUNCTIONS[np.matmul] = _Writer.product
 _LIKELY = frozenset((np.ufunc, Fixed, methodcaller))

@@ -13,13 +13,20 @@ from .kinds import FLOAT32, identity, kind
 from .reductions import operation, ufunc_of
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
-#: Windows with more elements than this along an axis are reduced by doubling, not element by element.
+#: Windows with more elements than this along an axis are reduced by doubling, not element by
+#: element.
 _SHORT = 8
 
 
-def padder(shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: Sequence[int], value: Any) -> Compute | None:
-    """What pads arrays of ``shape`` (negative: crops) and puts ``dilation - 1`` values between elements; None if nothing changes."""
-    if all(lo == hi == 0 and (d == 1 or n <= 1) for n, (lo, hi), d in zip(shape, padding, dilation, strict=True)):
+def padder(
+    shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: Sequence[int], value: Any
+) -> Compute | None:
+    """What pads arrays of ``shape`` (negative: crops) and puts ``dilation - 1`` values between
+    elements; None if nothing changes."""
+    if all(
+        lo == hi == 0 and (d == 1 or n <= 1)
+        for n, (lo, hi), d in zip(shape, padding, dilation, strict=True)
+    ):
         return None
     size, source, target = [], [], []
     for n, (lo, hi), d in zip(shape, padding, dilation, strict=True):
@@ -29,7 +36,11 @@ def padder(shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: S
         last = min(n, (total - 1 - lo) // d + 1)
         last = max(first, last)
         source.append(slice(first, last))
-        target.append(slice(first * d + lo, max(first * d + lo, (last - 1) * d + lo + 1), d) if last > first else slice(0, 0))
+        target.append(
+            slice(first * d + lo, max(first * d + lo, (last - 1) * d + lo + 1), d)
+            if last > first
+            else slice(0, 0)
+        )
     if all(lo <= 0 and hi <= 0 for lo, hi in padding) and all(d == 1 for d in dilation):
         crop = tuple(source)
         return lambda x: x[crop]
@@ -54,7 +65,11 @@ def _cost(e: Equation) -> float:
     if e.name.startswith("reduce"):
         taps = sum([min(n, 12) for n in window if n > 1])
         return 2 * CALL + taps * (CALL + BYTE * nbytes(e.outs)) + BYTE * nbytes(e.ins)
-    return 8 * CALL + 4 * math.prod(window) * (CALL + 1e-9 * min([a.size for a in (*e.ins, e.out)])) + 2 * BYTE * nbytes(e.ins)
+    return (
+        8 * CALL
+        + 4 * math.prod(window) * (CALL + 1e-9 * min([a.size for a in (*e.ins, e.out)]))
+        + 2 * BYTE * nbytes(e.ins)
+    )
 
 
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", cost=_cost)
@@ -88,7 +103,9 @@ def _windows(name: str, e: Equation) -> Compute | None:
         return lambda *_: constant
     pad = padder(aval.shape, p["padding"], p["base_dilation"], start)
     steps: list[Compute] = []
-    for axis, (size, stride, dilation) in enumerate(zip(p["window_dimensions"], p["window_strides"], p["window_dilation"], strict=True)):
+    for axis, (size, stride, dilation) in enumerate(
+        zip(p["window_dimensions"], p["window_strides"], p["window_dilation"], strict=True)
+    ):
         if size > 1 or stride > 1:
             steps.append(_along(ufunc, axis, size, stride, dilation, out.shape[axis]))
 
@@ -104,8 +121,11 @@ def _windows(name: str, e: Equation) -> Compute | None:
     return reduce
 
 
-def _along(ufunc: np.ufunc, axis: int, size: int, stride: int, dilation: int, count: int) -> Compute:
-    """Reduces windows of ``size`` elements, ``dilation`` apart, along one axis; there are ``count``, ``stride`` apart."""
+def _along(
+    ufunc: np.ufunc, axis: int, size: int, stride: int, dilation: int, count: int
+) -> Compute:
+    """Reduces windows of ``size`` elements, ``dilation`` apart, along one axis; there are
+    ``count``, ``stride`` apart."""
     before = (slice(None),) * axis
 
     def part(start: int, length: int, step: int) -> tuple[Any, ...]:
@@ -152,10 +172,17 @@ def _along(ufunc: np.ufunc, axis: int, size: int, stride: int, dilation: int, co
     return doubling
 
 
-def _taps(window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], out: Sequence[int]) -> list[tuple[slice, ...]]:
+def _taps(
+    window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], out: Sequence[int]
+) -> list[tuple[slice, ...]]:
     """For each element of a window, where the padded operand has it for all windows."""
     return [
-        tuple([slice(i * d, i * d + (n - 1) * s + 1, s) for i, s, d, n in zip(place, strides, dilation, out, strict=True)])
+        tuple(
+            [
+                slice(i * d, i * d + (n - 1) * s + 1, s)
+                for i, s, d, n in zip(place, strides, dilation, out, strict=True)
+            ]
+        )
         for place in itertools.product(*[range(w) for w in window])
     ]
 
@@ -181,11 +208,18 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     ones = (1,) * operand.ndim
     pad = padder(operand.shape, p["padding"], ones, identity(name, wide))
     padded = tuple([n + lo + hi for n, (lo, hi) in zip(operand.shape, p["padding"], strict=True)])
-    crop = None if pad is None else tuple([slice(lo, lo + n) for n, (lo, _) in zip(operand.shape, p["padding"], strict=True)])
+    crop = (
+        None
+        if pad is None
+        else tuple(
+            [slice(lo, lo + n) for n, (lo, _) in zip(operand.shape, p["padding"], strict=True)]
+        )
+    )
     if any(lo < 0 or hi < 0 for lo, hi in p["padding"]):
         return None
     taps = _taps(p["window_dimensions"], p["window_strides"], ones, source.shape)
-    # Where windows begin, and where their elements are from there, in the padded operand as one line.
+    # Where windows begin, and where their elements are from there, in the padded operand as one
+    # line.
     steps = [math.prod(padded[i + 1 :]) for i in range(operand.ndim)]
     begins = [
         (np.arange(n) * s * t).reshape([-1 if j == i else 1 for j in range(operand.ndim)])
@@ -212,7 +246,8 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
 
 
 def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc) -> np.ndarray:
-    """Which element of each window is chosen. NaN is, and gives way to whatever comes after it, as in XLA."""
+    """Which element of each window is chosen. NaN is, and gives way to whatever comes after it, as
+    in XLA."""
     best = x[taps[0]].copy()
     index = np.min_scalar_type(len(taps)).type
     chosen = np.zeros(best.shape, index)
@@ -229,7 +264,13 @@ def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc) -
 def _select_and_gather_add(e: Equation) -> Compute | None:
     _, operand = e.ins
     p, choice, k, out = e.params, _choice(e), kind(operand.dtype), e.out
-    if choice is None or k not in ("f", "h") or not out.ndim or 0 in out.shape or 0 in operand.shape:
+    if (
+        choice is None
+        or k not in ("f", "h")
+        or not out.ndim
+        or 0 in out.shape
+        or 0 in operand.shape
+    ):
         return None
     keeps, name = choice
     dtype = np.dtype(operand.dtype)

@@ -1,4 +1,5 @@
-"""Sums and maxima over paths through grids of probabilities, on NumPy's arrays: the loss of transducers, and alignment by CTC."""
+"""Sums and maxima over paths through grids of probabilities, on NumPy's arrays: the loss of
+transducers, and alignment by CTC."""
 
 from __future__ import annotations
 
@@ -6,29 +7,45 @@ import numpy as np
 
 
 def transducer(
-    logits: np.ndarray, targets: np.ndarray, frames: np.ndarray, labels: np.ndarray, blank: int, clamp: float, fused: bool
+    logits: np.ndarray,
+    targets: np.ndarray,
+    frames: np.ndarray,
+    labels: np.ndarray,
+    blank: int,
+    clamp: float,
+    fused: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The losses of an RNN transducer, and their derivatives with respect to ``logits``, computed in float64.
+    """The losses of an RNN transducer, and their derivatives with respect to ``logits``, computed
+    in float64.
 
     Shapes:
         logits (B, T, U + 1, D); targets (B, U); frames (B,), labels (B,): the lengths.
         The results are (B,) and as ``logits``.
     """
     if logits.ndim != 4 or targets.ndim != 2:
-        raise RuntimeError(f"logits must be 4-D and targets 2-D, got {logits.ndim}-D and {targets.ndim}-D")
+        raise RuntimeError(
+            f"logits must be 4-D and targets 2-D, got {logits.ndim}-D and {targets.ndim}-D"
+        )
     if logits.shape[2] != targets.shape[1] + 1:
-        raise RuntimeError(f"logits must have one place more than targets: {logits.shape[2]} for {targets.shape[1]}")
+        raise RuntimeError(
+            f"logits must have one place more than targets: {logits.shape[2]} for "
+            f"{targets.shape[1]}"
+        )
     blank = blank % logits.shape[3]
     costs, slopes = np.zeros(len(logits)), np.zeros(logits.shape)
     for i, (length, count) in enumerate(zip(frames.tolist(), labels.tolist(), strict=True)):
         grid = logits[i, :length, : count + 1].astype(np.float64)
         if fused:
             grid = grid - np.logaddexp.reduce(grid, axis=-1, keepdims=True)
-        costs[i], slopes[i, :length, : count + 1] = _transducer(grid, targets[i, :count], blank, fused)
+        costs[i], slopes[i, :length, : count + 1] = _transducer(
+            grid, targets[i, :count], blank, fused
+        )
     return costs, slopes.clip(-clamp, clamp) if clamp > 0 else slopes
 
 
-def _transducer(grid: np.ndarray, targets: np.ndarray, blank: int, fused: bool) -> tuple[float, np.ndarray]:
+def _transducer(
+    grid: np.ndarray, targets: np.ndarray, blank: int, fused: bool
+) -> tuple[float, np.ndarray]:
     """The same of one sequence, of log-probabilities (T, U + 1, D)."""
     length, places, _ = grid.shape
     stay = grid[:, :, blank]
@@ -56,7 +73,9 @@ def _transducer(grid: np.ndarray, targets: np.ndarray, blank: int, fused: bool) 
     return -total, slopes
 
 
-def alignment(log_probs: np.ndarray, targets: np.ndarray, frames: np.ndarray, labels: np.ndarray, blank: int) -> np.ndarray:
+def alignment(
+    log_probs: np.ndarray, targets: np.ndarray, frames: np.ndarray, labels: np.ndarray, blank: int
+) -> np.ndarray:
     """The label of each frame on the likeliest path of CTC that gives ``targets``.
 
     Shapes:
@@ -64,7 +83,9 @@ def alignment(log_probs: np.ndarray, targets: np.ndarray, frames: np.ndarray, la
         The result is (1, T), of the dtype of ``targets``.
     """
     if log_probs.ndim != 3 or targets.ndim != 2:
-        raise RuntimeError(f"log_probs must be 3-D and targets 2-D, got {log_probs.ndim}-D and {targets.ndim}-D")
+        raise RuntimeError(
+            f"log_probs must be 3-D and targets 2-D, got {log_probs.ndim}-D and {targets.ndim}-D"
+        )
     if len(log_probs) != 1 or len(targets) != 1:
         raise RuntimeError("The batch dimension for log_probs must be 1 at the current version")
     if log_probs.dtype.kind != "f" or targets.dtype.kind != "i":
@@ -76,15 +97,18 @@ def alignment(log_probs: np.ndarray, targets: np.ndarray, frames: np.ndarray, la
     repeats = int((label[1:] == label[:-1]).sum())
     if length < count + repeats:
         raise RuntimeError(
-            f"targets length is too long for CTC. Found log_probs length: {length}, targets length: {count}, "
-            f"and number of repeats: {repeats}"
+            f"targets length is too long for CTC. Found log_probs length: {length}, targets "
+            f"length: {count}, and number of repeats: {repeats}"
         )
     states = np.full(2 * count + 1, blank, targets.dtype)
     states[1::2] = label
     skips = np.zeros(len(states), bool)
     skips[3::2] = label[1:] != label[:-1]
     scores = log_probs[0][:, states]
-    best, back = np.full(len(states), -np.inf, log_probs.dtype), np.zeros((length, len(states)), np.int64)
+    best, back = (
+        np.full(len(states), -np.inf, log_probs.dtype),
+        np.zeros((length, len(states)), np.int64),
+    )
     best[:2] = scores[0, :2]
     for t in range(1, length):
         ways = np.full((3, len(states)), -np.inf, log_probs.dtype)

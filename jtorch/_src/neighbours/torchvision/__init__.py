@@ -1,7 +1,9 @@
-"""The operators that torchvision has in C++, as kernels on JAX arrays: entered in ``torch.ops.torchvision`` when torchvision is imported.
+"""The operators that torchvision has in C++, as kernels on JAX arrays: entered in
+``torch.ops.torchvision`` when torchvision is imported.
 
-torchvision itself registers their shapes, derivatives and autocasting, from Python; where a version of it does not, the derivative is
-JAX's. Neither its decoders of images and videos nor its kernels for quantised tensors are here.
+torchvision itself registers their shapes, derivatives and autocasting, from Python; where a version
+of it does not, the derivative is JAX's. Neither its decoders of images and videos nor its kernels
+for quantised tensors are here.
 """
 
 from __future__ import annotations
@@ -19,29 +21,42 @@ from . import boxes, deforming, regions
 
 _POOLED = "Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 _SIZES = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
-_CONVOLUTION = """Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h,
-    SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask"""
+_CONVOLUTION = """Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt \
+stride_h, SymInt stride_w, SymInt pad_h,
+    SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool \
+use_mask"""
 _MAPPED = _POOLED.replace("rois,", "rois, Tensor channel_mapping,")
 
 #: Schema -> function of arrays.
 _ARRAYS: dict[str, Callable[..., object]] = {
-    f"roi_align(Tensor input, {_POOLED}, int sampling_ratio, bool aligned) -> Tensor": regions.roi_align,
-    f"_roi_align_backward(Tensor grad, {_POOLED}, {_SIZES}, int sampling_ratio, bool aligned) -> Tensor": regions.roi_align_backward,
+    f"roi_align(Tensor input, {_POOLED}, int sampling_ratio, bool aligned) -> Tensor": regions.roi_align,  # noqa: E501
+    (
+        f"_roi_align_backward(Tensor grad, {_POOLED}, {_SIZES}, int sampling_ratio, bool aligned) "
+        "-> Tensor"
+    ): regions.roi_align_backward,
     f"roi_pool(Tensor input, {_POOLED}) -> (Tensor, Tensor)": regions.roi_pool,
-    f"_roi_pool_backward(Tensor grad, {_POOLED.replace('rois,', 'rois, Tensor argmax,')}, {_SIZES}) -> Tensor": regions.roi_pool_backward,
-    f"ps_roi_align(Tensor input, {_POOLED}, int sampling_ratio) -> (Tensor, Tensor)": regions.ps_roi_align,
-    f"_ps_roi_align_backward(Tensor grad, {_MAPPED}, int sampling_ratio, {_SIZES}) -> Tensor": regions.ps_roi_align_backward,
+    (
+        f"_roi_pool_backward(Tensor grad, {_POOLED.replace('rois,', 'rois, Tensor argmax,')}, "
+        f"{_SIZES}) -> Tensor"
+    ): regions.roi_pool_backward,
+    f"ps_roi_align(Tensor input, {_POOLED}, int sampling_ratio) -> (Tensor, Tensor)": regions.ps_roi_align,  # noqa: E501
+    f"_ps_roi_align_backward(Tensor grad, {_MAPPED}, int sampling_ratio, {_SIZES}) -> Tensor": regions.ps_roi_align_backward,  # noqa: E501
     f"ps_roi_pool(Tensor input, {_POOLED}) -> (Tensor, Tensor)": regions.ps_roi_pool,
-    f"_ps_roi_pool_backward(Tensor grad, {_MAPPED}, {_SIZES}) -> Tensor": regions.ps_roi_pool_backward,
+    f"_ps_roi_pool_backward(Tensor grad, {_MAPPED}, {_SIZES}) -> Tensor": regions.ps_roi_pool_backward,  # noqa: E501
     f"deform_conv2d({_CONVOLUTION}) -> Tensor": deforming.deform_conv2d,
-    f"_deform_conv2d_backward(Tensor grad, {_CONVOLUTION}) -> (Tensor, Tensor, Tensor, Tensor, Tensor)": deforming.deform_conv2d_backward,
+    (
+        f"_deform_conv2d_backward(Tensor grad, {_CONVOLUTION}) -> (Tensor, Tensor, Tensor, Tensor, "
+        "Tensor)"
+    ): deforming.deform_conv2d_backward,
     "box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor": boxes.box_iou_rotated,
 }
 _QUANTISED = "quantised tensors are left out"
 
 
 def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> object:
-    kept = boxes.nms(np.asarray(dets.detach().jax()), np.asarray(scores.detach().jax()), iou_threshold)
+    kept = boxes.nms(
+        np.asarray(dets.detach().jax()), np.asarray(scores.detach().jax()), iou_threshold
+    )
     return scores.new_tensor(kept, dtype=_long())
 
 
@@ -74,8 +89,9 @@ def define() -> None:
     made.impl("nms", _nms, "CompositeExplicitAutograd")
     made.impl("qnms", _refuse("qnms"), "CompositeExplicitAutograd")
     made.define(
-        "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float rois_scale, int rois_zero_point, "
-        "float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
+        "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float "
+        "rois_scale, int rois_zero_point, float spatial_scale, SymInt pooled_height, SymInt "
+        "pooled_width, int sampling_ratio, bool aligned) -> Tensor"
     )
     made.impl("qroi_align", _refuse("qroi_align"), "CompositeExplicitAutograd")
     made.define("_cuda_version() -> int")

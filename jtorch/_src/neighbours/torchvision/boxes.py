@@ -12,7 +12,8 @@ Array = Any
 
 
 def nms(dets: np.ndarray, scores: np.ndarray, iou_threshold: float) -> np.ndarray:
-    """The boxes that no box of a higher score overlaps by more than the threshold, by descending score.
+    """The boxes that no box of a higher score overlaps by more than the threshold, by descending
+    score.
 
     Shapes:
         dets (N, 4) as x1, y1, x2, y2; scores (N,); the result is int64.
@@ -24,7 +25,10 @@ def nms(dets: np.ndarray, scores: np.ndarray, iou_threshold: float) -> np.ndarra
     if scores.ndim != 1:
         raise RuntimeError(f"scores should be a 1d tensor, got {scores.ndim}D")
     if len(dets) != len(scores):
-        raise RuntimeError(f"boxes and scores should have same number of elements in dimension 0, got {len(dets)} and {len(scores)}")
+        raise RuntimeError(
+            f"boxes and scores should have same number of elements in dimension 0, got {len(dets)} "
+            f"and {len(scores)}"
+        )
     if dets.dtype != scores.dtype:
         raise RuntimeError("dets should have the same type as scores")
     order = np.argsort(-scores, kind="stable")
@@ -51,7 +55,9 @@ def _outline(box: Array) -> Array:
     angle = jnp.deg2rad(box[4])
     along = jnp.stack([jnp.cos(angle), -jnp.sin(angle)]) * box[2] / 2
     across = jnp.stack([jnp.sin(angle), jnp.cos(angle)]) * box[3] / 2
-    return box[None, :2] + jnp.stack([along + across, across - along, -along - across, along - across])
+    return box[None, :2] + jnp.stack(
+        [along + across, across - along, -along - across, along - across]
+    )
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -67,7 +73,8 @@ def _inside(points: Array, outline: Array) -> Array:
 
 
 def _common(one: Array, other: Array) -> Array:
-    """The area that two boxes share: that of the hull of the corners within the other and of the crossings of edges."""
+    """The area that two boxes share: that of the hull of the corners within the other and of the
+    crossings of edges."""
     middle = (one[:2] + other[:2]) / 2  # near the origin little is lost by cancellation
     first = _outline(one.at[:2].add(-middle))
     second = _outline(other.at[:2].add(-middle))
@@ -81,7 +88,9 @@ def _common(one: Array, other: Array) -> Array:
     points = jnp.concatenate([first, second, crossings.reshape(-1, 2)])
     valid = jnp.concatenate([_inside(first, second), _inside(second, first), meets.reshape(-1)])
     count = valid.sum()
-    centre = jnp.where(valid[:, None], points, 0).sum(0) / jnp.maximum(count, 1).astype(points.dtype)
+    centre = jnp.where(valid[:, None], points, 0).sum(0) / jnp.maximum(count, 1).astype(
+        points.dtype
+    )
     offsets = jnp.where(valid[:, None], points - centre[None], 0)
     order = jnp.argsort(jnp.where(valid, jnp.arctan2(offsets[:, 1], offsets[:, 0]), jnp.inf))
     ring = offsets[order]
@@ -92,7 +101,10 @@ def _common(one: Array, other: Array) -> Array:
 
 
 def box_iou_rotated(boxes1: Array, boxes2: Array) -> Array:
-    """Shared area over joint area: boxes1 (N, 5), boxes2 (M, 5) as ``cx, cy, w, h, degrees`` -> (N, M)."""
+    """Shared area over joint area: boxes1 (N, 5), boxes2 (M, 5) as ``cx, cy, w, h, degrees`` -> (N,
+    M)."""
     common = jax.vmap(lambda a: jax.vmap(lambda b: _common(a, b))(boxes2))(boxes1)
     areas = boxes1[:, 2, None] * boxes1[:, 3, None], boxes2[None, :, 2] * boxes2[None, :, 3]
-    return jnp.where((areas[0] < 1e-14) | (areas[1] < 1e-14), 0, common / (areas[0] + areas[1] - common)).astype(boxes1.dtype)
+    return jnp.where(
+        (areas[0] < 1e-14) | (areas[1] < 1e-14), 0, common / (areas[0] + areas[1] - common)
+    ).astype(boxes1.dtype)

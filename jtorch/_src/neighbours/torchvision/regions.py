@@ -1,8 +1,10 @@
-"""Pooling over regions of feature maps, on arrays: ``roi_align``, ``roi_pool`` and the position-sensitive ones.
+"""Pooling over regions of feature maps, on arrays: ``roi_align``, ``roi_pool`` and the
+position-sensitive ones.
 
-``rois (K, 5)`` are an image's number and a box ``x1, y1, x2, y2``. Along each axis what a cell of the result takes from a row of the map
-is a vector of weights, since bilinear samples, and means over rectangles, are products of an axis each. Regions are gone through in
-chunks: the maps of all of them at once may not fit into memory.
+``rois (K, 5)`` are an image's number and a box ``x1, y1, x2, y2``. Along each axis what a cell of
+the result takes from a row of the map is a vector of weights, since bilinear samples, and means
+over rectangles, are products of an axis each. Regions are gone through in chunks: the maps of all
+of them at once may not fit into memory.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ def _check(input: Array, rois: Array, name: str = "input") -> None:
         raise RuntimeError("rois must have shape as Tensor[K, 5]")
     if input.dtype != rois.dtype:
         raise RuntimeError(
-            f"Expected tensor for {name} to have the same type as tensor for rois; but {input.dtype} does not equal {rois.dtype}"
+            f"Expected tensor for {name} to have the same type as tensor for rois; but "
+            f"{input.dtype} does not equal {rois.dtype}"
         )
 
 
@@ -40,10 +43,15 @@ def _mapping(count: int, channels: int, height: int, width: int) -> Array:
 
 
 def _each(function: Callable[..., object], rois: Array, size: int) -> Any:
-    """The function of one region, for all of them; ``size`` elements are the most that one needs."""
+    """The function of one region, for all of them; ``size`` elements are the most that one
+    needs."""
     count = rois.shape[0]
     chunk = max(1, min(count, _CHUNK // max(size, 1)))
-    return jax.vmap(function)(rois) if chunk >= count else jax.lax.map(function, rois, batch_size=chunk)
+    return (
+        jax.vmap(function)(rois)
+        if chunk >= count
+        else jax.lax.map(function, rois, batch_size=chunk)
+    )
 
 
 def _rounded(x: Array) -> Array:
@@ -51,7 +59,7 @@ def _rounded(x: Array) -> Array:
     return (jnp.sign(x) * jnp.floor(jnp.abs(x) + x.dtype.type(0.5))).astype(jnp.int32)
 
 
-# ---- bilinear samples ---------------------------------------------------------------------------------------------------------------
+# ---- bilinear samples ----------------------------------------------------------------------------
 
 
 def _corners(at: Array, size: int) -> tuple[Array, Array, Array, Array]:
@@ -61,7 +69,12 @@ def _corners(at: Array, size: int) -> tuple[Array, Array, Array, Array]:
     low = jnp.floor(at)
     part = at - low
     row = jnp.where(inside, low, 0).astype(jnp.int32)
-    return row, jnp.minimum(row + 1, size - 1), jnp.where(inside, 1 - part, 0), jnp.where(inside, part, 0)
+    return (
+        row,
+        jnp.minimum(row + 1, size - 1),
+        jnp.where(inside, 1 - part, 0),
+        jnp.where(inside, part, 0),
+    )
 
 
 def _samples(start: Array, cell: Array, cells: int, number: int) -> Array:
@@ -73,12 +86,16 @@ def _samples(start: Array, cell: Array, cells: int, number: int) -> Array:
 
 def _spread(low: Array, high: Array, near: Array, far: Array, size: int) -> Array:
     """Two rows with a weight each as weights of all rows, along a new last axis."""
-    rows = [jax.nn.one_hot(row, size, dtype=near.dtype) * weight[..., None] for row, weight in ((low, near), (high, far))]
+    rows = [
+        jax.nn.one_hot(row, size, dtype=near.dtype) * weight[..., None]
+        for row, weight in ((low, near), (high, far))
+    ]
     return rows[0] + rows[1]
 
 
 def _weights(start: Array, length: Array, cells: int, size: int, number: int) -> Array:
-    """Weights ``(cells, size)`` of the mean over a cell's samples: ``number`` of them, or one for each unit of length."""
+    """Weights ``(cells, size)`` of the mean over a cell's samples: ``number`` of them, or one for
+    each unit of length."""
     cell = length / start.dtype.type(cells)
     if number > 0:
         samples = _samples(start, cell, cells, number)
@@ -89,16 +106,26 @@ def _weights(start: Array, length: Array, cells: int, size: int, number: int) ->
 
     def add(state: tuple[Array, Array]) -> tuple[Array, Array]:
         i, total = state
-        low, high, near, far = _corners(start + index * cell + (i + start.dtype.type(0.5)) * cell / many, size)
+        low, high, near, far = _corners(
+            start + index * cell + (i + start.dtype.type(0.5)) * cell / many, size
+        )
         return i + 1, total + _spread(low, high, near, far, size)
 
     zero = jnp.zeros((), start.dtype)
-    _, total = jax.lax.while_loop(lambda state: state[0] < many, add, (zero, jnp.zeros((cells, size), start.dtype)))
+    _, total = jax.lax.while_loop(
+        lambda state: state[0] < many, add, (zero, jnp.zeros((cells, size), start.dtype))
+    )
     return total / many
 
 
 def roi_align(
-    input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int, aligned: bool
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    aligned: bool,
 ) -> Array:
     """Means of bilinear samples: input (N, C, H, W) -> (K, C, pooled_height, pooled_width)."""
     _check(input, rois)
@@ -116,13 +143,26 @@ def roi_align(
     def gathered(roi: Array) -> Array:
         y1, x1, tall, wide = axes(roi)
         image = input[roi[0].astype(jnp.int32)]
-        rows = _corners(_samples(y1, tall / dtype.type(pooled_height), pooled_height, sampling_ratio).reshape(-1), height)
-        columns = _corners(_samples(x1, wide / dtype.type(pooled_width), pooled_width, sampling_ratio).reshape(-1), width)
+        rows = _corners(
+            _samples(y1, tall / dtype.type(pooled_height), pooled_height, sampling_ratio).reshape(
+                -1
+            ),
+            height,
+        )
+        columns = _corners(
+            _samples(x1, wide / dtype.type(pooled_width), pooled_width, sampling_ratio).reshape(-1),
+            width,
+        )
         total: Any = 0
         for row, down in ((rows[0], rows[2]), (rows[1], rows[3])):
             for column, across in ((columns[0], columns[2]), (columns[1], columns[3])):
-                total = total + image[:, row[:, None], column[None]] * (down[:, None] * across[None])[None]
-        return total.reshape(channels, pooled_height, sampling_ratio, pooled_width, sampling_ratio).mean((2, 4))
+                total = (
+                    total
+                    + image[:, row[:, None], column[None]] * (down[:, None] * across[None])[None]
+                )
+        return total.reshape(
+            channels, pooled_height, sampling_ratio, pooled_width, sampling_ratio
+        ).mean((2, 4))
 
     def weighted(roi: Array) -> Array:
         y1, x1, tall, wide = axes(roi)
@@ -130,7 +170,11 @@ def roi_align(
         across = _weights(x1, wide, pooled_width, width, 0)
         part = jnp.einsum("chw,qw->chq", input[roi[0].astype(jnp.int32)], across)
         # A region without extent has no samples, and the mean of none is 0 here.
-        return jnp.nan_to_num(jnp.einsum("chq,ph->cpq", part, down)) if aligned else jnp.einsum("chq,ph->cpq", part, down)
+        return (
+            jnp.nan_to_num(jnp.einsum("chq,ph->cpq", part, down))
+            if aligned
+            else jnp.einsum("chq,ph->cpq", part, down)
+        )
 
     if sampling_ratio > 0:
         return _each(gathered, rois, channels * pooled_height * pooled_width * sampling_ratio**2)
@@ -147,19 +191,38 @@ def _zeros(grad: Array, *sizes: int) -> Array:
 
 
 def roi_align_backward(
-    grad: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int, channels: int, height: int,
-    width: int, sampling_ratio: int, aligned: bool,
+    grad: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int,
+    batch_size: int, channels: int, height: int, width: int, sampling_ratio: int, aligned: bool,
 ) -> Array:  # fmt: skip
     """The gradient of ``roi_align`` with respect to the map."""
     _check(grad, rois, "grad")
     like = _zeros(grad, batch_size, channels, height, width)
-    return _transposed(lambda x: roi_align(x, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned), like, grad)
+    return _transposed(
+        lambda x: roi_align(
+            x, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned
+        ),
+        like,
+        grad,
+    )
 
 
-def _ps(input: Array, rois: Array, pooled_height: int, pooled_width: int, weights: Callable[[Array], tuple[Array, Array]]) -> Array:
+def _ps(
+    input: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    weights: Callable[[Array], tuple[Array, Array]],
+) -> Array:
     """Each cell from a channel of its own, with weights ``(cells, size)`` along both axes."""
     _, channels, height, width = input.shape
-    maps = input.reshape(-1, _channels(input, pooled_height, pooled_width), pooled_height, pooled_width, height, width)
+    maps = input.reshape(
+        -1,
+        _channels(input, pooled_height, pooled_width),
+        pooled_height,
+        pooled_width,
+        height,
+        width,
+    )
 
     def one(roi: Array) -> Array:
         down, across = weights(roi)
@@ -169,9 +232,18 @@ def _ps(input: Array, rois: Array, pooled_height: int, pooled_width: int, weight
     return _each(one, rois, channels * height * width)
 
 
-def _ps_align(input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int) -> Array:
+def _ps_align(
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+) -> Array:
     def weights(roi: Array) -> tuple[Array, Array]:
-        x1, y1, x2, y2 = [roi[i] * input.dtype.type(spatial_scale) - input.dtype.type(0.5) for i in (1, 2, 3, 4)]
+        x1, y1, x2, y2 = [
+            roi[i] * input.dtype.type(spatial_scale) - input.dtype.type(0.5) for i in (1, 2, 3, 4)
+        ]
         down = _weights(y1, y2 - y1, pooled_height, input.shape[2], sampling_ratio)
         return down, _weights(x1, x2 - x1, pooled_width, input.shape[3], sampling_ratio)
 
@@ -179,7 +251,12 @@ def _ps_align(input: Array, rois: Array, spatial_scale: float, pooled_height: in
 
 
 def ps_roi_align(
-    input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
 ) -> tuple[Array, Array]:
     """As ``roi_align``, each cell from its own channel; and which it was, int32."""
     _check(input, rois)
@@ -189,17 +266,21 @@ def ps_roi_align(
 
 
 def ps_roi_align_backward(
-    grad: Array, rois: Array, channel_mapping: Array, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int,
-    batch_size: int, channels: int, height: int, width: int,
+    grad: Array, rois: Array, channel_mapping: Array, spatial_scale: float, pooled_height: int,
+    pooled_width: int, sampling_ratio: int, batch_size: int, channels: int, height: int, width: int,
 ) -> Array:  # fmt: skip
     """The gradient of ``ps_roi_align`` with respect to the map."""
     del channel_mapping
     _check(grad, rois, "grad")
     like = _zeros(grad, batch_size, channels, height, width)
-    return _transposed(lambda x: _ps_align(x, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio), like, grad)
+    return _transposed(
+        lambda x: _ps_align(x, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio),
+        like,
+        grad,
+    )
 
 
-# ---- rectangles -------------------------------------------------------------------------------------------------------------------------
+# ---- rectangles ----------------------------------------------------------------------------------
 
 
 def _bounds(start: Array, length: Array, cells: int, last: int, dtype: Any) -> tuple[Array, Array]:
@@ -211,7 +292,14 @@ def _bounds(start: Array, length: Array, cells: int, last: int, dtype: Any) -> t
     return jnp.clip(low, 0, last), jnp.clip(high, 0, last)
 
 
-def _ps_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int, short: int) -> Array:
+def _ps_pool(
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    short: int,
+) -> Array:
     def along(start: Array, end: Array, cells: int, size: int) -> Array:
         low, high = _bounds(start, jnp.maximum(end - start, 1), cells, size - short, input.dtype)
         rows = jnp.arange(size, dtype=jnp.int32)[None]
@@ -220,12 +308,16 @@ def _ps_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: int
 
     def weights(roi: Array) -> tuple[Array, Array]:
         x1, y1, x2, y2 = [_rounded(roi[i] * input.dtype.type(spatial_scale)) for i in (1, 2, 3, 4)]
-        return along(y1, y2, pooled_height, input.shape[2]), along(x1, x2, pooled_width, input.shape[3])
+        return along(y1, y2, pooled_height, input.shape[2]), along(
+            x1, x2, pooled_width, input.shape[3]
+        )
 
     return _ps(input, rois, pooled_height, pooled_width, weights)
 
 
-def ps_roi_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Array, Array]:
+def ps_roi_pool(
+    input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> tuple[Array, Array]:
     """Means over rectangles, each cell from its own channel; and which it was, int32.
 
     As in torchvision the last row and column of the map are in no rectangle, but get a gradient.
@@ -237,18 +329,23 @@ def ps_roi_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: 
 
 
 def ps_roi_pool_backward(
-    grad: Array, rois: Array, channel_mapping: Array, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int,
-    channels: int, height: int, width: int,
+    grad: Array, rois: Array, channel_mapping: Array, spatial_scale: float, pooled_height: int,
+    pooled_width: int, batch_size: int, channels: int, height: int, width: int,
 ) -> Array:  # fmt: skip
     """The gradient of ``ps_roi_pool`` with respect to the map."""
     del channel_mapping
     _check(grad, rois, "grad")
     like = _zeros(grad, batch_size, channels, height, width)
-    return _transposed(lambda x: _ps_pool(x, rois, spatial_scale, pooled_height, pooled_width, 0), like, grad)
+    return _transposed(
+        lambda x: _ps_pool(x, rois, spatial_scale, pooled_height, pooled_width, 0), like, grad
+    )
 
 
-def roi_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Array, Array]:
-    """Maxima over rectangles, and where in the map they are, int32: -1 for a rectangle without elements, whose maximum is 0."""
+def roi_pool(
+    input: Array, rois: Array, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> tuple[Array, Array]:
+    """Maxima over rectangles, and where in the map they are, int32: -1 for a rectangle without
+    elements, whose maximum is 0."""
     _check(input, rois)
     _, channels, height, width = input.shape
     lowest = jnp.finfo(input.dtype).min
@@ -263,18 +360,22 @@ def roi_pool(input: Array, rois: Array, spatial_scale: float, pooled_height: int
         image = input[roi[0].astype(jnp.int32)][:, :, None]  # (C, H, 1, W)
         in_row = jnp.where(across[None, None], image, lowest)
         best_in_row, column = in_row.max(-1), in_row.argmax(-1)  # (C, H, pooled_width)
-        candidates = jnp.where(down[None, :, :, None], best_in_row[:, None], lowest)  # (C, pooled_height, H, pooled_width)
-        best, row = candidates.max(2), candidates.argmax(2)  # the first row that has the maximum, as the first element in order
+        # (C, pooled_height, H, pooled_width)
+        candidates = jnp.where(down[None, :, :, None], best_in_row[:, None], lowest)
+        # the first row that has the maximum, as the first element in order
+        best, row = candidates.max(2), candidates.argmax(2)
         chosen = jnp.take_along_axis(column, row, axis=1).astype(jnp.int32)
         empty = ((bottom <= top)[:, None] | (right <= left)[None])[None]
-        return jnp.where(empty, 0, best).astype(input.dtype), jnp.where(empty, -1, row.astype(jnp.int32) * width + chosen).astype(jnp.int32)
+        return jnp.where(empty, 0, best).astype(input.dtype), jnp.where(
+            empty, -1, row.astype(jnp.int32) * width + chosen
+        ).astype(jnp.int32)
 
     return _each(one, rois, channels * height * (width + pooled_height) * pooled_width)
 
 
 def roi_pool_backward(
-    grad: Array, rois: Array, argmax: Array, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int, channels: int,
-    height: int, width: int,
+    grad: Array, rois: Array, argmax: Array, spatial_scale: float, pooled_height: int,
+    pooled_width: int, batch_size: int, channels: int, height: int, width: int,
 ) -> Array:  # fmt: skip
     """The gradient of ``roi_pool`` with respect to the map, from where the maxima were."""
     del spatial_scale, pooled_height, pooled_width
@@ -283,4 +384,8 @@ def roi_pool_backward(
     image = rois[:, 0].astype(jnp.int32)[:, None, None, None]
     channel = jnp.arange(channels, dtype=jnp.int32)[None, :, None, None]
     place = jnp.maximum(argmax, 0).astype(jnp.int32)
-    return flat.at[image, channel, place].add(jnp.where(argmax < 0, 0, grad)).reshape(batch_size, channels, height, width)
+    return (
+        flat.at[image, channel, place]
+        .add(jnp.where(argmax < 0, 0, grad))
+        .reshape(batch_size, channels, height, width)
+    )

@@ -1,1 +1,2 @@
-"""Private modules of PyTorch that packages import from and that offer something; ``refusals/homes.py`` says which they stand for."""
+"""Private modules of PyTorch that packages import from and that offer something;
+``refusals/homes.py`` says which they stand for."""

@@ -1,4 +1,5 @@
-"""``torch._dynamo.testing`` and ``test_case``: backends that count and keep graphs, for tests of what ``torch.compile`` makes."""
+"""``torch._dynamo.testing`` and ``test_case``: backends that count and keep graphs, for tests of
+what ``torch.compile`` makes."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from jtorch.testing._internal.common_utils import TestCase as _TestCase
 from jtorch.testing._internal.common_utils import run_tests as _run_tests
 
 __all__ = [
-    "CompileCounter", "CompileCounterWithBackend", "EagerAndRecordGraphs", "TestCase", "collect_results",
-    "normalize_gm", "rand_strided", "reduce_to_scalar_loss", "requires_bwd_pass", "reset_rng_state", "run_tests",
+    "CompileCounter", "CompileCounterWithBackend", "EagerAndRecordGraphs", "TestCase",
+    "collect_results",
+    "normalize_gm", "rand_strided", "reduce_to_scalar_loss", "requires_bwd_pass", "reset_rng_state",
+    "run_tests",
 ]  # fmt: skip
 
 
@@ -36,7 +39,9 @@ class CompileCounter:
         self.frame_count = self.op_count = 0
         self.clear()
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
+    def __call__(
+        self, gm: torch.fx.GraphModule, example_inputs: list[object]
+    ) -> Callable[..., Any]:
         del example_inputs
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
@@ -55,7 +60,9 @@ class CompileCounterWithBackend:
         self.backend = backend
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
+    def __call__(
+        self, gm: torch.fx.GraphModule, example_inputs: list[object]
+    ) -> Callable[..., Any]:
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
         self.graphs.append(gm)
@@ -73,7 +80,9 @@ class EagerAndRecordGraphs:
     def __init__(self) -> None:
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
+    def __call__(
+        self, gm: torch.fx.GraphModule, example_inputs: list[object]
+    ) -> Callable[..., Any]:
         del example_inputs
         self.graphs.append(gm)
         return gm.forward
@@ -88,14 +97,27 @@ def reset_rng_state(use_xla: bool = False) -> None:
 
 
 def rand_strided(
-    size: Sequence[int], stride: Sequence[int], dtype: torch.dtype = torch.float32, device: str = "cpu", extra_size: int = 0
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
+    extra_size: int = 0,
 ) -> torch.Tensor:
-    """Random numbers of a shape and strides: normal ones, integers from 0 or 1 on for dtypes without fractions."""
-    needed = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 + extra_size if all(size) else extra_size
+    """Random numbers of a shape and strides: normal ones, integers from 0 or 1 on for dtypes
+    without fractions."""
+    needed = (
+        sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 + extra_size
+        if all(size)
+        else extra_size
+    )
     if dtype.is_floating_point or dtype.is_complex:
-        memory = torch.randn(needed, dtype=torch.float32 if dtype.itemsize == 1 else dtype, device=device).to(dtype)
+        memory = torch.randn(
+            needed, dtype=torch.float32 if dtype.itemsize == 1 else dtype, device=device
+        ).to(dtype)
     else:
-        memory = torch.randint(0, 2 if dtype is torch.bool else 10, (needed,), dtype=dtype, device=device)
+        memory = torch.randint(
+            0, 2 if dtype is torch.bool else 10, (needed,), dtype=dtype, device=device
+        )
     return torch.as_strided(memory, tuple(size), tuple(stride))
 
 
@@ -107,7 +129,10 @@ def normalize_gm(gm_str: str) -> str:
 
 def requires_bwd_pass(out: object) -> bool:
     """Whether a gradient can be taken of a result or a part of it."""
-    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in torch.utils._pytree.tree_leaves(out))
+    return any(
+        isinstance(x, torch.Tensor) and x.requires_grad
+        for x in torch.utils._pytree.tree_leaves(out)
+    )
 
 
 def reduce_to_scalar_loss(out: torch.Tensor) -> torch.Tensor:
@@ -118,12 +143,21 @@ def reduce_to_scalar_loss(out: torch.Tensor) -> torch.Tensor:
     return sum(reduce_to_scalar_loss(part) for part in parts) / len(parts)  # type: ignore[return-value]
 
 
-def collect_results(model: torch.nn.Module, prediction: object, loss: object, example_inputs: object) -> list[object]:
-    """What a training step left: prediction, loss, gradients, parameters and buffers, and gradients of the inputs."""
+def collect_results(
+    model: torch.nn.Module, prediction: object, loss: object, example_inputs: object
+) -> list[object]:
+    """What a training step left: prediction, loss, gradients, parameters and buffers, and gradients
+    of the inputs."""
     gradients = {f"{name}.grad": p.grad for name, p in model.named_parameters()}
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     inputs = torch.utils._pytree.tree_leaves(example_inputs)
-    return [prediction, loss, gradients, state, [x.grad for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]]
+    return [
+        prediction,
+        loss,
+        gradients,
+        state,
+        [x.grad for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad],
+    ]
 
 
 class TestCase(_TestCase):

@@ -1,4 +1,5 @@
-"""Tables that packages fill for PyTorch's compiler. XLA compiles the operators themselves, so that nothing reads them here."""
+"""Tables that packages fill for PyTorch's compiler. XLA compiles the operators themselves, so that
+nothing reads them here."""
 
 from __future__ import annotations
 

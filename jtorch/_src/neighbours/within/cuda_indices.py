@@ -8,8 +8,11 @@ from jtorch._utils import _get_device_index as _index_of
 __all__ = ["_get_device_index"]
 
 
-def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = False) -> int | None:
-    """The index of a GPU: of the current one where ``device`` has none, with ``optional``; -1 for the CPU, with ``allow_cpu``.
+def _get_device_index(
+    device: object, optional: bool = False, allow_cpu: bool = False
+) -> int | None:
+    """The index of a GPU: of the current one where ``device`` has none, with ``optional``; -1 for
+    the CPU, with ``allow_cpu``.
 
     Raises:
         ValueError: if it is another device, or has no index.

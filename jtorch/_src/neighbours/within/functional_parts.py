@@ -1,4 +1,5 @@
-"""Inner functions of ``torch.nn.functional`` that copies of PyTorch's layers call: of attention, norms and softmax."""
+"""Inner functions of ``torch.nn.functional`` that copies of PyTorch's layers call: of attention,
+norms and softmax."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def _verify_batch_size(size: Sequence[int]) -> None:
         ValueError: for those.
     """
     if size[0] * math.prod(size[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}"
+        )
 
 
 def _verify_spatial_size(size: Sequence[int]) -> None:
@@ -43,11 +46,16 @@ def _verify_spatial_size(size: Sequence[int]) -> None:
         ValueError: for those.
     """
     if math.prod(size[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {size}"
+        )
 
 
-def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> list[Tensor]:
-    """Query, key and value ``(..., E)`` by the parts of one weight ``(3 E, E)``, in as few products as the operands allow."""
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> list[Tensor]:
+    """Query, key and value ``(..., E)`` by the parts of one weight ``(3 E, E)``, in as few products
+    as the operands allow."""
     return [part.contiguous() for part in projected(q, k, v, [], [], w, b)]
 
 
@@ -68,10 +76,16 @@ def _in_projection(
         AssertionError: if sizes of weights or biases do not fit.
     """
     n = q.size(-1)
-    for name, operand, weight, bias in (("query", q, w_q, b_q), ("key", k, w_k, b_k), ("value", v, w_v, b_v)):
+    for name, operand, weight, bias in (
+        ("query", q, w_q, b_q),
+        ("key", k, w_k, b_k),
+        ("value", v, w_v, b_v),
+    ):
         expected = (n, operand.size(-1))
         if weight.shape != expected:
-            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {weight.shape}")
+            raise AssertionError(
+                f"expecting {name} weights shape of {expected}, but got {weight.shape}"
+            )
         if bias is not None and bias.shape != (n,):
             raise AssertionError(f"expecting {name} bias shape of {(n,)}, but got {bias.shape}")
     return F.linear(q, w_q, b_q), F.linear(k, w_k, b_k), F.linear(v, w_v, b_v)

@@ -1,7 +1,7 @@
 """``torch._logging``: levels of PyTorch's logs, by the names that ``TORCH_LOGS`` has for them.
 
-The loggers are those of Python's ``logging``. What writes into them in PyTorch is its compiler, whose place XLA takes; so settings are
-checked and kept, and artifacts stay unwritten.
+The loggers are those of Python's ``logging``. What writes into them in PyTorch is its compiler,
+whose place XLA takes; so settings are checked and kept, and artifacts stay unwritten.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 __all__ = [
-    "LazyString", "dtrace_structured", "getArtifactLogger", "get_structured_logging_overhead", "hide_warnings", "register_artifact",
-    "register_log", "set_logs", "trace_structured", "trace_structured_artifact", "warning_once",
+    "LazyString", "dtrace_structured", "getArtifactLogger", "get_structured_logging_overhead",
+    "hide_warnings", "register_artifact", "register_log", "set_logs", "trace_structured",
+    "trace_structured_artifact", "warning_once",
 ]  # fmt: skip
 
-_SHAPES = "torch.fx.experimental.symbolic_shapes torch.fx.experimental.sym_node torch.fx.experimental.recording"
+_SHAPES = (
+    "torch.fx.experimental.symbolic_shapes torch.fx.experimental.sym_node "
+    "torch.fx.experimental.recording"
+)
 _LOGS: dict[str, list[str]] = {
     name: loggers.split()
     for name, loggers in {
@@ -41,15 +45,24 @@ _LOGS: dict[str, list[str]] = {
 }
 #: Kinds of output of PyTorch's compiler, each on or off by itself.
 _ARTIFACTS: dict[str, bool] = dict.fromkeys(
-    """annotation aot_graphs aot_graphs_effects aot_joint_graph autotuning benchmarking bytecode caching compiled_autograd
-    compiled_autograd_verbose compute_dependencies cudagraph_static_inputs cudagraphs ddp_graphs fusion graph graph_breaks graph_code
-    graph_code_verbose graph_region_expansion graph_sizes guards hierarchical_compile incremental inductor_metrics ir_post_fusion
-    ir_pre_fusion kernel_code loop_ordering loop_tiling not_implemented onnx_diagnostics output_code overlap perf_hints post_grad_graphs
-    pre_grad_graphs recompiles recompiles_verbose schedule side_effects sym_node trace_bytecode trace_call trace_shape_events
+    """annotation aot_graphs aot_graphs_effects aot_joint_graph autotuning benchmarking bytecode
+    caching compiled_autograd compiled_autograd_verbose compute_dependencies cudagraph_static_inputs
+    cudagraphs ddp_graphs fusion graph graph_breaks graph_code graph_code_verbose
+    graph_region_expansion graph_sizes guards hierarchical_compile incremental inductor_metrics
+    ir_post_fusion ir_pre_fusion kernel_code loop_ordering loop_tiling not_implemented
+    onnx_diagnostics output_code overlap perf_hints post_grad_graphs pre_grad_graphs recompiles
+    recompiles_verbose schedule side_effects sym_node trace_bytecode trace_call trace_shape_events
     trace_source verbose_guards""".split(),
     False,
 )
-_LEVELS = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, logging.NOTSET)
+_LEVELS = (
+    logging.CRITICAL,
+    logging.ERROR,
+    logging.WARNING,
+    logging.INFO,
+    logging.DEBUG,
+    logging.NOTSET,
+)
 
 
 def register_log(setting_name: str, log_name: str | list[str]) -> None:
@@ -58,20 +71,31 @@ def register_log(setting_name: str, log_name: str | list[str]) -> None:
 
 
 def register_artifact(
-    setting_name: str, description: str, visible: bool = False, off_by_default: bool = False, log_format: str | None = None
+    setting_name: str,
+    description: str,
+    visible: bool = False,
+    off_by_default: bool = False,
+    log_format: str | None = None,
 ) -> None:
     """Lets ``set_logs`` and ``getArtifactLogger`` know a kind of output."""
     del description, visible, off_by_default, log_format
     _ARTIFACTS.setdefault(setting_name, False)
 
 
-def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = None, **settings: int | bool | None) -> None:
-    """Sets levels of logs by PyTorch's names for them, and switches kinds of output; those that are not named go back to what they were.
+def set_logs(
+    *,
+    all: int | None = None,
+    modules: dict[str, int | bool] | None = None,
+    **settings: int | bool | None,
+) -> None:
+    """Sets levels of logs by PyTorch's names for them, and switches kinds of output; those that are
+    not named go back to what they were.
 
     Args:
         all: the level of all logs that have none of their own.
         modules: levels by names of modules or logs, for those that have no argument.
-        settings: a level (``logging.DEBUG``) for a log such as ``dynamo``, or True for a kind of output such as ``graph_breaks``.
+        settings: a level (``logging.DEBUG``) for a log such as ``dynamo``, or True for a kind of
+            output such as ``graph_breaks``.
 
     Raises:
         TypeError: for a name that there is not.
@@ -97,7 +121,10 @@ def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = 
             switched[name] = value
             return
         if value not in _LEVELS:
-            raise ValueError(f"Unrecognized log level for log {name}: {value}, valid level values are: {','.join(map(str, _LEVELS))}")
+            raise ValueError(
+                f"Unrecognized log level for log {name}: {value}, valid level values are: "
+                f"{','.join(map(str, _LEVELS))}"
+            )
         for logger in _LOGS.get(name, [name]):
             levels[logger] = value
 
@@ -153,7 +180,8 @@ def warning_once(logger_obj: logging.Logger, *args: Any, **kwargs: Any) -> None:
 
 @contextlib.contextmanager
 def hide_warnings(filter_fn: Callable[..., bool] = lambda *args, **kwargs: True) -> Iterator[None]:  # noqa: ARG005
-    """A block in which warnings that ``filter_fn(message, category, filename, lineno, ...)`` is true for are not shown."""
+    """A block in which warnings that ``filter_fn(message, category, filename, lineno, ...)`` is
+    true for are not shown."""
     shown = warnings.showwarning
 
     def show(*args: Any, **kwargs: object) -> None:
@@ -177,7 +205,9 @@ def dtrace_structured(name: str, *args: object, **kwargs: object) -> None:
     del name, args, kwargs
 
 
-def trace_structured_artifact(name: str, encoding: str, payload_fn: object = None, compile_id: object = None) -> None:
+def trace_structured_artifact(
+    name: str, encoding: str, payload_fn: object = None, compile_id: object = None
+) -> None:
     """Nothing, as ``trace_structured``."""
     del name, encoding, payload_fn, compile_id
 

@@ -1,4 +1,5 @@
-"""``torch._linalg_utils``, ``torch._lowrank`` and ``torch._lobpcg``: forms of matrices that may be absent, for methods of few products."""
+"""``torch._linalg_utils``, ``torch._lowrank`` and ``torch._lobpcg``: forms of matrices that may be
+absent, for methods of few products."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def is_sparse(A: torch.Tensor) -> bool:
 
 
 def get_floating_dtype(A: torch.Tensor) -> torch.dtype:
-    """The dtype to compute in: the matrix's own if it has a fraction (half, single or double), else float32."""
+    """The dtype to compute in: the matrix's own if it has a fraction (half, single or double), else
+    float32."""
     return A.dtype if A.dtype in (torch.float16, torch.float32, torch.float64) else torch.float32
 
 
@@ -60,15 +62,19 @@ def basis(A: torch.Tensor) -> torch.Tensor:
 
 
 def symeig(A: torch.Tensor, largest: bool | None = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, of which the upper triangle is read: ascending, or descending if ``largest``."""
+    """Eigenvalues and eigenvectors of a symmetric matrix, of which the upper triangle is read:
+    ascending, or descending if ``largest``."""
     values, vectors = torch.linalg.eigh(A, UPLO="U")
     if largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values, vectors
 
 
-def get_approximate_basis(A: torch.Tensor, q: int, niter: int | None = 2, M: torch.Tensor | None = None) -> torch.Tensor:
-    """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``, found with random numbers and ``niter`` power steps.
+def get_approximate_basis(
+    A: torch.Tensor, q: int, niter: int | None = 2, M: torch.Tensor | None = None
+) -> torch.Tensor:
+    """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``, found with
+    random numbers and ``niter`` power steps.
 
     Shapes: A (*, m, n), M (*, m, n) -> (*, m, q).
     """

@@ -1,4 +1,5 @@
-"""``torch._refs``: PyTorch's functions written in Python, with the same meaning, so that the functions themselves stand for them."""
+"""``torch._refs``: PyTorch's functions written in Python, with the same meaning, so that the
+functions themselves stand for them."""
 
 from __future__ import annotations
 

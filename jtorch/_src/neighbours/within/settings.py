@@ -13,7 +13,8 @@ _ABSENT = object()
 def patches(module: str) -> Callable[..., Any]:
     """The ``patch`` of a module of settings, a block or decorator in which some are others.
 
-    It is called as ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``; ``triton.name`` is one in ``triton``.
+    It is called as ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``;
+    ``triton.name`` is one in ``triton``.
     """
 
     def place(name: str) -> tuple[Any, str]:
@@ -26,7 +27,16 @@ def patches(module: str) -> Callable[..., Any]:
     @contextlib.contextmanager
     def patch(changes: Any = None, value: Any = _ABSENT, /, **more: Any) -> Iterator[None]:
         """A block (or decorator) with other settings."""
-        given = {**({} if changes is None else changes if isinstance(changes, dict) else {changes: value}), **more}
+        given = {
+            **(
+                {}
+                if changes is None
+                else changes
+                if isinstance(changes, dict)
+                else {changes: value}
+            ),
+            **more,
+        }
         before: list[tuple[Any, str, Any]] = []
         try:
             for name, new in given.items():

@@ -1,4 +1,5 @@
-"""Small private parts of ``torch.utils`` that packages import: a set that keeps its order, short names of dtypes, counters and the like."""
+"""Small private parts of ``torch.utils`` that packages import: a set that keeps its order, short
+names of dtypes, counters and the like."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ from typing import Any, Generic, TypeVar
 import jtorch as torch
 
 __all__ = [
-    "OrderedSet", "Thunk", "cache_method", "copy_func_params", "copy_func_sig", "copy_method_params", "copy_method_sig", "count",
-    "count_label", "dill_available", "dtype_abbrs", "exposed_in", "import_dill", "keepdim_warning", "not_none", "simple_call_counter",
+    "OrderedSet", "Thunk", "cache_method", "copy_func_params", "copy_func_sig",
+    "copy_method_params", "copy_method_sig", "count", "count_label", "dill_available",
+    "dtype_abbrs", "exposed_in", "import_dill", "keepdim_warning", "not_none",
+    "simple_call_counter",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -23,8 +26,9 @@ dtype_abbrs: dict[torch.dtype, str] = {
     for long, short in (
         item.split(":")
         for item in (
-            "bfloat16:bf16 float64:f64 float32:f32 float16:f16 complex32:c32 complex64:c64 complex128:c128 int8:i8 int16:i16 int32:i32 "
-            "int64:i64 bool:b8 uint8:u8 uint16:u16 uint32:u32 uint64:u64 float8_e4m3fn:f8e4m3fn float8_e5m2:f8e5m2 "
+            "bfloat16:bf16 float64:f64 float32:f32 float16:f16 complex32:c32 complex64:c64 "
+            "complex128:c128 int8:i8 int16:i16 int32:i32 int64:i64 bool:b8 uint8:u8 uint16:u16 "
+            "uint32:u32 uint64:u64 float8_e4m3fn:f8e4m3fn float8_e5m2:f8e5m2 "
             "float8_e4m3fnuz:f8e4m3fnuz float8_e5m2fnuz:f8e5m2fnuz float8_e8m0fnu:f8e8m0fnu"
         ).split()
     )
@@ -62,7 +66,8 @@ def not_none(obj: _T | None) -> _T:
 
 
 def _itself(source: object) -> Callable[[Any], Any]:
-    """A decorator that returns what it is given: it tells type checkers that a function has another's parameters."""
+    """A decorator that returns what it is given: it tells type checkers that a function has
+    another's parameters."""
     del source
     return lambda fn: fn
 
@@ -81,7 +86,8 @@ def exposed_in(module: str) -> Callable[[Any], Any]:
 
 
 def cache_method(f: Callable[..., object]) -> Callable[..., Any]:
-    """A decorator for methods that keeps their results on the object, by arguments, which must be hashable."""
+    """A decorator for methods that keeps their results on the object, by arguments, which must be
+    hashable."""
     name = f"_cache_method_{f.__name__}"
 
     @functools.wraps(f)

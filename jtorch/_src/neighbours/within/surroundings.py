@@ -1,4 +1,5 @@
-"""``torch._classes``, ``torch._environment`` and ``torch._utils_internal``: where the program runs, and what is asked about it."""
+"""``torch._classes``, ``torch._environment`` and ``torch._utils_internal``: where the program runs,
+and what is asked about it."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ import jtorch
 from jtorch import classes as classes
 
 __all__ = [
-    "classes", "get_file_path", "get_writable_path", "is_fb_unit_test", "is_fbcode", "is_prod", "justknobs_check", "justknobs_getval_int",
-    "log_torchscript_usage", "prepare_multiprocessing_environment", "resolve_library_path", "signpost_event",
+    "classes", "get_file_path", "get_writable_path", "is_fb_unit_test", "is_fbcode", "is_prod",
+    "justknobs_check", "justknobs_getval_int", "log_torchscript_usage",
+    "prepare_multiprocessing_environment", "resolve_library_path", "signpost_event",
 ]  # fmt: skip
 
 TEST_MASTER_ADDR = "127.0.0.1"

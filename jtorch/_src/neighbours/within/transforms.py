@@ -1,4 +1,5 @@
-"""``torch._functorch``: where PyTorch defines the transformations of ``torch.func``, with what it does not show there."""
+"""``torch._functorch``: where PyTorch defines the transformations of ``torch.func``, with what it
+does not show there."""
 
 from __future__ import annotations
 
@@ -21,13 +22,19 @@ from jtorch.func import vjp as vjp
 from jtorch.func import vmap as vmap
 
 __all__ = [
-    "batch_norm_without_running_stats", "chunk_vmap", "construct_stacked_leaf", "functional_call", "functionalize", "grad",
-    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp",
-    "vmap",
+    "batch_norm_without_running_stats", "chunk_vmap", "construct_stacked_leaf", "functional_call",
+    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 
-def chunk_vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: object = 0, randomness: str = "error", chunks: int = 2) -> object:
+def chunk_vmap(
+    func: Callable[..., object],
+    in_dims: Any = 0,
+    out_dims: object = 0,
+    randomness: str = "error",
+    chunks: int = 2,
+) -> object:
     """``vmap`` that goes through the examples in ``chunks`` parts, one after the other.
 
     Raises:
@@ -46,11 +53,22 @@ def chunk_vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: object =
 
     def wrapped(*args: Any, **kwargs: object) -> Any:
         flat, spec = torch.utils._pytree.tree_flatten(args)
-        dims = torch.utils._pytree._broadcast_to_and_flatten(in_dims if isinstance(in_dims, int) else tuple(in_dims), spec)
+        dims = torch.utils._pytree._broadcast_to_and_flatten(
+            in_dims if isinstance(in_dims, int) else tuple(in_dims), spec
+        )
         if dims is None:
-            raise ValueError(f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...): in_dims does not fit the inputs")
+            raise ValueError(
+                f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...): in_dims does "
+                "not fit the inputs"
+            )
         size = next((x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None), 0)
-        inner = vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=-(-size // chunks) or None)
+        inner = vmap(
+            func,
+            in_dims=in_dims,
+            out_dims=out_dims,
+            randomness=randomness,
+            chunk_size=-(-size // chunks) or None,
+        )
         return inner(*args, **kwargs)
 
     return wrapped
@@ -70,7 +88,8 @@ def construct_stacked_leaf(tensors: Sequence[torch.Tensor], name: str) -> torch.
 
 
 def batch_norm_without_running_stats(module: torch.nn.Module) -> None:
-    """Takes the running statistics off a layer that normalises batches, so that it may be vectorised; other layers stay as they are."""
+    """Takes the running statistics off a layer that normalises batches, so that it may be
+    vectorised; other layers stay as they are."""
     if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
         module.running_mean = module.running_var = module.num_batches_tracked = None
         module.track_running_stats = False

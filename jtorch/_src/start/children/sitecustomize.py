@@ -1,7 +1,9 @@
-"""Read when Python starts in processes of a program under ``python -m jtorch``: ``import torch`` means jtorch there as well.
+"""Read when Python starts in processes of a program under ``python -m jtorch``: ``import torch``
+means jtorch there as well.
 
-Does nothing in another Python than the program's, which may have no JAX, or a PyTorch of its own; so it is written for old ones too. The
-``sitecustomize`` that would have been read without this one is read after it.
+Does nothing in another Python than the program's, which may have no JAX, or a PyTorch of its own;
+so it is written for old ones too. The ``sitecustomize`` that would have been read without this one
+is read after it.
 """
 
 import os
@@ -9,15 +11,16 @@ import sys
 
 #: The packages that something of jtorch stands for, or that it adapts (``start/install.py``).
 _ASKED = (
-    "torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "torchaudio", "lightning", "lightning_fabric",
-    "pkg_resources",
+    "torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "torchaudio",
+    "lightning", "lightning_fabric", "pkg_resources",
 )  # fmt: skip
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _START = os.path.dirname(_HERE)
 
 
 class _Awaiting:
-    """Stands in for the finder of ``start/install.py`` until it is asked: processes that never do load nothing."""
+    """Stands in for the finder of ``start/install.py`` until it is asked: processes that never do
+    load nothing."""
 
     def _finder(self):
         import importlib.util
@@ -26,7 +29,9 @@ class _Awaiting:
         root = os.path.dirname(os.path.dirname(os.path.dirname(_START)))
         if importlib.util.find_spec("jtorch") is None:  # the program found it in its own folder
             sys.path.append(root)
-        spec = importlib.util.spec_from_file_location("_jtorch_install", os.path.join(_START, "install.py"))
+        spec = importlib.util.spec_from_file_location(
+            "_jtorch_install", os.path.join(_START, "install.py")
+        )
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,5 @@
-"""Layers written out so that each of their steps can be observed: ``LSTMCell``. They compute with floats."""
+"""Layers written out so that each of their steps can be observed: ``LSTMCell``. They compute with
+floats."""
 
 from __future__ import annotations
 
@@ -57,7 +58,12 @@ class LSTMCell(nn.Module):
         split_gates: bool = False,
     ) -> None:
         super().__init__()
-        self.input_size, self.hidden_size, self.bias, self.split_gates = input_dim, hidden_dim, bias, split_gates
+        self.input_size, self.hidden_size, self.bias, self.split_gates = (
+            input_dim,
+            hidden_dim,
+            bias,
+            split_gates,
+        )
         factory = {"device": device, "dtype": dtype}
         if split_gates:
             self.igates: nn.Module = _SplitGates(input_dim, hidden_dim, bias, **factory)
@@ -66,29 +72,45 @@ class LSTMCell(nn.Module):
             self.igates = nn.Linear(input_dim, 4 * hidden_dim, bias=bias, **factory)
             self.hgates = nn.Linear(hidden_dim, 4 * hidden_dim, bias=bias, **factory)
         self.gates = FloatFunctional()
-        self.input_gate, self.forget_gate, self.cell_gate, self.output_gate = nn.Sigmoid(), nn.Sigmoid(), nn.Tanh(), nn.Sigmoid()
+        self.input_gate, self.forget_gate, self.cell_gate, self.output_gate = (
+            nn.Sigmoid(),
+            nn.Sigmoid(),
+            nn.Tanh(),
+            nn.Sigmoid(),
+        )
         self.fgate_cx, self.igate_cgate = FloatFunctional(), FloatFunctional()
         self.fgate_cx_igate_cgate, self.ogate_cy = FloatFunctional(), FloatFunctional()
         self.initial_hidden_state_qparams, self.initial_cell_state_qparams = (1.0, 0), (1.0, 0)
         self.hidden_state_dtype = self.cell_state_dtype = None
 
-    def forward(self, x: torch.Tensor, hidden: tuple[torch.Tensor, torch.Tensor] | None = None) -> tuple[Any, Any]:
+    def forward(
+        self, x: torch.Tensor, hidden: tuple[torch.Tensor, torch.Tensor] | None = None
+    ) -> tuple[Any, Any]:
         """The next hidden state and the next cell state."""
-        hx, cx = self.initialize_hidden(x.shape[0]) if hidden is None or hidden[0] is None or hidden[1] is None else hidden
+        hx, cx = (
+            self.initialize_hidden(x.shape[0])
+            if hidden is None or hidden[0] is None or hidden[1] is None
+            else hidden
+        )
         i, f, c, o = self.gates.add(self.igates(x), self.hgates(hx)).chunk(4, 1)
         i, f, c, o = self.input_gate(i), self.forget_gate(f), self.cell_gate(c), self.output_gate(o)
         cy = self.fgate_cx_igate_cgate.add(self.fgate_cx.mul(f, cx), self.igate_cgate.mul(i, c))
         # The activation of the new state has no module of its own in PyTorch either.
         return self.ogate_cy.mul(o, torch.tanh(cy)), cy
 
-    def initialize_hidden(self, batch_size: int, is_quantized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    def initialize_hidden(
+        self, batch_size: int, is_quantized: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """States of zeros.
 
         Raises:
             NotImplementedError: for quantised ones.
         """
         if is_quantized:
-            raise not_offered("ao.nn.quantizable.LSTMCell.initialize_hidden(is_quantized=True)", "quantised tensors are left out")
+            raise not_offered(
+                "ao.nn.quantizable.LSTMCell.initialize_hidden(is_quantized=True)",
+                "quantised tensors are left out",
+            )
         zeros = torch.zeros((batch_size, self.hidden_size))
         return zeros, zeros
 
@@ -96,7 +118,9 @@ class LSTMCell(nn.Module):
         return "QuantizableLSTMCell"
 
     @classmethod
-    def from_params(cls, wi: Any, wh: Any, bi: Any = None, bh: Any = None, split_gates: bool = False) -> LSTMCell:
+    def from_params(
+        cls, wi: Any, wh: Any, bi: Any = None, bh: Any = None, split_gates: bool = False
+    ) -> LSTMCell:
         """A cell with the weights and biases of an ``nn.LSTM``.
 
         Raises:
@@ -107,7 +131,10 @@ class LSTMCell(nn.Module):
         for layer, weight, bias in ((cell.igates, wi, bi), (cell.hgates, wh, bh)):
             if split_gates:
                 layers = list(layer.children())
-                weights, biases = weight.chunk(4, 0), [None] * 4 if bias is None else bias.chunk(4, 0)
+                weights, biases = (
+                    weight.chunk(4, 0),
+                    [None] * 4 if bias is None else bias.chunk(4, 0),
+                )
             else:
                 layers, weights, biases = [layer], [weight], [bias]
             for one, w, b in zip(layers, weights, biases, strict=True):

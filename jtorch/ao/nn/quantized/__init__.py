@@ -1,4 +1,5 @@
-"""Operations as modules, with a place for an observer, and dropout that drops nothing; quantised layers are left out."""
+"""Operations as modules, with a place for an observer, and dropout that drops nothing; quantised
+layers are left out."""
 
 from __future__ import annotations
 
@@ -9,11 +10,14 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.refusals.names import names
 
-_FORWARD = "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
+_FORWARD = (
+    "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
+)
 
 
 class FXFloatFunctional(nn.Module):
-    """Operations as methods of a module, whose results nobody looks at: what ``torch.fx`` replaces."""
+    """Operations as methods of a module, whose results nobody looks at: what ``torch.fx``
+    replaces."""
 
     def _observed(self, value: object) -> object:
         return value
@@ -56,7 +60,8 @@ class FXFloatFunctional(nn.Module):
 
 
 class FloatFunctional(FXFloatFunctional):
-    """Operations as methods of a module, so that their results can be observed: they pass through ``activation_post_process``.
+    """Operations as methods of a module, so that their results can be observed: they pass through
+    ``activation_post_process``.
 
     Examples:
         >>> import jtorch as torch

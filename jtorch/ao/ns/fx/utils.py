@@ -13,14 +13,17 @@ Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def _of_several(measure: Measure) -> Callable[[Any, Any], Any]:
-    """The same for lists and tuples, whose tensors are compared one by one, and for None where either is no tensor."""
+    """The same for lists and tuples, whose tensors are compared one by one, and for None where
+    either is no tensor."""
 
     @functools.wraps(measure)
     def compare(x: Any, y: Any) -> Any:
         if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
             return type(x)([compare(a, b) for a, b in zip(x, y, strict=False)])
         if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
-            return measure(x.dequantize() if x.is_quantized else x, y.dequantize() if y.is_quantized else y)
+            return measure(
+                x.dequantize() if x.is_quantized else x, y.dequantize() if y.is_quantized else y
+            )
         return None
 
     return compare

@@ -1,4 +1,5 @@
-"""What a backend can quantise, of which there is nothing here: backends that read graphs of operators need no such table."""
+"""What a backend can quantise, of which there is nothing here: backends that read graphs of
+operators need no such table."""
 
 from __future__ import annotations
 

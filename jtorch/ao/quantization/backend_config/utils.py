@@ -24,8 +24,11 @@ def get_fused_module_classes(backend_config: BackendConfig) -> tuple[type, ...]:
     return tuple(type(c) for c in backend_config.configs)
 
 
-def get_root_module_to_quantized_reference_module(backend_config: BackendConfig) -> dict[type, type]:
-    """For each module the one that stands for it in a quantised model: of an empty table, nothing."""
+def get_root_module_to_quantized_reference_module(
+    backend_config: BackendConfig,
+) -> dict[type, type]:
+    """For each module the one that stands for it in a quantised model: of an empty table,
+    nothing."""
     return {type(c): type(c) for c in backend_config.configs}
 
 

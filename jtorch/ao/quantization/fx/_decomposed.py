@@ -1,6 +1,8 @@
-"""``torch.ops.quantized_decomposed``: quantising and its reverse on plain tensors, as importing this module makes them known.
+"""``torch.ops.quantized_decomposed``: quantising and its reverse on plain tensors, as importing
+this module makes them known.
 
-A quantised tensor is one of whole numbers here; its scale and zero point are arguments. Numbers are rounded half to even.
+A quantised tensor is one of whole numbers here; its scale and zero point are arguments. Numbers are
+rounded half to even.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ __all__ = ["quantized_decomposed_lib"]
 quantized_decomposed_lib = Library("quantized_decomposed", "DEF")
 
 _BOUNDS = {
-    torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-(2**15), 2**15 - 1), torch.uint16: (0, 2**16 - 1),
-    torch.int32: (-(2**31), 2**31 - 1), torch.float8_e5m2: (torch.finfo(torch.float8_e5m2).min, torch.finfo(torch.float8_e5m2).max),
-    torch.float8_e4m3fn: (torch.finfo(torch.float8_e4m3fn).min, torch.finfo(torch.float8_e4m3fn).max),
+    torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-(2**15), 2**15 - 1),
+    torch.uint16: (0, 2**16 - 1), torch.int32: (-(2**31), 2**31 - 1),
+    torch.float8_e5m2: (torch.finfo(torch.float8_e5m2).min, torch.finfo(torch.float8_e5m2).max),
+    torch.float8_e4m3fn: (torch.finfo(torch.float8_e4m3fn).min,
+                          torch.finfo(torch.float8_e4m3fn).max),
 }  # fmt: skip
 _EPS = torch.finfo(torch.float32).eps
 _LEAST_SCALE = 1e-5
@@ -40,9 +44,13 @@ def _within(low: Any, high: Any, dtype: Any) -> None:
         raise ValueError(f"Unsupported dtype: {dtype}")
     least, most = _BOUNDS[dtype]
     if low < least:
-        raise AssertionError(f"quant_min out of bounds for dtype, quant_min_lower_bound: {least} quant_min: {low}")
+        raise AssertionError(
+            f"quant_min out of bounds for dtype, quant_min_lower_bound: {least} quant_min: {low}"
+        )
     if high > most:
-        raise AssertionError(f"quant_max out of bounds for dtype, quant_max_upper_bound: {most} quant_max: {high}")
+        raise AssertionError(
+            f"quant_max out of bounds for dtype, quant_max_upper_bound: {most} quant_max: {high}"
+        )
 
 
 def _single(input: Any) -> Any:
@@ -50,7 +58,9 @@ def _single(input: Any) -> Any:
     if input.dtype in (torch.float16, torch.bfloat16):
         input = input.to(torch.float32)
     if input.dtype is not torch.float32:
-        raise AssertionError(f"Expecting input to have dtype torch.float32, but got dtype: {input.dtype}")
+        raise AssertionError(
+            f"Expecting input to have dtype torch.float32, but got dtype: {input.dtype}"
+        )
     return input
 
 
@@ -62,41 +72,66 @@ def _of(input: Any, dtype: object) -> Any:
 
 def _one(what: str, t: torch.Tensor) -> Any:
     if t.numel() != 1:
-        raise AssertionError(f"Expecting {what} tensor to be one element, but received : {t.numel()}")
+        raise AssertionError(
+            f"Expecting {what} tensor to be one element, but received : {t.numel()}"
+        )
     return t.item()
 
 
-# ---- whole tensors ---------------------------------------------------------------------------------------------------------------
+# ---- whole tensors -------------------------------------------------------------------------------
 
 
-@_operator("quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor")
-def quantize_per_tensor(input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object) -> torch.Tensor:
+@_operator(
+    "quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, "
+    "ScalarType dtype) -> Tensor"
+)
+def quantize_per_tensor(
+    input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object
+) -> torch.Tensor:
     input = _single(input)
     _within(quant_min, quant_max, dtype)
-    return torch.clamp(torch.round(input * (1.0 / scale)) + zero_point, quant_min, quant_max).to(dtype)
+    return torch.clamp(torch.round(input * (1.0 / scale)) + zero_point, quant_min, quant_max).to(
+        dtype
+    )
 
 
 @_operator(
-    "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
+    "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int "
+    "quant_max, ScalarType dtype) -> Tensor"
 )
-def quantize_per_tensor_tensor(input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object) -> Any:
-    return quantize_per_tensor(input, _one("scale", scale), _one("zero_point", zero_point), quant_min, quant_max, dtype)
+def quantize_per_tensor_tensor(
+    input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object
+) -> Any:
+    return quantize_per_tensor(
+        input, _one("scale", scale), _one("zero_point", zero_point), quant_min, quant_max, dtype
+    )
 
 
 @_operator(
-    "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> "
-    "Tensor"
+    "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, "
+    "Tensor quant_max, ScalarType dtype) -> Tensor"
 )
-def quantize_per_tensor_tensor2(input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object) -> Any:
-    return quantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(), quant_max.item(), dtype)
+def quantize_per_tensor_tensor2(
+    input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object
+) -> Any:
+    return quantize_per_tensor_tensor(
+        input, scale, zero_point, quant_min.item(), quant_max.item(), dtype
+    )
 
 
 @_operator(
-    "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
-    "ScalarType? out_dtype=None) -> Tensor"
+    "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int "
+    "quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor(
-    input: object, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
+    input: object,
+    scale: float,
+    zero_point: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    *,
+    out_dtype: object = None,
 ) -> Any:
     del quant_min, quant_max  # they say what the numbers may be, for those who match graphs
     if dtype not in _BOUNDS:
@@ -105,35 +140,65 @@ def dequantize_per_tensor(
 
 
 @_operator(
-    "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
-    "ScalarType? out_dtype=None) -> Tensor"
+    "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, "
+    "int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor_tensor(
-    input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
+    input: object,
+    scale: Any,
+    zero_point: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    *,
+    out_dtype: object = None,
 ) -> Any:
     scale, zero_point = _one("scale", scale), _one("zero_point", zero_point)
-    return dequantize_per_tensor(input, scale, zero_point, quant_min, quant_max, dtype, out_dtype=out_dtype)
+    return dequantize_per_tensor(
+        input, scale, zero_point, quant_min, quant_max, dtype, out_dtype=out_dtype
+    )
 
 
 @_operator(
-    "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, "
-    "ScalarType? out_dtype=None) -> Tensor"
+    "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor "
+    "quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor_tensor2(
-    input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object, *, out_dtype: object = None
+    input: object,
+    scale: object,
+    zero_point: object,
+    quant_min: Any,
+    quant_max: Any,
+    dtype: object,
+    *,
+    out_dtype: object = None,
 ) -> Any:
-    return dequantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(), quant_max.item(), dtype, out_dtype=out_dtype)
+    return dequantize_per_tensor_tensor(
+        input, scale, zero_point, quant_min.item(), quant_max.item(), dtype, out_dtype=out_dtype
+    )
 
 
 def _like_quantized(
-    input: object, scale: object, zero_point: object, quant_min: object, quant_max: object, dtype: torch.dtype | None
+    input: object,
+    scale: object,
+    zero_point: object,
+    quant_min: object,
+    quant_max: object,
+    dtype: torch.dtype | None,
 ) -> torch.Tensor:
     del scale, zero_point, quant_min, quant_max
     return torch.empty_like(_single(input), dtype=dtype)
 
 
 def _like_dequantized(
-    input: object, scale: object, zero_point: object, quant_min: object, quant_max: object, dtype: object, *, out_dtype: Any = None
+    input: object,
+    scale: object,
+    zero_point: object,
+    quant_min: object,
+    quant_max: object,
+    dtype: object,
+    *,
+    out_dtype: Any = None,
 ) -> torch.Tensor:
     del scale, zero_point, quant_min, quant_max
     return torch.empty_like(_of(input, dtype), dtype=out_dtype or torch.float32)
@@ -152,15 +217,22 @@ def convert_element_type(input: Any, dtype: object) -> Any:
 def _extent(input: torch.Tensor, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The least and largest element, between which there is 0."""
     if input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        raise AssertionError(f"Expecting input to have dtype torch.float32/16/b16, but got dtype: {input.dtype}")
+        raise AssertionError(
+            f"Expecting input to have dtype torch.float32/16/b16, but got dtype: {input.dtype}"
+        )
     if not low <= 0 <= high or low == high:
         raise AssertionError("Used-specified quantization range must include 0.")
     least, most = torch.aminmax(input)
     return torch.clamp(least, max=0.0), torch.clamp(most, min=0.0)
 
 
-@_operator("choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams(input: Any, quant_min: int, quant_max: int, eps: float, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
+@_operator(
+    "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType "
+    "dtype) -> (Tensor, Tensor)"
+)
+def choose_qparams(
+    input: Any, quant_min: int, quant_max: int, eps: float, dtype: object
+) -> tuple[torch.Tensor, torch.Tensor]:
     del dtype
     least, most = _extent(input, quant_min, quant_max)
     scale = torch.clamp((most - least) / float(quant_max - quant_min), min=eps)
@@ -168,15 +240,20 @@ def choose_qparams(input: Any, quant_min: int, quant_max: int, eps: float, dtype
     return scale.reshape(1).to(torch.float64), zero_point.reshape(1).to(torch.int64)
 
 
-@_operator("choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_symmetric(input: Any, quant_min: int, quant_max: int, eps: float, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
+@_operator(
+    "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, "
+    "ScalarType dtype) -> (Tensor, Tensor)"
+)
+def choose_qparams_symmetric(
+    input: Any, quant_min: int, quant_max: int, eps: float, dtype: object
+) -> tuple[torch.Tensor, torch.Tensor]:
     least, most = _extent(input, quant_min, quant_max)
     scale = torch.clamp(torch.maximum(-least, most) / (float(quant_max - quant_min) / 2), min=eps)
     zero_point = torch.full((1,), 128 if dtype is torch.uint8 else 0, dtype=torch.int64)
     return scale.reshape(1).to(torch.float64), zero_point
 
 
-# ---- rows ------------------------------------------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 
 @_operator("choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
@@ -184,12 +261,18 @@ def choose_qparams_per_token(input: torch.Tensor, dtype: object) -> Any:
     if dtype is not torch.int8:
         raise Exception(f"unsupported dtype in choose_qparams_per_token: {dtype}")
     scales = input.abs().amax(dim=-1, keepdim=True)
-    scales = (scales.float() if scales.dtype is torch.float16 else scales).clamp(min=_LEAST_SCALE) / 127
+    scales = (scales.float() if scales.dtype is torch.float16 else scales).clamp(
+        min=_LEAST_SCALE
+    ) / 127
     return scales, torch.zeros_like(scales)
 
 
-@_operator("choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_per_token_asymmetric(input: torch.Tensor, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
+@_operator(
+    "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
+)
+def choose_qparams_per_token_asymmetric(
+    input: torch.Tensor, dtype: object
+) -> tuple[torch.Tensor, torch.Tensor]:
     del dtype  # it is eight bits
     low, high = -128, 127
     least, most = torch.aminmax(input, dim=-1, keepdim=True)
@@ -201,32 +284,46 @@ def choose_qparams_per_token_asymmetric(input: torch.Tensor, dtype: object) -> t
     return scale.to(torch.float64), zero_point.to(torch.int64)
 
 
-@_operator("_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
+@_operator(
+    "_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
+)
 def _choose_qparams_per_token_asymmetric_impl(input: object, dtype: object) -> Any:
     return choose_qparams_per_token_asymmetric(input, dtype)
 
 
 def _per_token_quant_qparam_dim_check(input: Any, scales: Any, zero_points: Any) -> None:
-    """Refuses scales and zero points that are not as many as there are tokens: rows of the last dimension."""
+    """Refuses scales and zero points that are not as many as there are tokens: rows of the last
+    dimension."""
     tokens = math.prod(input.shape[:-1])
     for name, given in (("scales", scales), ("zero_points", zero_points)):
         if given.numel() != tokens:
             raise AssertionError(f"num_tokens: {tokens} {name}: {given.size()}")
 
 
-@_operator("quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor")
-def quantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: object) -> Any:
+@_operator(
+    "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int "
+    "quant_max, ScalarType dtype) -> Tensor"
+)
+def quantize_per_token(
+    input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: object
+) -> Any:
     _within(quant_min, quant_max, dtype)
     _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
 
 @_operator(
-    "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
-    "ScalarType output_dtype) -> Tensor"
+    "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int "
+    "quant_max, ScalarType dtype, ScalarType output_dtype) -> Tensor"
 )
 def dequantize_per_token(
-    input: Any, scales: object, zero_points: Any, quant_min: int, quant_max: int, dtype: object, output_dtype: object
+    input: Any,
+    scales: object,
+    zero_points: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    output_dtype: object,
 ) -> Any:
     del quant_min, quant_max, dtype
     return ((input - zero_points) * scales).to(output_dtype)
@@ -240,26 +337,49 @@ def _groups(input: Any, scales: Any, zero_points: Any, size: int) -> tuple[Any, 
         size = input.shape[-1]
     if input.shape[-1] % size != 0:
         raise AssertionError("input.shape[-1] must be divisible by group_size")
-    return input.reshape(-1, size), scales.reshape(-1, 1), None if zero_points is None else zero_points.reshape(-1, 1)
+    return (
+        input.reshape(-1, size),
+        scales.reshape(-1, 1),
+        None if zero_points is None else zero_points.reshape(-1, 1),
+    )
 
 
 @_operator(
-    "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
-    "int group_size) -> Tensor"
+    "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, "
+    "int quant_max, ScalarType dtype, int group_size) -> Tensor"
 )
 def quantize_per_channel_group(
-    input: Any, scales: Any, zero_points: object, quant_min: int, quant_max: int, dtype: object, group_size: int
+    input: Any,
+    scales: Any,
+    zero_points: object,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    group_size: int,
 ) -> Any:
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
-    return (rows * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype).reshape(input.shape)
+    return (
+        (rows * (1.0 / scales) + zero_points)
+        .round()
+        .clamp(quant_min, quant_max)
+        .to(dtype)
+        .reshape(input.shape)
+    )
 
 
 @_operator(
-    "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
-    "int group_size, ScalarType output_dtype) -> Tensor"
+    "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, "
+    "int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype) -> Tensor"
 )
 def dequantize_per_channel_group(
-    input: Any, scales: object, zero_points: object, quant_min: int, quant_max: int, dtype: object, group_size: int, output_dtype: object
+    input: Any,
+    scales: object,
+    zero_points: object,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    group_size: int,
+    output_dtype: object,
 ) -> Any:
     del quant_min, quant_max, dtype
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
@@ -267,7 +387,7 @@ def dequantize_per_channel_group(
     return (wide * scales).reshape(input.shape).to(output_dtype)
 
 
-# ---- channels --------------------------------------------------------------------------------------------------------------------
+# ---- channels ------------------------------------------------------------------------------------
 
 
 def _along(t: Any, axis: int, ndim: int) -> Any:
@@ -278,26 +398,42 @@ def _along(t: Any, axis: int, ndim: int) -> Any:
 
 
 @_operator(
-    "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> "
-    "Tensor"
+    "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int "
+    "quant_min, int quant_max, ScalarType dtype) -> Tensor"
 )
 def quantize_per_channel(
-    input: Any, scales: Any, zero_points: Any, axis: int, quant_min: int, quant_max: int, dtype: object
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
 ) -> torch.Tensor:
     input = _single(input)
     if axis >= input.dim():
         raise AssertionError(f"Expecting axis to be < {input.dim()}")
     _within(quant_min, quant_max, dtype)
     scales, zero_points = _along(scales, axis, input.dim()), _along(zero_points, axis, input.dim())
-    return torch.clamp(torch.round(input * (1.0 / scales)) + zero_points, quant_min, quant_max).to(dtype)
+    return torch.clamp(torch.round(input * (1.0 / scales)) + zero_points, quant_min, quant_max).to(
+        dtype
+    )
 
 
 @_operator(
-    "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, "
-    "ScalarType? out_dtype=None) -> Tensor"
+    "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int "
+    "quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_channel(
-    input: Any, scales: object, zero_points: object, axis: int, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
+    input: Any,
+    scales: object,
+    zero_points: object,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+    *,
+    out_dtype: object = None,
 ) -> Any:
     _of(input, dtype)
     if axis >= input.dim():

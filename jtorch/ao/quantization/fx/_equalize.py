@@ -10,8 +10,11 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.fx.graph_module import GraphModule
 
 
-def update_obs_for_equalization(model: GraphModule, modules: dict[str, nn.Module]) -> dict[str, Any]:
-    """The observers of weights that scales were found for: none where there are no observers that find scales.
+def update_obs_for_equalization(
+    model: GraphModule, modules: dict[str, nn.Module]
+) -> dict[str, Any]:
+    """The observers of weights that scales were found for: none where there are no observers that
+    find scales.
 
     Raises:
         NotImplementedError: where there are.
@@ -22,7 +25,9 @@ def update_obs_for_equalization(model: GraphModule, modules: dict[str, nn.Module
     return {}
 
 
-def convert_eq_obs(model: GraphModule, modules: dict[str, nn.Module], weight_eq_obs_dict: dict[str, Any]) -> None:
+def convert_eq_obs(
+    model: GraphModule, modules: dict[str, nn.Module], weight_eq_obs_dict: dict[str, Any]
+) -> None:
     """Scales layers as observers found: nothing where there are none.
 
     Raises:

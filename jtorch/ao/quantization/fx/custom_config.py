@@ -8,7 +8,8 @@ from jtorch._src.refusals import stand_ins as _refusals
 
 
 class PrepareCustomConfig:
-    """What is to be kept as it is, or is quantised already. What names classes of modules is not offered."""
+    """What is to be kept as it is, or is quantised already. What names classes of modules is not
+    offered."""
 
     def __init__(self) -> None:
         self.standalone_module_names: dict[str, Any] = {}

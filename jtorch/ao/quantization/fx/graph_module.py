@@ -8,7 +8,9 @@ from jtorch.fx.graph_module import GraphModule
 
 
 def _is_observed_module(module: object) -> bool:
-    return isinstance(module, nn.Module) and "_observed_graph_module_attrs" in (getattr(module, "meta", None) or {})
+    return isinstance(module, nn.Module) and "_observed_graph_module_attrs" in (
+        getattr(module, "meta", None) or {}
+    )
 
 
 def _is_observed_standalone_module(module: object) -> bool:

@@ -16,14 +16,24 @@ from .utils import ObservedGraphModuleAttrs, get_new_attr_name_with_prefix
 
 
 def _insert_obs_or_fq(
-    node: Node, obs_or_fq: nn.Module, model: nn.Module, named_modules: dict[str, nn.Module], graph: Graph, model_device: object = None
+    node: Node,
+    obs_or_fq: nn.Module,
+    model: nn.Module,
+    named_modules: dict[str, nn.Module],
+    graph: Graph,
+    model_device: object = None,
 ) -> Node:
     """Makes an observer a submodule, and a node right after ``node`` that calls it."""
-    device: Any = model_device or next((t.device for some in (model.parameters(), model.buffers()) for t in some), None)
+    device: Any = model_device or next(
+        (t.device for some in (model.parameters(), model.buffers()) for t in some), None
+    )
     if device is not None:
         obs_or_fq.to(device)
     prefix = "activation_post_process_"
-    if getattr(obs_or_fq, "_is_equalization", False) or "EqualizationObserver" in type(obs_or_fq).__name__:
+    if (
+        getattr(obs_or_fq, "_is_equalization", False)
+        or "EqualizationObserver" in type(obs_or_fq).__name__
+    ):
         prefix = f"{node.name}_equalization_process_"
     name = get_new_attr_name_with_prefix(prefix)(model)
     setattr(model, name, obs_or_fq)

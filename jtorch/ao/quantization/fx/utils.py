@@ -28,7 +28,8 @@ class ObservedGraphModuleAttrs:
 
 
 def get_new_attr_name_with_prefix(prefix: str) -> Callable[[nn.Module], str]:
-    """What gives, for a module, the first name made of ``prefix`` and a number that it has no attribute of."""
+    """What gives, for a module, the first name made of ``prefix`` and a number that it has no
+    attribute of."""
     prefix = prefix.replace(".", "_")
 
     def free(module: nn.Module) -> str:
@@ -46,7 +47,8 @@ def _get_module(node: Node, named_modules: dict[str, nn.Module]) -> nn.Module | 
 
 
 def node_arg_is_weight(node: Node, arg: object) -> bool:
-    """Whether an argument of a node is said to be its weight, by the table of a backend: there is none that names any."""
+    """Whether an argument of a node is said to be its weight, by the table of a backend: there is
+    none that names any."""
     index = node.meta.get("target_dtype_info", {}).get("weight_index")
     return index is not None and index < len(node.args) and node.args[index] is arg
 

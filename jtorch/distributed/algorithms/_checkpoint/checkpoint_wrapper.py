@@ -1,4 +1,5 @@
-"""Modules in a wrapper that computes their activations again in the backward pass, or keeps them in the host's memory."""
+"""Modules in a wrapper that computes their activations again in the backward pass, or keeps them in
+the host's memory."""
 
 from __future__ import annotations
 
@@ -52,12 +53,16 @@ class ActivationWrapper(nn.Module):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
     @staticmethod
-    def _post_state_dict_hook(module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object) -> dict[str, object]:
+    def _post_state_dict_hook(
+        module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object
+    ) -> dict[str, object]:
         _rename(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
         return state_dict
 
     @staticmethod
-    def _pre_load_state_dict_hook(module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object) -> None:
+    def _pre_load_state_dict_hook(
+        module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object
+    ) -> None:
         _rename(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
 
 
@@ -83,7 +88,9 @@ class CheckpointWrapper(ActivationWrapper):
         super().__init__(mod)
         self.checkpoint_impl = checkpoint_impl
         if checkpoint_fn is None:
-            checkpoint_fn = functools.partial(checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT)
+            checkpoint_fn = functools.partial(
+                checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT
+            )
         self.checkpoint_fn = functools.partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
     def forward(self, *args: object, **kwargs: object) -> Any:
@@ -93,7 +100,9 @@ class CheckpointWrapper(ActivationWrapper):
         names, split = tuple(kwargs), len(args)
 
         def by_position(*given: object) -> Any:  # this kind of checkpoint takes no keywords
-            return self._checkpoint_wrapped_module(*given[:split], **dict(zip(names, given[split:], strict=True)))
+            return self._checkpoint_wrapped_module(
+                *given[:split], **dict(zip(names, given[split:], strict=True))
+            )
 
         return self.checkpoint_fn(by_position, *args, *kwargs.values())
 
@@ -109,7 +118,8 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable[..., object] | None = None,
     **checkpoint_fn_kwargs: object,
 ) -> nn.Module:
-    """The module, with what it saves computed again in the backward pass, by ``torch.utils.checkpoint`` or by ``checkpoint_fn``."""
+    """The module, with what it saves computed again in the backward pass, by
+    ``torch.utils.checkpoint`` or by ``checkpoint_fn``."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
@@ -117,8 +127,11 @@ def _numel(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def _wrap_children(module: nn.Module, policy: Callable[..., bool], wrapper: Callable[..., nn.Module]) -> int:
-    """Wraps below ``module`` what the policy names; returns how many elements of parameters are wrapped then."""
+def _wrap_children(
+    module: nn.Module, policy: Callable[..., bool], wrapper: Callable[..., nn.Module]
+) -> int:
+    """Wraps below ``module`` what the policy names; returns how many elements of parameters are
+    wrapped then."""
     total, wrapped = _numel(module), 0
     if not policy(module=module, recurse=True, nonwrapped_numel=total):
         return 0
@@ -137,19 +150,26 @@ def apply_activation_checkpointing(
     check_fn: Callable[[nn.Module], bool] = lambda _: True,
     auto_wrap_policy: object = None,
 ) -> None:
-    """Puts ``checkpoint_wrapper_fn`` around the submodules that ``check_fn``, or a policy, names; in place, and not around the model."""
+    """Puts ``checkpoint_wrapper_fn`` around the submodules that ``check_fn``, or a policy, names;
+    in place, and not around the model."""
     if isinstance(auto_wrap_policy, CustomPolicy):
         _wrap_with_arguments(model, auto_wrap_policy._lambda_fn, checkpoint_wrapper_fn)
         return
     if auto_wrap_policy is not None and not callable(auto_wrap_policy):
-        raise ValueError(f"Expected {auto_wrap_policy} to be callable or be a pre-defined wrap policy")
+        raise ValueError(
+            f"Expected {auto_wrap_policy} to be callable or be a pre-defined wrap policy"
+        )
     policy: Any = auto_wrap_policy or functools.partial(lambda_auto_wrap_policy, lambda_fn=check_fn)
     _wrap_children(model, policy, checkpoint_wrapper_fn)
 
 
-def _wrap_with_arguments(module: nn.Module, choose: Callable[[Any], Any], wrapper: Callable[..., nn.Module]) -> None:
+def _wrap_with_arguments(
+    module: nn.Module, choose: Callable[[Any], Any], wrapper: Callable[..., nn.Module]
+) -> None:
     for name, child in module.named_children():
         _wrap_with_arguments(child, choose, wrapper)
         arguments = choose(child)
         if arguments:
-            setattr(module, name, wrapper(child, **(arguments if isinstance(arguments, dict) else {})))
+            setattr(
+                module, name, wrapper(child, **(arguments if isinstance(arguments, dict) else {}))
+            )

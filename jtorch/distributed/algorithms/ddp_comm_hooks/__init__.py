@@ -26,7 +26,8 @@ class _Way:
 
 
 class DDPCommHookType(enum.Enum):
-    """Names of hooks: ``DDPCommHookType.FP16_COMPRESS.value(model=model, state=process_group)`` registers one."""
+    """Names of hooks: ``DDPCommHookType.FP16_COMPRESS.value(model=model, state=process_group)``
+    registers one."""
 
     ALLREDUCE = _Way(default_hooks.allreduce_hook)
     FP16_COMPRESS = _Way(default_hooks.fp16_compress_hook)
@@ -40,7 +41,9 @@ class DDPCommHookType(enum.Enum):
     NOOP = _Way(debugging_hooks.noop_hook)
 
 
-def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: object, state: object = None) -> None:
+def register_ddp_comm_hook(
+    comm_hook_type: DDPCommHookType, model: object, state: object = None
+) -> None:
     """Has a ``DistributedDataParallel`` combine its gradients in the way of a name.
 
     Args:

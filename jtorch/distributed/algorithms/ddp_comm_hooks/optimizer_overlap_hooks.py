@@ -23,12 +23,17 @@ class _OptimizerHookState:
 
     def __init__(self, functional_optim: Any, params: Iterable[object] | None = None) -> None:
         if not hasattr(functional_optim, _FUNCTIONAL_OPTIM_STEP_METHOD_NAME):
-            raise ValueError(f"Class {type(functional_optim)} must implement method {_FUNCTIONAL_OPTIM_STEP_METHOD_NAME}.")
+            raise ValueError(
+                f"Class {type(functional_optim)} must implement method "
+                f"{_FUNCTIONAL_OPTIM_STEP_METHOD_NAME}."
+            )
         self.functional_optimizer = functional_optim
         self.params_to_optimize = None if params is None else set(params)
 
 
-def _hook_then_optimizer(hook: Callable[[Any, Any], Any], optimizer_state: _OptimizerHookState) -> Callable[[Any, Any], Any]:
+def _hook_then_optimizer(
+    hook: Callable[[Any, Any], Any], optimizer_state: _OptimizerHookState
+) -> Callable[[Any, Any], Any]:
     """The hook, after which the optimiser steps with what it gave."""
 
     def hook_then_optimizer_wrapper(hook_state: object, bucket: Any) -> object:

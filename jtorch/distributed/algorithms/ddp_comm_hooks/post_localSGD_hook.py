@@ -12,11 +12,21 @@ __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
 
 class PostLocalSGDState:
-    """What the hook is told: both groups, and from which step on the second one counts, if gradients are averaged then at all."""
+    """What the hook is told: both groups, and from which step on the second one counts, if
+    gradients are averaged then at all."""
 
-    def __init__(self, process_group: Any, subgroup: Any, start_localSGD_iter: int, post_local_gradient_allreduce: bool = True) -> None:
+    def __init__(
+        self,
+        process_group: Any,
+        subgroup: Any,
+        start_localSGD_iter: int,
+        post_local_gradient_allreduce: bool = True,
+    ) -> None:
         self.process_group, self.subgroup = process_group, subgroup
-        self.start_localSGD_iter, self.post_local_gradient_allreduce = start_localSGD_iter, post_local_gradient_allreduce
+        self.start_localSGD_iter, self.post_local_gradient_allreduce = (
+            start_localSGD_iter,
+            post_local_gradient_allreduce,
+        )
         self.iter = 0
 
     def maybe_increase_iter(self, bucket: Any) -> None:
@@ -26,7 +36,8 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
-    """The mean over ``state.process_group``, from step ``state.start_localSGD_iter`` on over ``state.subgroup``."""
+    """The mean over ``state.process_group``, from step ``state.start_localSGD_iter`` on over
+    ``state.subgroup``."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)

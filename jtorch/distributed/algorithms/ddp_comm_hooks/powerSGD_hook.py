@@ -1,4 +1,5 @@
-"""PowerSGD: gradients travel as products of two narrow matrices (Vogels et al., 2019), and what that loses is added to the next ones."""
+"""PowerSGD: gradients travel as products of two narrow matrices (Vogels et al., 2019), and what
+that loses is added to the next ones."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class PowerSGDState:
         min_compression_rate: how much smaller matrices must become.
         use_error_feedback: add what was lost to the next gradients.
         warm_start: begin with the last step's matrices.
-        orthogonalization_epsilon: what is added to norms that are divided by; 0 for a QR decomposition.
+        orthogonalization_epsilon: what is added to norms that are divided by; 0 for a QR
+            decomposition.
         random_seed: of the first matrices, the same in all processes.
         compression_stats_logging_frequency: of no effect.
         batch_tensors_with_same_shape: of no effect on results.
@@ -48,11 +50,15 @@ class PowerSGDState:
     ) -> None:
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
-                "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is enabled, because PowerSGD can only be applied "
-                "after the first two iterations in DDP."
+                "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is "
+                "enabled, because PowerSGD can only be applied after the first two iterations in "
+                "DDP."
             )
         self.process_group = process_group
-        self.matrix_approximation_rank, self.start_powerSGD_iter = matrix_approximation_rank, start_powerSGD_iter
+        self.matrix_approximation_rank, self.start_powerSGD_iter = (
+            matrix_approximation_rank,
+            start_powerSGD_iter,
+        )
         self.min_compression_rate = min_compression_rate
         self.use_error_feedback, self.warm_start = use_error_feedback, warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
@@ -67,7 +73,8 @@ class PowerSGDState:
         self.total_numel_before_compression = self.total_numel_after_compression = 0
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """How many times fewer numbers were sent than there were, how many there were, and how many were sent."""
+        """How many times fewer numbers were sent than there were, how many there were, and how many
+        were sent."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return before / after if after else 0, before, after
 
@@ -96,7 +103,8 @@ def _orthogonal(matrix: torch.Tensor, epsilon: float) -> torch.Tensor:
 
 
 def _alike(matrices: list[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """The matrices of each shape, in the order in which shapes come first: that in which PyTorch draws numbers for them."""
+    """The matrices of each shape, in the order in which shapes come first: that in which PyTorch
+    draws numbers for them."""
     found: dict[Any, list[torch.Tensor]] = {}
     for matrix in matrices:
         found.setdefault(matrix.shape, []).append(matrix)
@@ -120,7 +128,8 @@ def _summed(tensors: list[torch.Tensor], group: object) -> list[torch.Tensor]:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """The mean over the processes, of matrices that are large enough by an approximation of low rank."""
+    """The mean over the processes, of matrices that are large enough by an approximation of low
+    rank."""
     group = torch.distributed.distributed_c10d.world(state.process_group)
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -136,7 +145,9 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
         shrinks = state._shrinks(matrix.shape[0], matrix.shape[1], rank)
         (matrices if shrinks else others).append(matrix)
         state.total_numel_before_compression += matrix.numel()
-        state.total_numel_after_compression += sum(matrix.shape) * rank if shrinks else matrix.numel()
+        state.total_numel_after_compression += (
+            sum(matrix.shape) * rank if shrinks else matrix.numel()
+        )
     alike = _alike(matrices)
     matrices = [matrix for same in alike for matrix in same]
     qs = state.q_memory_dict.get(index) if state.warm_start else None
@@ -163,7 +174,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """The mean over the processes of a bucket that counts as one square matrix, by an approximation of low rank."""
+    """The mean over the processes of a bucket that counts as one square matrix, by an approximation
+    of low rank."""
     group = torch.distributed.distributed_c10d.world(state.process_group)
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)

@@ -1,4 +1,5 @@
-"""Gradients sent in 8 bits: each process sends its own on a scale of its own, and all add up what they get."""
+"""Gradients sent in 8 bits: each process sends its own on a scale of its own, and all add up what
+they get."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _LEAST = float(torch.finfo(torch.float32).eps)
 
 
 def _scaled(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each row the width of a step and the step that means zero, such that all its elements are between step 0 and the last."""
+    """For each row the width of a step and the step that means zero, such that all its elements are
+    between step 0 and the last."""
     low, high = rows.amin(1).clamp(max=0), rows.amax(1).clamp(min=0)
     width = ((high - low) / _STEPS).clamp(min=_LEAST)
     return width, (-torch.round(low / width)).clamp(0, _STEPS)

@@ -22,7 +22,9 @@ class ModelAverager(ABC):
     """
 
     def __init__(self, process_group: Any = None) -> None:
-        self.process_group = process_group if process_group is not None else torch.distributed.group.WORLD
+        self.process_group = (
+            process_group if process_group is not None else torch.distributed.group.WORLD
+        )
         self.step = 0
 
     @abstractmethod
@@ -47,8 +49,9 @@ class PeriodicModelAverager(ModelAverager):
             raise ValueError("Arg ``period`` must be a positive value.")
         if period == 1:
             warnings.warn(
-                "When period is 1, no need to use model averaging because the communication cost of all-reducing parameters will be no "
-                "less than the cost of all-reducing gradients by DistributedDataParallel in the backward pass. Therefore, only "
+                "When period is 1, no need to use model averaging because the communication cost "
+                "of all-reducing parameters will be no less than the cost of all-reducing "
+                "gradients by DistributedDataParallel in the backward pass. Therefore, only "
                 "DistributedDataParallel should be used for this case.",
                 stacklevel=2,
             )

@@ -11,13 +11,16 @@ __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_
 
 
 def average_parameters(params: Iterable[torch.nn.Parameter], process_group: Any) -> None:
-    """Replaces parameters by their means over the processes of a group, all at once. Outside of the group nothing is done."""
+    """Replaces parameters by their means over the processes of a group, all at once. Outside of the
+    group nothing is done."""
     distributed = torch.distributed
     if distributed._rank_not_in_group(process_group):
         return
     with torch.no_grad():
         chosen = list(params)
-        flat = torch.cat([p.detach().reshape(-1) for p in chosen]) / distributed.get_world_size(process_group)
+        flat = torch.cat([p.detach().reshape(-1) for p in chosen]) / distributed.get_world_size(
+            process_group
+        )
         distributed.all_reduce(flat, group=process_group)
         at = 0
         for p in chosen:
@@ -29,7 +32,9 @@ def get_params_to_average(params: Iterable[object]) -> list[torch.nn.Parameter]:
     """The parameters that have a gradient, of parameters or of an optimizer's groups."""
     found: list[Any] = []
     for item in params:
-        found += [p for p in (item["params"] if isinstance(item, dict) else [item]) if p.grad is not None]
+        found += [
+            p for p in (item["params"] if isinstance(item, dict) else [item]) if p.grad is not None
+        ]
     return found
 
 

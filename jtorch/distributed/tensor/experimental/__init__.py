@@ -1,4 +1,5 @@
-"""Functions of plain tensors on parts (``local_map``), parts of sequences, rules of programs, and operands that count as replicated."""
+"""Functions of plain tensors on parts (``local_map``), parts of sequences, rules of programs, and
+operands that count as replicated."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sh
 
 @contextmanager
 def implicit_replication() -> Iterator[None]:
-    """A block in which plain tensors beside DTensors count as replicated. That all processes have the same is not looked at."""
+    """A block in which plain tensors beside DTensors count as replicated. That all processes have
+    the same is not looked at."""
     dispatcher = DTensor._op_dispatcher
     before = dispatcher._allow_implicit_replication
     dispatcher._allow_implicit_replication = True
@@ -26,6 +28,8 @@ def implicit_replication() -> Iterator[None]:
         dispatcher._allow_implicit_replication = before
 
 
-context_parallel.__module__ = implicit_replication.__module__ = local_map.__module__ = register_sharding.__module__ = __name__
+context_parallel.__module__ = implicit_replication.__module__ = local_map.__module__ = (
+    register_sharding.__module__
+) = __name__
 
 __getattr__ = _refusals.missing(__name__)

@@ -21,11 +21,14 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Any:
-    """The function that calls ``func`` on each process's parts of its DTensors, and makes DTensors of what it returns.
+    """The function that calls ``func`` on each process's parts of its DTensors, and makes DTensors
+    of what it returns.
 
     Args:
-        out_placements: the placements of the result, or a tuple with those of each, None for what is no tensor.
-        in_placements: the placements that the inputs must have, one for each, None for what is no DTensor.
+        out_placements: the placements of the result, or a tuple with those of each, None for what
+            is no tensor.
+        in_placements: the placements that the inputs must have, one for each, None for what is no
+            DTensor.
         in_grad_placements: the placements of their gradients.
         device_mesh: the mesh of the results; that of the first DTensor by default.
         redistribute_inputs: brings inputs to ``in_placements``, which is an error otherwise.
@@ -41,17 +44,29 @@ def local_map(
 
 
 def _mapped(
-    func: Callable[..., object], outs: Any, ins: Any, grads: Any, mesh: Any, redistribute: bool, /, *args: Any, **kwargs: object
+    func: Callable[..., object],
+    outs: Any,
+    ins: Any,
+    grads: Any,
+    mesh: Any,
+    redistribute: bool,
+    /,
+    *args: Any,
+    **kwargs: object,
 ) -> Any:
     flat, structure = pytree.tree_flatten(args)
     if ins is not None and len(ins) != len(flat):
-        raise AssertionError(f"in_placements length {len(ins)} does not match the number of input args {len(flat)}!")
+        raise AssertionError(
+            f"in_placements length {len(ins)} does not match the number of input args {len(flat)}!"
+        )
     found, local = False, []
     for i, x in enumerate(flat):
         wanted = None if ins is None else ins[i]
         if not isinstance(x, DTensor):
             if not isinstance(x, torch.Tensor) and wanted is not None:
-                raise AssertionError(f"Non-Tensor input {x} expects None placements but received {wanted}!")
+                raise AssertionError(
+                    f"Non-Tensor input {x} expects None placements but received {wanted}!"
+                )
             local.append(x)
             continue
         found = True
@@ -62,15 +77,18 @@ def _mapped(
             if x.placements != tuple(wanted):
                 if not redistribute:
                     raise ValueError(
-                        f"arg {x} in local_map has a mismatched placements: arg placements is {x.placements} but the input placements is "
-                        f"{tuple(wanted)}! If redistribute_inputs is wanted, set redistribute_inputs=True to local_map."
+                        f"arg {x} in local_map has a mismatched placements: arg placements is "
+                        f"{x.placements} but the input placements is {tuple(wanted)}! If "
+                        "redistribute_inputs is wanted, set redistribute_inputs=True to local_map."
                     )
                 x = x.redistribute(placements=tuple(wanted))
         if grads is None:
             local.append(x.to_local())
             continue
         if grads[i] is None:
-            raise AssertionError(f"DTensor input {x} expects in grad placements but received {grads[i]}!")
+            raise AssertionError(
+                f"DTensor input {x} expects in grad placements but received {grads[i]}!"
+            )
         local.append(x.to_local(grad_placements=tuple(grads[i])))
     out = func(*pytree.tree_unflatten(local, structure), **kwargs)
     if not found:
@@ -88,7 +106,9 @@ def _mapped(
             raise AssertionError(f"torch.Tensor output expected but received {type(x)}: {x}")
         if not isinstance(x, torch.Tensor):
             if p is not None:
-                raise AssertionError(f"Non-tensor output {x} expects None placements but received {p}!")
+                raise AssertionError(
+                    f"Non-tensor output {x} expects None placements but received {p}!"
+                )
             made.append(x)
         else:
             made.append(DTensor.from_local(x, mesh, p, run_check=False))

@@ -13,12 +13,15 @@ from .._dispatch import STATED, Call, Way, forget
 __all__ = ["register_sharding"]
 
 
-def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def register_sharding(
+    op: OpOverload | list[OpOverload],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function as the rule of an operator, or of several.
 
-    It is called with the operator's arguments, a ``DTensorSpec`` for each tensor, and gives the ways the operator may be carried out on one
-    dimension of a mesh: pairs of a list with the placement of each result and a list with the placement of each argument, None for what is
-    no tensor. On each dimension of a mesh the one with the least communication is taken.
+    It is called with the operator's arguments, a ``DTensorSpec`` for each tensor, and gives the
+    ways the operator may be carried out on one dimension of a mesh: pairs of a list with the
+    placement of each result and a list with the placement of each argument, None for what is no
+    tensor. On each dimension of a mesh the one with the least communication is taken.
 
     Raises:
         TypeError: for what is no operator.
@@ -27,7 +30,9 @@ def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[Callable[.
     operators = op if isinstance(op, list) else [op]
     for item in operators:
         if not isinstance(item, OpOverload):
-            raise TypeError(f"register_sharding takes operators such as torch.ops.aten.add.Tensor, not {item!r}")
+            raise TypeError(
+                f"register_sharding takes operators such as torch.ops.aten.add.Tensor, not {item!r}"
+            )
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         def rule(call: Call) -> list[Way]:
@@ -36,7 +41,10 @@ def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[Callable[.
             for outs, ins in body(*args, **kwargs):
                 placements = [p for p in ins if p is not None]
                 if len(placements) != len(call.leaves):
-                    raise ValueError(f"{call.func}: {len(placements)} placements are stated for {len(call.leaves)} tensors")
+                    raise ValueError(
+                        f"{call.func}: {len(placements)} placements are stated for "
+                        f"{len(call.leaves)} tensors"
+                    )
                 found.append((list(outs), placements))
             return found
 

@@ -14,6 +14,7 @@ from .style import RowwiseParallel as RowwiseParallel
 from .style import SequenceParallel as SequenceParallel
 
 __all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput", "RowwiseParallel",
-    "SequenceParallel", "parallelize_module", "loss_parallel",
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
+    "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel", "parallelize_module",
+    "loss_parallel",
 ]  # fmt: skip

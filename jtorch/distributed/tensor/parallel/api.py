@@ -23,7 +23,8 @@ def parallelize_module(
     """Makes a module, or parts of it, parallel along a mesh of one dimension.
 
     Args:
-        parallelize_plan: a style, or a dict of names of parts, in which ``*`` stands for anything between dots, and their styles.
+        parallelize_plan: a style, or a dict of names of parts, in which ``*`` stands for anything
+            between dots, and their styles.
         src_data_rank: the process whose parameters count; None for each process's own.
 
     Raises:
@@ -35,8 +36,8 @@ def parallelize_module(
     mesh = device_mesh or current_mesh()
     if parallelize_plan is None:
         warnings.warn(
-            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do "
-            "nothing.",
+            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so "
+            "this parallelize_module call will do nothing.",
             stacklevel=2,
         )
         return module
@@ -44,7 +45,10 @@ def parallelize_module(
         parallelize_plan.src_data_rank = src_data_rank
         return parallelize_plan._apply(module, mesh)
     if not isinstance(parallelize_plan, dict):
-        raise TypeError(f"Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, {type(parallelize_plan)} found!")
+        raise TypeError(
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
+            f"{type(parallelize_plan)} found!"
+        )
     for path, style in parallelize_plan.items():
         token, _, rest = path.partition(".")
         if not path:
@@ -53,10 +57,12 @@ def parallelize_module(
         parts = [part for name, part in module.named_children() if fnmatch(name, token)]
         if not parts:
             warnings.warn(
-                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token '{token}' in module {module}, skipping "
-                "this plan entry.",
+                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token "
+                f"'{token}' in module {module}, skipping this plan entry.",
                 stacklevel=2,
             )
         for part in parts:
-            parallelize_module(part, mesh, {rest: style} if rest else style, src_data_rank=src_data_rank)
+            parallelize_module(
+                part, mesh, {rest: style} if rest else style, src_data_rank=src_data_rank
+            )
     return module

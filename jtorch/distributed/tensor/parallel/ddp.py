@@ -1,4 +1,5 @@
-"""Modules of tensor parallelism under ``DistributedDataParallel``: it sees the local parts of their parameters."""
+"""Modules of tensor parallelism under ``DistributedDataParallel``: it sees the local parts of their
+parameters."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ def _put(module: nn.Module, name: str, parameter: object) -> None:
     setattr(owner, last, parameter)
 
 
-def _localize_dtensor(module: nn.Module, *_: object, ignored_params: set[nn.Parameter] | None = None) -> None:
-    """Puts the local parts, which remember how the whole lies, in place of parameters that are DTensors."""
+def _localize_dtensor(
+    module: nn.Module, *_: object, ignored_params: set[nn.Parameter] | None = None
+) -> None:
+    """Puts the local parts, which remember how the whole lies, in place of parameters that are
+    DTensors."""
     left_out = {id(p) for p in ignored_params or ()}
     for name, parameter in list(module.named_parameters()):
         if isinstance(parameter, DTensor) and id(parameter) not in left_out:
@@ -34,7 +38,8 @@ def _reconstruct_dtensor(module: nn.Module, _input: object) -> None:
         spec = getattr(parameter, "_st_info", None)
         if spec is not None:
             whole = DTensor.from_local(
-                parameter, spec.mesh, spec.placements, run_check=False, shape=spec.shape, stride=tuple(spec.stride)
+                parameter, spec.mesh, spec.placements, run_check=False, shape=spec.shape,
+                stride=tuple(spec.stride)
             )  # fmt: skip
             _put(module, name, whole)
 

@@ -1,4 +1,5 @@
-"""What a module keeps for its backward pass, cut over the processes of a mesh that all have the same."""
+"""What a module keeps for its backward pass, cut over the processes of a mesh that all have the
+same."""
 
 from __future__ import annotations
 
@@ -12,16 +13,21 @@ from .. import DTensor, Replicate, Shard
 __all__ = ["input_reshard"]
 
 
-def input_reshard(module: torch.nn.Module, tp_device_mesh: DeviceMesh, input_reshard_dim: int | None = None) -> torch.nn.Module:
-    """Has a module keep, of the tensors that its backward pass needs, only each process's part, and gather them when they are used.
+def input_reshard(
+    module: torch.nn.Module, tp_device_mesh: DeviceMesh, input_reshard_dim: int | None = None
+) -> torch.nn.Module:
+    """Has a module keep, of the tensors that its backward pass needs, only each process's part, and
+    gather them when they are used.
 
-    All processes of the mesh have to be given the same inputs, as those of tensor parallelism are. As in PyTorch, tensors that are no
-    DTensors count as equal on all of them: the module must not keep plain ones that differ (a ``ColwiseParallel`` layer's local outputs).
+    All processes of the mesh have to be given the same inputs, as those of tensor parallelism are.
+    As in PyTorch, tensors that are no DTensors count as equal on all of them: the module must not
+    keep plain ones that differ (a ``ColwiseParallel`` layer's local outputs).
 
     Args:
         module: the module, which is changed in place.
         tp_device_mesh: a mesh of one dimension.
-        input_reshard_dim: the dimension along which tensors are cut; with None the module stays what it is.
+        input_reshard_dim: the dimension along which tensors are cut; with None the module stays
+            what it is.
 
     Returns:
         The module.
@@ -32,10 +38,18 @@ def input_reshard(module: torch.nn.Module, tp_device_mesh: DeviceMesh, input_res
 
     def pack(x: torch.Tensor) -> Any:
         if isinstance(x, DTensor):
-            return x.redistribute(tp_device_mesh, cut) if all(p.is_replicate() for p in x.placements) else x
+            return (
+                x.redistribute(tp_device_mesh, cut)
+                if all(p.is_replicate() for p in x.placements)
+                else x
+            )
         if x.dim() == 0 or x.numel() < tp_device_mesh.size():
             return x
-        return _Part(DTensor.from_local(x, tp_device_mesh, whole, run_check=False).redistribute(tp_device_mesh, cut))
+        return _Part(
+            DTensor.from_local(x, tp_device_mesh, whole, run_check=False).redistribute(
+                tp_device_mesh, cut
+            )
+        )
 
     def unpack(x: torch.Tensor) -> torch.Tensor:
         if isinstance(x, _Part):

@@ -1,4 +1,5 @@
-"""``loss_parallel``: cross entropy of scores that are cut along the classes, without gathering them."""
+"""``loss_parallel``: cross entropy of scores that are cut along the classes, without gathering
+them."""
 
 from __future__ import annotations
 
@@ -23,16 +24,21 @@ def _cut(placements: tuple[Placement, ...], dim: int) -> int:
     found = [i for i, p in enumerate(placements) if p.is_shard(dim)]
     if len(found) != 1:
         raise ValueError(
-            f"loss_parallel() requires exactly one mesh dim to shard tensor dimension {dim}, but got placements {placements} with "
-            f"{len(found)} such mesh dim(s)."
+            f"loss_parallel() requires exactly one mesh dim to shard tensor dimension {dim}, but "
+            f"got placements {placements} with {len(found)} such mesh dim(s)."
         )
     for i, p in enumerate(placements):
         if i != found[0] and not (p.is_shard() or p.is_replicate()):
-            raise ValueError(f"loss_parallel() expects non-TP mesh dims to be Shard or Replicate, got {p} at dim {i}.")
+            raise ValueError(
+                f"loss_parallel() expects non-TP mesh dims to be Shard or Replicate, got {p} at "
+                f"dim {i}."
+            )
     return found[0]
 
 
-def _made(local: torch.Tensor, spec: DTensorSpec, placements: tuple[Placement, ...], meta: Any) -> DTensor:
+def _made(
+    local: torch.Tensor, spec: DTensorSpec, placements: tuple[Placement, ...], meta: Any
+) -> DTensor:
     return DTensor(local, DTensorSpec(spec.mesh, placements, meta), requires_grad=False)
 
 
@@ -42,7 +48,11 @@ def _log_softmax(call: Call) -> DTensor:
     dim %= max(x.ndim, 1)
     group = (spec.mesh, _cut(spec.placements, dim))
     local = x._local_tensor
-    top = local.amax(dim, keepdim=True) if local.shape[dim] else local.new_full(_one(local, dim), float("-inf"))
+    top = (
+        local.amax(dim, keepdim=True)
+        if local.shape[dim]
+        else local.new_full(_one(local, dim), float("-inf"))
+    )
     shifted = local - funcol.all_reduce(top, "max", group)
     total = funcol.all_reduce(shifted.exp().sum(dim, keepdim=True), "sum", group)
     call.specs = [spec]
@@ -58,9 +68,18 @@ def _log_softmax_backward(call: Call) -> object:
     spec = out._spec
     dim %= max(out.ndim, 1)
     group = (spec.mesh, _cut(spec.placements, dim))
-    g = redistribute_local_tensor(grad._local_tensor, grad._spec, DTensorSpec(spec.mesh, spec.placements, grad._spec.tensor_meta))
+    g = redistribute_local_tensor(
+        grad._local_tensor,
+        grad._spec,
+        DTensorSpec(spec.mesh, spec.placements, grad._spec.tensor_meta),
+    )
     total = funcol.all_reduce(g.sum(dim, keepdim=True), "sum", group)
-    return _made((g - out._local_tensor.exp() * total).to(call.arg("input_dtype")), spec, spec.placements, spec.tensor_meta)
+    return _made(
+        (g - out._local_tensor.exp() * total).to(call.arg("input_dtype")),
+        spec,
+        spec.placements,
+        spec.tensor_meta,
+    )
 
 
 class _Loss:
@@ -75,17 +94,27 @@ class _Loss:
         #: How targets lie: as the scores, less the classes.
         self.placements = tuple(
             [
-                Replicate() if i == self.cut else Shard(p.dim - (p.dim > ch)) if isinstance(p, Shard) else p
+                Replicate()
+                if i == self.cut
+                else Shard(p.dim - (p.dim > ch))
+                if isinstance(p, Shard)
+                else p
                 for i, p in enumerate(self.spec.placements)
             ]
         )
         self.target = _plain(call.arg("target"), self.placements, self.spec.mesh)
         weight = call.arg("weight")
-        self.weight = None if weight is None else _plain(weight, (Replicate(),) * self.spec.mesh.ndim, self.spec.mesh)
+        self.weight = (
+            None
+            if weight is None
+            else _plain(weight, (Replicate(),) * self.spec.mesh.ndim, self.spec.mesh)
+        )
         self.reduction = call.arg("reduction")
         self.counts = self.target != call.arg("ignore_index")
         self.safe = torch.where(self.counts, self.target, torch.zeros_like(self.target))
-        n, start = Shard.local_shard_size_and_offset(x.shape[ch], self.spec.mesh.size(self.cut), self.spec.mesh.get_local_rank(self.cut))
+        n, start = Shard.local_shard_size_and_offset(
+            x.shape[ch], self.spec.mesh.size(self.cut), self.spec.mesh.get_local_rank(self.cut)
+        )
         classes = torch.arange(start, start + n)
         if self.target.ndim + 1 > 1 and x.ndim > 1:
             classes = classes.reshape([n if d == ch else 1 for d in range(x.ndim)])
@@ -95,7 +124,11 @@ class _Loss:
     def weights(self) -> torch.Tensor:
         """The weight of each target; none of those that are ignored."""
         dtype = self.x.dtype
-        return self.counts.to(dtype) if self.weight is None else self.weight[self.safe] * self.counts.to(dtype)
+        return (
+            self.counts.to(dtype)
+            if self.weight is None
+            else self.weight[self.safe] * self.counts.to(dtype)
+        )
 
     def zero(self) -> torch.Tensor:
         """Zeros like this process's scores."""
@@ -109,8 +142,9 @@ def _plain(t: torch.Tensor, placements: tuple[Placement, ...], mesh: object) -> 
         return t._local_tensor
     if any(p.is_shard() for p in placements):
         raise ValueError(
-            f"loss_parallel() requires a DTensor (not a plain torch.Tensor) when the derived placements {placements} contain Shard — this "
-            "happens on a multi-dimensional mesh with a batch-sharded non-TP dim. Wrap the tensor with DTensor.from_local or "
+            "loss_parallel() requires a DTensor (not a plain torch.Tensor) when the derived "
+            f"placements {placements} contain Shard — this happens on a multi-dimensional mesh "
+            "with a batch-sharded non-TP dim. Wrap the tensor with DTensor.from_local or "
             "distribute_tensor to make the sharding explicit."
         )
     del mesh
@@ -122,8 +156,9 @@ def _nll_loss(call: Call) -> object:
     spec, ch = loss.spec, loss.channel
     if loss.reduction == 1 and spec.mesh.ndim > 1:
         raise NotImplementedError(
-            "loss_parallel() with reduction='mean' is only supported on one-dimensional DeviceMesh; got mesh with "
-            f"ndim={spec.mesh.ndim}. Use reduction='sum' or 'none' instead."
+            "loss_parallel() with reduction='mean' is only supported on one-dimensional "
+            f"DeviceMesh; got mesh with ndim={spec.mesh.ndim}. Use reduction='sum' or 'none' "
+            "instead."
         )
     picked = torch.where(loss.hit, loss.x._local_tensor, loss.zero()).sum(ch)
     picked = funcol.all_reduce(picked, "sum", (spec.mesh, loss.cut))
@@ -136,7 +171,10 @@ def _nll_loss(call: Call) -> object:
     if loss.reduction:
         each = each.sum() if loss.reduction == 2 else each.sum() / total
         shape = []
-        placements = [Partial() if p.is_shard() and i != loss.cut else Replicate() for i, p in enumerate(spec.placements)]
+        placements = [
+            Partial() if p.is_shard() and i != loss.cut else Replicate()
+            for i, p in enumerate(spec.placements)
+        ]
     meta = torch.empty(shape, dtype=loss.x.dtype, device="meta")
     return _made(each, spec, tuple(placements), DISPATCHER.meta(meta)), total
 
@@ -148,7 +186,9 @@ def _nll_loss_backward(call: Call) -> object:
     wanted = loss.placements if loss.reduction == 0 else (Replicate(),) * spec.mesh.ndim
     g = grad
     if isinstance(grad, DTensor):
-        g = redistribute_local_tensor(grad._local_tensor, grad._spec, DTensorSpec(spec.mesh, wanted, grad._spec.tensor_meta))
+        g = redistribute_local_tensor(
+            grad._local_tensor, grad._spec, DTensorSpec(spec.mesh, wanted, grad._spec.tensor_meta)
+        )
     if loss.reduction == 1:
         total = call.arg("total_weight")
         g = g / (total._local_tensor if isinstance(total, DTensor) else total)
@@ -169,10 +209,12 @@ _STANDING = {
 
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
-    """A block in which ``cross_entropy``, and its ``backward``, work on scores that are cut along the classes.
+    """A block in which ``cross_entropy``, and its ``backward``, work on scores that are cut along
+    the classes.
 
-    The scores are a DTensor of which exactly one dimension of the mesh cuts the classes. Targets are class indices, plain or
-    as a DTensor that lies as the scores do without the classes. On one dimension of a mesh the loss is replicated.
+    The scores are a DTensor of which exactly one dimension of the mesh cuts the classes. Targets
+    are class indices, plain or as a DTensor that lies as the scores do without the classes. On one
+    dimension of a mesh the loss is replicated.
 
     Raises:
         ValueError: if the scores lie otherwise.

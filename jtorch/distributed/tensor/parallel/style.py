@@ -1,4 +1,5 @@
-"""How modules are made parallel: which way their parameters are cut, and how their inputs and outputs lie."""
+"""How modules are made parallel: which way their parameters are cut, and how their inputs and
+outputs lie."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from .. import DTensor, distribute_module, distribute_tensor
 from ..placement_types import Placement, Replicate, Shard
 
 __all__ = [
-    "ParallelStyle", "RowwiseParallel", "SequenceParallel", "ColwiseParallel", "PrepareModuleInput", "PrepareModuleInputOutput",
-    "PrepareModuleOutput",
+    "ParallelStyle", "RowwiseParallel", "SequenceParallel", "ColwiseParallel", "PrepareModuleInput",
+    "PrepareModuleInputOutput", "PrepareModuleOutput",
 ]  # fmt: skip
 
 
@@ -31,7 +32,12 @@ class ParallelStyle(ABC):
         return nn.Parameter(made, requires_grad=p.requires_grad)
 
 
-def _laid(t: torch.Tensor, mesh: Any, layouts: Sequence[Placement] | None, wanted: Sequence[Placement] | None) -> Any:
+def _laid(
+    t: torch.Tensor,
+    mesh: Any,
+    layouts: Sequence[Placement] | None,
+    wanted: Sequence[Placement] | None,
+) -> Any:
     """A tensor that lies as ``layouts`` says, brought to where it is wanted."""
     if not isinstance(t, DTensor):
         t = DTensor.from_local(t, mesh, layouts, run_check=False)
@@ -52,7 +58,9 @@ class _Parallel(ParallelStyle):
     embedding: Placement
     inside: Callable[[nn.Module], Placement]
 
-    def __init__(self, input_layouts: Placement, output_layouts: Placement, use_local_output: bool) -> None:
+    def __init__(
+        self, input_layouts: Placement, output_layouts: Placement, use_local_output: bool
+    ) -> None:
         super().__init__()
         self.input_layouts = (input_layouts,)
         self.output_layouts = (output_layouts,)
@@ -60,25 +68,38 @@ class _Parallel(ParallelStyle):
 
     def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
         if not isinstance(module, (nn.Linear, nn.Embedding)):
-            raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
+            raise NotImplementedError(
+                f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!"
+            )
         self.desired_input_layouts = (type(self).inside(module),)
 
         def partition(name: str, part: nn.Module, mesh: object) -> None:
             del name
             for key, p in list(part.named_parameters()):
-                cut = self.linear.get(key, self.linear[""]) if isinstance(part, nn.Linear) else self.embedding
+                cut = (
+                    self.linear.get(key, self.linear[""])
+                    if isinstance(part, nn.Linear)
+                    else self.embedding
+                )
                 part.register_parameter(key, self._distributed(p, mesh, cut))
 
         return distribute_module(
             module,
             device_mesh,
             partition,
-            lambda _, inputs, mesh: _laid(inputs[0], mesh, self.input_layouts, self.desired_input_layouts),
-            lambda _, outputs, _mesh: _given_out(outputs, self.output_layouts, self.use_local_output),
+            lambda _, inputs, mesh: _laid(
+                inputs[0], mesh, self.input_layouts, self.desired_input_layouts
+            ),
+            lambda _, outputs, _mesh: _given_out(
+                outputs, self.output_layouts, self.use_local_output
+            ),
         )
 
     def __repr__(self) -> str:
-        said = f"input_layouts={self.input_layouts}, output_layouts={self.output_layouts}, use_local_output={self.use_local_output}"
+        said = (
+            f"input_layouts={self.input_layouts}, output_layouts={self.output_layouts}, "
+            f"use_local_output={self.use_local_output}"
+        )
         return f"{type(self).__name__}({said})"
 
 
@@ -100,9 +121,15 @@ class ColwiseParallel(_Parallel):
         return Replicate()
 
     def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None, use_local_output: bool = True
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
     ) -> None:
-        super().__init__(input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output)
+        super().__init__(
+            input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output
+        )
         self.desired_input_layouts = (Replicate(),)
 
 
@@ -124,13 +151,20 @@ class RowwiseParallel(_Parallel):
         return Shard(-1) if isinstance(module, nn.Linear) else Replicate()
 
     def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None, use_local_output: bool = True
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
     ) -> None:
-        super().__init__(input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output)
+        super().__init__(
+            input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output
+        )
 
 
 class SequenceParallel(ParallelStyle):
-    """Runs a module such as ``LayerNorm``, ``RMSNorm`` or ``Dropout`` on parts along the sequence; its parameters are replicated.
+    """Runs a module such as ``LayerNorm``, ``RMSNorm`` or ``Dropout`` on parts along the sequence;
+    its parameters are replicated.
 
     Args:
         sequence_dim: the dimension of the sequence.
@@ -146,21 +180,36 @@ class SequenceParallel(ParallelStyle):
         def partition(name: str, part: nn.Module, mesh: Any) -> None:
             del name
             for key, p in list(part.named_parameters()):
-                part.register_parameter(key, nn.Parameter(DTensor.from_local(p, mesh, [Replicate()], run_check=False)))
+                part.register_parameter(
+                    key, nn.Parameter(DTensor.from_local(p, mesh, [Replicate()], run_check=False))
+                )
 
         def enter(part: nn.Module, inputs: Any, mesh: Any) -> Any:
             t = inputs[0]
             if isinstance(t, DTensor):
-                return t if t.placements == self.sequence_sharding else t.redistribute(placements=self.sequence_sharding)
+                return (
+                    t
+                    if t.placements == self.sequence_sharding
+                    else t.redistribute(placements=self.sequence_sharding)
+                )
             if isinstance(t, torch.Tensor):
                 return DTensor.from_local(t, mesh, self.sequence_sharding, run_check=False)
-            raise ValueError(f"expecting input of {part} to be a torch.Tensor or DTensor, but got {t}")
+            raise ValueError(
+                f"expecting input of {part} to be a torch.Tensor or DTensor, but got {t}"
+            )
 
-        leave = (lambda _, outputs, _mesh: outputs.to_local()) if self.use_local_output else (lambda _, outputs, _mesh: outputs)
+        leave = (
+            (lambda _, outputs, _mesh: outputs.to_local())
+            if self.use_local_output
+            else (lambda _, outputs, _mesh: outputs)
+        )
         return distribute_module(module, device_mesh, partition, enter, leave)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(sequence_dim={self.sequence_sharding[0].dim}, use_local_output={self.use_local_output})"
+        return (
+            f"{type(self).__name__}(sequence_dim={self.sequence_sharding[0].dim}, "
+            f"use_local_output={self.use_local_output})"
+        )
 
 
 def _several(layouts: object) -> Any:
@@ -187,18 +236,27 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
     ) -> None:
-        self.input_layouts, self.desired_input_layouts = _several(input_layouts), _several(desired_input_layouts)
+        self.input_layouts, self.desired_input_layouts = (
+            _several(input_layouts),
+            _several(desired_input_layouts),
+        )
         self.use_local_output = use_local_output
         if self.input_layouts is not None:
             if self.desired_input_layouts is None:
                 raise AssertionError("desired module inputs should not be None!")
             if len(self.input_layouts) != len(self.desired_input_layouts):
-                raise AssertionError("input_layouts and desired_input_layouts should have same length!")
+                raise AssertionError(
+                    "input_layouts and desired_input_layouts should have same length!"
+                )
         self.with_kwargs = input_kwarg_layouts is not None
         self.input_kwarg_layouts = input_kwarg_layouts or {}
         self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
-        if self.with_kwargs and len(self.input_kwarg_layouts) != len(self.desired_input_kwarg_layouts):
-            raise AssertionError("input_kwarg_layouts and desired_input_kwarg_layouts should have same length!")
+        if self.with_kwargs and len(self.input_kwarg_layouts) != len(
+            self.desired_input_kwarg_layouts
+        ):
+            raise AssertionError(
+                "input_kwarg_layouts and desired_input_kwarg_layouts should have same length!"
+            )
 
     def _one(self, t: object, mesh: object, layout: Any, wanted: Any) -> Any:
         if layout is None:
@@ -214,15 +272,35 @@ class PrepareModuleInput(ParallelStyle):
         given = inputs if isinstance(inputs, tuple) else (inputs,)
         if len(given) != len(self.input_layouts):
             raise ValueError("module inputs and input_layouts should have same length!")
-        return tuple([self._one(*x) for x in zip(given, [mesh] * len(given), self.input_layouts, self.desired_input_layouts, strict=True)])
+        return tuple(
+            [
+                self._one(*x)
+                for x in zip(
+                    given,
+                    [mesh] * len(given),
+                    self.input_layouts,
+                    self.desired_input_layouts,
+                    strict=True,
+                )
+            ]
+        )
 
     def _named(self, kwargs: dict[str, object], mesh: object) -> dict[str, Any]:
-        return {k: self._one(x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k)) for k, x in kwargs.items()}
+        return {
+            k: self._one(
+                x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k)
+            )
+            for k, x in kwargs.items()
+        }
 
     def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
         if self.with_kwargs:
             module.register_forward_pre_hook(
-                lambda _, inputs, kwargs: (self._inputs(inputs, device_mesh), self._named(kwargs, device_mesh)), with_kwargs=True
+                lambda _, inputs, kwargs: (
+                    self._inputs(inputs, device_mesh),
+                    self._named(kwargs, device_mesh),
+                ),
+                with_kwargs=True,
             )
         else:
             module.register_forward_pre_hook(lambda _, inputs: self._inputs(inputs, device_mesh))
@@ -230,8 +308,10 @@ class PrepareModuleInput(ParallelStyle):
 
     def _said(self) -> str:
         return (
-            f"input_layouts={self.input_layouts}, desired_input_layouts={self.desired_input_layouts}, "
-            f"input_kwarg_layouts={self.input_kwarg_layouts}, desired_input_kwarg_layouts={self.desired_input_kwarg_layouts}"
+            f"input_layouts={self.input_layouts}, "
+            f"desired_input_layouts={self.desired_input_layouts}, "
+            f"input_kwarg_layouts={self.input_kwarg_layouts}, "
+            f"desired_input_kwarg_layouts={self.desired_input_kwarg_layouts}"
         )
 
     def __repr__(self) -> str:
@@ -254,17 +334,24 @@ class PrepareModuleOutput(ParallelStyle):
         desired_output_layouts: Placement | tuple[Placement, ...],
         use_local_output: bool = True,
     ) -> None:
-        self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
+        self.output_layouts, self.desired_output_layouts = (
+            _several(output_layouts),
+            _several(desired_output_layouts),
+        )
         self.use_local_output = use_local_output
         if len(self.output_layouts) != len(self.desired_output_layouts):
-            raise AssertionError("output_layouts and desired_output_layouts should have same length!")
+            raise AssertionError(
+                "output_layouts and desired_output_layouts should have same length!"
+            )
 
     def _outputs(self, outputs: Any, mesh: object) -> Any:
         given = outputs if isinstance(outputs, tuple) else (outputs,)
         if len(given) != len(self.output_layouts):
             raise ValueError("module outputs and output_layouts should have same length!")
         made = []
-        for t, layout, wanted in zip(given, self.output_layouts, self.desired_output_layouts, strict=True):
+        for t, layout, wanted in zip(
+            given, self.output_layouts, self.desired_output_layouts, strict=True
+        ):
             if layout is None:
                 made.append(t)
                 continue
@@ -273,11 +360,16 @@ class PrepareModuleOutput(ParallelStyle):
         return made[0] if len(made) == 1 else tuple(made)
 
     def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
-        module.register_forward_hook(lambda _, _inputs, outputs: self._outputs(outputs, device_mesh))
+        module.register_forward_hook(
+            lambda _, _inputs, outputs: self._outputs(outputs, device_mesh)
+        )
         return module
 
     def _said(self) -> str:
-        said = f"output_layouts={self.output_layouts}, desired_output_layouts={self.desired_output_layouts}"
+        said = (
+            f"output_layouts={self.output_layouts}, "
+            f"desired_output_layouts={self.desired_output_layouts}"
+        )
         return f"{said}, use_local_output={self.use_local_output}"
 
     def __repr__(self) -> str:
@@ -307,7 +399,9 @@ class PrepareModuleInputOutput(ParallelStyle):
             use_local_output=use_local_input,
         )
         self.prepare_module_output = PrepareModuleOutput(
-            output_layouts=output_layouts, desired_output_layouts=desired_output_layouts, use_local_output=use_local_output
+            output_layouts=output_layouts,
+            desired_output_layouts=desired_output_layouts,
+            use_local_output=use_local_output,
         )
 
     def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
@@ -316,4 +410,7 @@ class PrepareModuleInputOutput(ParallelStyle):
 
     def __repr__(self) -> str:
         inputs = self.prepare_module_input
-        return f"{type(self).__name__}({inputs._said()}, use_local_input={inputs.use_local_output}, {self.prepare_module_output._said()})"
+        return (
+            f"{type(self).__name__}({inputs._said()}, use_local_input={inputs.use_local_output}, "
+            f"{self.prepare_module_output._said()})"
+        )

@@ -21,11 +21,20 @@ class Partition:
         nodes: its nodes, in the order they were added, each with its place or None.
     """
 
-    def __init__(self, id: int | None = None, nodes: Iterable[Node] | None = None, node_orders: Iterable[int] | None = None) -> None:
+    def __init__(
+        self,
+        id: int | None = None,
+        nodes: Iterable[Node] | None = None,
+        node_orders: Iterable[int] | None = None,
+    ) -> None:
         self.id = id
         self.nodes: dict[Node, int | None] = {}
         if nodes is not None:
-            self.nodes = dict(zip(nodes, node_orders, strict=True)) if node_orders is not None else dict.fromkeys(nodes)
+            self.nodes = (
+                dict(zip(nodes, node_orders, strict=True))
+                if node_orders is not None
+                else dict.fromkeys(nodes)
+            )
 
     def __repr__(self) -> str:
         return str(self.nodes)
@@ -50,7 +59,8 @@ class CapabilityBasedPartitioner:
         graph_module: whose graph it is.
         operator_support: which nodes are taken.
         allows_single_node_partition: whether a part may be one node that computes something.
-        non_compute_ops: targets, by their qualified names, that count for nothing (and begin or end no part once they are removed).
+        non_compute_ops: targets, by their qualified names, that count for nothing (and begin or end
+            no part once they are removed).
         allowed_single_node_partition_ops: targets that may be a part alone.
         skip_horizontal_fusion: parts without a way of values between them stay apart.
     """
@@ -67,11 +77,17 @@ class CapabilityBasedPartitioner:
         self.graph_module, self.operator_support = graph_module, operator_support
         self.allows_single_node_partition = allows_single_node_partition
         self.non_compute_ops = non_compute_ops if non_compute_ops is not None else []
-        self.allowed_single_node_partition_ops = allowed_single_node_partition_ops if allowed_single_node_partition_ops is not None else []
+        self.allowed_single_node_partition_ops = (
+            allowed_single_node_partition_ops
+            if allowed_single_node_partition_ops is not None
+            else []
+        )
         self.skip_horizontal_fusion = skip_horizontal_fusion
 
     def _is_node_supported(self, node: Node) -> bool:
-        return self.operator_support.is_node_supported(dict(self.graph_module.named_modules()), node)
+        return self.operator_support.is_node_supported(
+            dict(self.graph_module.named_modules()), node
+        )
 
     def propose_partitions(self) -> list[Partition]:
         """The parts, from the graph's end to its front."""
@@ -79,13 +95,19 @@ class CapabilityBasedPartitioner:
         place = {node: i for i, node in enumerate(nodes)}
         of: dict[Node, int] = {}
         parts: dict[int, Partition] = {}
-        for number, node in enumerate(n for n in reversed(nodes) if n.op not in ("placeholder", "output", "get_attr")):
+        for number, node in enumerate(
+            n for n in reversed(nodes) if n.op not in ("placeholder", "output", "get_attr")
+        ):
             if not self._is_node_supported(node):
                 continue
             parts[number] = Partition(number, [node], [place[node]])
             of[node] = number
             near = dict.fromkeys(of[user] for user in node.users if user in of)
-            later = [] if self.skip_horizontal_fusion else [p for p in parts if p not in near and p != number]
+            later = (
+                []
+                if self.skip_horizontal_fusion
+                else [p for p in parts if p not in near and p != number]
+            )
             for other in [*near, *later]:
                 joined = {**parts[number].nodes, **parts[other].nodes}
                 if other != number and _is_one(joined, place):
@@ -100,16 +122,23 @@ class CapabilityBasedPartitioner:
         names = [_get_qualified_name(n.target) for n in part.nodes if callable(n.target)]
         computing = [n for n in names if n not in self.non_compute_ops and n != "_operator.getitem"]
         others = sum(not callable(n.target) for n in part.nodes)
-        return len(computing) + others > 1 or any(n in self.allowed_single_node_partition_ops for n in names)
+        return len(computing) + others > 1 or any(
+            n in self.allowed_single_node_partition_ops for n in names
+        )
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
         """Makes each part a call of a module."""
         return fuse_by_partitions(self.graph_module, [part.nodes for part in partitions], prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Takes nodes that count for nothing out of the parts where they only stand at their beginnings and ends."""
+        """Takes nodes that count for nothing out of the parts where they only stand at their
+        beginnings and ends."""
         for part in partitions:
-            outer = {n: 1 for n in part.nodes if callable(n.target) and _get_qualified_name(n.target) in self.non_compute_ops}
+            outer = {
+                n: 1
+                for n in part.nodes
+                if callable(n.target) and _get_qualified_name(n.target) in self.non_compute_ops
+            }
             changed = True
             while changed:
                 changed = False
@@ -126,7 +155,8 @@ class CapabilityBasedPartitioner:
 
 
 def _is_one(nodes: dict[Node, int | None], place: dict[Node, int]) -> bool:
-    """Whether nothing else stands between the nodes: what their results lead to outside leads into none of them."""
+    """Whether nothing else stands between the nodes: what their results lead to outside leads into
+    none of them."""
     last = max(place[n] for n in nodes)
     seen: set[Node] = set()
     waiting = [user for node in nodes for user in node.users if user not in nodes]

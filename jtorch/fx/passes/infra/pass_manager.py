@@ -10,7 +10,9 @@ from ..._compatibility import compatibility as compatibility
 from .pass_base import PassResult
 
 
-def this_before_that_pass_constraint(this: Callable[..., object], that: Callable[..., object]) -> Callable[..., bool]:
+def this_before_that_pass_constraint(
+    this: Callable[..., object], that: Callable[..., object]
+) -> Callable[..., bool]:
     """The rule that a pass must not stand behind another, for ``PassManager``.
 
     Example:
@@ -23,7 +25,8 @@ def this_before_that_pass_constraint(this: Callable[..., object], that: Callable
 
 
 def pass_result_wrapper(fn: Callable[..., Any] | None) -> Callable[..., PassResult] | None:
-    """A pass that gives a ``PassResult``: of one that gives a module, or None for the module it was given, which counts as changed."""
+    """A pass that gives a ``PassResult``: of one that gives a module, or None for the module it was
+    given, which counts as changed."""
     if fn is None:
         return None
 
@@ -78,7 +81,10 @@ class PassManager:
             for i, a in enumerate(self.passes):
                 for b in self.passes[i + 1 :]:
                     if not constraint(a, b) and not self.suppress_check_failures:
-                        raise RuntimeError(f"pass schedule constraint violated. Expected {a} before {b} but found {a} at index {i}")
+                        raise RuntimeError(
+                            f"pass schedule constraint violated. Expected {a} before {b} but found "
+                            f"{a} at index {i}"
+                        )
 
     def check(self, module: Any) -> None:
         """Runs the checks."""
@@ -95,7 +101,10 @@ class PassManager:
             for run in self.passes:
                 result = run(module)
                 if not isinstance(result, PassResult) and not hasattr(result, "graph_module"):
-                    raise TypeError(f"The result of the pass {run} should be type PassResult. Please wrap it with pass_result_wrapper()")
+                    raise TypeError(
+                        f"The result of the pass {run} should be type PassResult. Please wrap it "
+                        "with pass_result_wrapper()"
+                    )
                 module, modified = result.graph_module, modified or result.modified
                 if self.run_checks_after_each_pass:
                     self.check(module)

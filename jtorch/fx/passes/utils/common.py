@@ -26,7 +26,8 @@ class HolderModule(torch.nn.Module):
 def lift_subgraph_as_module(
     gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
-    """``subgraph`` as a module that has what of ``gm`` it names, and where each parameter came from, by its name there."""
+    """``subgraph`` as a module that has what of ``gm`` it names, and where each parameter came
+    from, by its name there."""
     root = HolderModule({})
     origin: dict[str, str] = {}
     for node in subgraph.nodes:
@@ -41,7 +42,11 @@ def lift_subgraph_as_module(
                 holder.add_module(part, HolderModule({}))
             holder = getattr(holder, part)
         setattr(holder, leaf, value)
-        inner = [name for name, _ in value.named_parameters()] if isinstance(value, torch.nn.Module) else [""]
+        inner = (
+            [name for name, _ in value.named_parameters()]
+            if isinstance(value, torch.nn.Module)
+            else [""]
+        )
         for name in inner:
             whole = f"{target}.{name}" if name else target
             origin[f"{comp_name}.{whole}" if comp_name else whole] = whole
@@ -49,14 +54,18 @@ def lift_subgraph_as_module(
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether two graphs do the same in the same order; what nodes are called makes no difference."""
+    """Whether two graphs do the same in the same order; what nodes are called makes no
+    difference."""
     of: dict[Node, Node] = {}
     mine, its = list(left.nodes), list(right.nodes)
     if len(mine) != len(its):
         return False
     for a, b in zip(mine, its, strict=True):
         same = a.op == b.op and (a.op in ("placeholder", "output") or a.target == b.target)
-        if not same or (map_arg(a.args, of.get), map_arg(a.kwargs, of.get)) != (tuple(b.args), dict(b.kwargs)):
+        if not same or (map_arg(a.args, of.get), map_arg(a.kwargs, of.get)) != (
+            tuple(b.args),
+            dict(b.kwargs),
+        ):
             return False
         of[a] = b
     return True

@@ -12,7 +12,14 @@ from ...node import Node
 from ..tools_common import in_order, legalize_graph
 from .common import lift_subgraph_as_module
 
-__all__ = ["erase_nodes", "fuse_as_graphmodule", "fuse_by_partitions", "insert_subgm", "topo_sort", "validate_partition"]
+__all__ = [
+    "erase_nodes",
+    "fuse_as_graphmodule",
+    "fuse_by_partitions",
+    "insert_subgm",
+    "topo_sort",
+    "validate_partition",
+]
 
 
 def topo_sort(nodes: list[Node]) -> list[Node]:
@@ -50,14 +57,17 @@ def fuse_as_graphmodule(
     *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    """Nodes, in order, as a module; with the nodes that it takes, and those of its own whose results are used outside.
+    """Nodes, in order, as a module; with the nodes that it takes, and those of its own whose
+    results are used outside.
 
     Raises:
         AssertionError: for nodes that are not the module's, or that cannot be one call.
     """
     for node in nodes:
         if node.graph.owning_module is not gm:
-            raise AssertionError(f"{node} doesn't belong to passed in graph module {gm._get_name()}")
+            raise AssertionError(
+                f"{node} doesn't belong to passed in graph module {gm._get_name()}"
+            )
         if node._erased:
             raise AssertionError(f"{node} has been removed from owning graph")
     inside = set(nodes if partition_lookup_table is None else partition_lookup_table)
@@ -104,17 +114,24 @@ def insert_subgm(
     orig_outputs: tuple[Node, ...],
     insertion_point: Node | None = None,
 ) -> GraphModule:
-    """Calls ``sub_gm``, behind ``insertion_point`` or the last of the results it stands for, in place of what gave these results."""
+    """Calls ``sub_gm``, behind ``insertion_point`` or the last of the results it stands for, in
+    place of what gave these results."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
     order = {n: i for i, n in enumerate(gm.graph.nodes)}
-    after = insertion_point or max(orig_outputs, key=lambda n: order[n], default=None) or max(orig_inputs, key=lambda n: order[n])
+    after = (
+        insertion_point
+        or max(orig_outputs, key=lambda n: order[n], default=None)
+        or max(orig_inputs, key=lambda n: order[n])
+    )
     last = next(n for n in sub_gm.graph.nodes if n.op == "output").args[0]
     with gm.graph.inserting_before(after.next):
         call = gm.graph.call_module(name, args=orig_inputs, kwargs=None)
         results = [call]
         if isinstance(last, tuple):
-            results = [gm.graph.call_function(operator.getitem, (call, i)) for i in range(len(last))]
+            results = [
+                gm.graph.call_function(operator.getitem, (call, i)) for i in range(len(last))
+            ]
             call.meta["val"] = tuple([x.meta.get("val") for x in orig_outputs])
     for old, new in zip(orig_outputs, results, strict=True):
         old.replace_all_uses_with(new, propagate_meta=True)
@@ -128,12 +145,18 @@ def erase_nodes(gm: GraphModule, nodes: list[Node]) -> None:
 
 
 def fuse_by_partitions(
-    gm: GraphModule, partitions: list[dict[Node, int | None]], prefix: str = "fused_", always_return_tuple: bool = False
+    gm: GraphModule,
+    partitions: list[dict[Node, int | None]],
+    prefix: str = "fused_",
+    always_return_tuple: bool = False,
 ) -> GraphModule:
-    """Replaces each set of nodes by a call of a module with them: ``fused_0``, ``fused_1``, … The module is changed and returned."""
+    """Replaces each set of nodes by a call of a module with them: ``fused_0``, ``fused_1``, … The
+    module is changed and returned."""
     for number, partition in enumerate(partitions):
         nodes = topo_sort(list(partition))
-        made, taken, left = fuse_as_graphmodule(gm, nodes, f"{prefix}{number}", partition, always_return_tuple=always_return_tuple)
+        made, taken, left = fuse_as_graphmodule(
+            gm, nodes, f"{prefix}{number}", partition, always_return_tuple=always_return_tuple
+        )
         order = {n: i for i, n in enumerate(gm.graph.nodes)}
         insert_subgm(gm, made, taken, left, max(nodes, key=lambda n: order[n]))
         erase_nodes(gm, nodes)

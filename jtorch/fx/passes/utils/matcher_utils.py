@@ -34,7 +34,12 @@ class InternalMatch:
     name_node_map: dict[str, Node] = field(default_factory=dict)
 
     def __copy__(self) -> InternalMatch:
-        return InternalMatch(self.anchors, self.nodes_map.copy(), self.placeholder_nodes.copy(), self.returning_nodes.copy())
+        return InternalMatch(
+            self.anchors,
+            self.nodes_map.copy(),
+            self.placeholder_nodes.copy(),
+            self.returning_nodes.copy(),
+        )
 
 
 class SubgraphMatcher:
@@ -45,7 +50,8 @@ class SubgraphMatcher:
         match_output: whether the pattern's output has to be the graph's.
         match_placeholder: whether its arguments have to be arguments of the graph.
         remove_overlapping_matches: whether of occurrences that share nodes only the first is kept.
-        ignore_literals: whether numbers and texts among the arguments of its nodes stand for any others.
+        ignore_literals: whether numbers and texts among the arguments of its nodes stand for any
+            others.
 
     Raises:
         ValueError: for a pattern without nodes.
@@ -62,12 +68,17 @@ class SubgraphMatcher:
     ) -> None:
         self.pattern = pattern
         self.match_output, self.match_placeholder = match_output, match_placeholder
-        self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
+        self.remove_overlapping_matches, self.ignore_literals = (
+            remove_overlapping_matches,
+            ignore_literals,
+        )
         if len(pattern.nodes) == 0:
             raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
         for node in pattern.nodes:
             if node.op != "output" and not node.users:
-                raise AssertionError("SubgraphMatcher cannot be initialized with an pattern with dead code")
+                raise AssertionError(
+                    "SubgraphMatcher cannot be initialized with an pattern with dead code"
+                )
         self.pattern_placeholder_nodes = [n for n in pattern.nodes if n.op == "placeholder"]
         output = next(iter(reversed(pattern.nodes)))
         self.pattern_returning_nodes: list[Node] = output.all_input_nodes
@@ -78,7 +89,8 @@ class SubgraphMatcher:
             self.pattern_anchors = [n for n in output.all_input_nodes if len(n.users) == 1]
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The occurrences in a graph: of each combination of nodes that the pattern's last nodes may be, that whose parts agree.
+        """The occurrences in a graph: of each combination of nodes that the pattern's last nodes
+        may be, that whose parts agree.
 
         Args:
             graph: where to look.
@@ -94,7 +106,11 @@ class SubgraphMatcher:
 
         def search(number: int, match: InternalMatch) -> None:
             if number == len(candidates):
-                match.placeholder_nodes = [match.nodes_map[n] for n in self.pattern_placeholder_nodes if n in match.nodes_map]
+                match.placeholder_nodes = [
+                    match.nodes_map[n]
+                    for n in self.pattern_placeholder_nodes
+                    if n in match.nodes_map
+                ]
                 match.returning_nodes = [match.nodes_map[n] for n in self.pattern_returning_nodes]
                 matches.append(match)
                 return
@@ -106,12 +122,19 @@ class SubgraphMatcher:
 
         search(0, InternalMatch(anchors=self.pattern_anchors))
         matches = [m for m in matches if self._is_contained(m.nodes_map)]
-        return self._remove_overlapping_matches(matches) if self.remove_overlapping_matches else matches
+        return (
+            self._remove_overlapping_matches(matches)
+            if self.remove_overlapping_matches
+            else matches
+        )
 
     def _match_attributes(self, pn: Node, gn: Node) -> bool:
         """Whether two attributes are of one type; of tensors that is all that is asked."""
         try:
-            mine, theirs = _get_attr(pn.graph.owning_module, str(pn.target)), _get_attr(gn.graph.owning_module, str(gn.target))
+            mine, theirs = (
+                _get_attr(pn.graph.owning_module, str(pn.target)),
+                _get_attr(gn.graph.owning_module, str(gn.target)),
+            )
         except AttributeError:
             return False
         return isinstance(theirs, type(mine)) or isinstance(mine, type(theirs))
@@ -129,14 +152,23 @@ class SubgraphMatcher:
 
     def _is_contained(self, nodes_map: dict[Node, Any]) -> bool:
         """Whether nothing but what is returned is used from outside."""
-        inside = {n: p for p, n in nodes_map.items() if isinstance(n, Node) and p.op != "placeholder"}
-        return all(p in self.pattern_returning_nodes or all(u in inside for u in n.users) for n, p in inside.items())
+        inside = {
+            n: p for p, n in nodes_map.items() if isinstance(n, Node) and p.op != "placeholder"
+        }
+        return all(
+            p in self.pattern_returning_nodes or all(u in inside for u in n.users)
+            for n, p in inside.items()
+        )
 
     def _remove_overlapping_matches(self, matches: list[InternalMatch]) -> list[InternalMatch]:
         kept: list[InternalMatch] = []
         taken: set[Node] = set()
         for match in matches:
-            own = {n for p, n in match.nodes_map.items() if p.op not in ("placeholder", "output") and isinstance(n, Node)}
+            own = {
+                n
+                for p, n in match.nodes_map.items()
+                if p.op not in ("placeholder", "output") and isinstance(n, Node)
+            }
             if not own & taken:
                 kept.append(match)
                 taken |= own
@@ -154,7 +186,9 @@ class SubgraphMatcher:
             return True
         return not isinstance(gn, Node) and type(gn) is type(pn) and pn == gn
 
-    def _match_nodes(self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str = "") -> bool:
+    def _match_nodes(
+        self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str = ""
+    ) -> bool:
         if pn in match.nodes_map:
             return match.nodes_map[pn] is gn
         if gn in match.nodes_map.values() or not self._nodes_are_equal(pn, gn, node_name_match):
@@ -174,23 +208,32 @@ class SubgraphMatcher:
         if isinstance(mine, Node) and isinstance(theirs, Node):
             return self._match_nodes(mine, theirs, match)
         if isinstance(mine, (list, tuple)) and isinstance(theirs, (list, tuple)):
-            return len(mine) == len(theirs) and all(self._match_each(a, b, match) for a, b in zip(mine, theirs, strict=True))
+            return len(mine) == len(theirs) and all(
+                self._match_each(a, b, match) for a, b in zip(mine, theirs, strict=True)
+            )
         if isinstance(mine, dict) and isinstance(theirs, dict):
-            return mine.keys() == theirs.keys() and all(self._match_each(mine[k], theirs[k], match) for k in mine)
+            return mine.keys() == theirs.keys() and all(
+                self._match_each(mine[k], theirs[k], match) for k in mine
+            )
         if self.ignore_literals and not isinstance(mine, Node) and not isinstance(theirs, Node):
             return True
         return self._match_literals(mine, theirs, match)
 
 
 def _arguments(node: Node) -> list[Any]:
-    """What a node is called with: for an operator all of its parameters, those that were left out with their defaults."""
+    """What a node is called with: for an operator all of its parameters, those that were left out
+    with their defaults."""
     args, kwargs = map_arg(node.args, lambda n: n), dict(node.kwargs)
     schema = getattr(node.target, "_schema", None) if node.op == "call_function" else None
     if schema is None:
         return [list(args), kwargs]
     found: list[Any] = []
     for i, parameter in enumerate(schema.arguments):
-        found.append(args[i] if i < len(args) and not parameter.kwarg_only else kwargs.get(parameter.name, parameter.default_value))
+        found.append(
+            args[i]
+            if i < len(args) and not parameter.kwarg_only
+            else kwargs.get(parameter.name, parameter.default_value)
+        )
     return found
 
 

@@ -1,4 +1,5 @@
-"""Finding patterns some of whose nodes have names: a pattern returns, after its results, a dict of nodes by name."""
+"""Finding patterns some of whose nodes have names: a pattern returns, after its results, a dict of
+nodes by name."""
 
 from __future__ import annotations
 
@@ -14,27 +15,34 @@ __all__ = ["InternalMatch", "SubgraphMatcherWithNameNodeMap"]
 
 
 def _split_to_graph_and_name_node_map(gm: GraphModule) -> tuple[GraphModule, dict[str, Node]]:
-    """A pattern without the dict that it returns last, and that dict; the pattern is changed in place.
+    """A pattern without the dict that it returns last, and that dict; the pattern is changed in
+    place.
 
     Raises:
         AssertionError: if it returns no such dict.
     """
     if getattr(gm, "_out_spec", None) is None:
-        raise AssertionError("Expected the pattern to be an exported module, which knows how its results are nested")
+        raise AssertionError(
+            "Expected the pattern to be an exported module, which knows how its results are nested"
+        )
     output = gm.graph.output_node()
     returned = pytree.tree_unflatten(list(output.args[0]), gm._out_spec)
     if not isinstance(returned, tuple):
         raise AssertionError("Expecting the pattern graph to return a tuple")
     *rest, names = returned
     if not isinstance(names, dict):
-        raise AssertionError(f"Expecting the input graph to have a dict output as the last element, got: {type(names)}")
+        raise AssertionError(
+            "Expecting the input graph to have a dict output as the last element, got: "
+            f"{type(names)}"
+        )
     output.args = (pytree.tree_leaves(rest),)
     gm.graph.eliminate_dead_code()
     return gm, names
 
 
 class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
-    """As ``SubgraphMatcher``; what it finds has ``name_node_map``, with the found nodes by the names that the pattern gives to its own.
+    """As ``SubgraphMatcher``; what it finds has ``name_node_map``, with the found nodes by the
+    names that the pattern gives to its own.
 
     Args:
         pattern_gm: a pattern that returns its results and a dict of nodes by name.
@@ -53,7 +61,13 @@ class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
         ignore_literals: bool = False,
     ) -> None:
         pattern_gm, self.name_node_map = _split_to_graph_and_name_node_map(pattern_gm)
-        super().__init__(pattern_gm.graph, match_output, match_placeholder, remove_overlapping_matches, ignore_literals)
+        super().__init__(
+            pattern_gm.graph,
+            match_output,
+            match_placeholder,
+            remove_overlapping_matches,
+            ignore_literals,
+        )
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
         """The occurrences in a graph."""

@@ -1,4 +1,5 @@
-"""Parts of a graph that come from one call of a function or module of the program that it was made of."""
+"""Parts of a graph that come from one call of a function or module of the program that it was made
+of."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ def get_source_partitions(
 ) -> dict[Any, list[SourcePartition]]:
     """The parts that come from calls of ``wanted_sources``, by what was called.
 
-    Sources are found in ``node.meta``: ``source_fn_stack``, as ``torch.export.export(..., strict=True)`` writes it, or else ``torch_fn``,
-    which has names of functions, or the class of the innermost module of ``nn_module_stack``.
+    Sources are found in ``node.meta``: ``source_fn_stack``, as
+    ``torch.export.export(..., strict=True)`` writes it, or else ``torch_fn``, which has names of
+    functions, or the class of the innermost module of ``nn_module_stack``.
 
     Args:
         graph: the graph.
@@ -53,18 +55,28 @@ def get_source_partitions(
             if source in wanted_sources:
                 found.setdefault(source, {}).setdefault(name, []).append(node)
                 break
-    parts = {source: [_part(nodes, source) for nodes in calls.values()] for source, calls in found.items()}
+    parts = {
+        source: [_part(nodes, source) for nodes in calls.values()]
+        for source, calls in found.items()
+    }
     if filter_fn is None:
         return parts
-    return {source: [p for p in some if all(filter_fn(n) for n in p.nodes)] for source, some in parts.items()}
+    return {
+        source: [p for p in some if all(filter_fn(n) for n in p.nodes)]
+        for source, some in parts.items()
+    }
 
 
 def _sources(node: Node, classes: dict[str, type]) -> list[tuple[str, Any]]:
     """What a node may come from, with the names of the calls."""
-    stack, function, modules = (node.meta.get(key) for key in ("source_fn_stack", "torch_fn", "nn_module_stack"))
+    stack, function, modules = (
+        node.meta.get(key) for key in ("source_fn_stack", "torch_fn", "nn_module_stack")
+    )
     if stack:
         return [stack[-1]]
-    found: list[tuple[str, Any]] = [] if function is None else [(function[0], function[1].split(".")[1])]
+    found: list[tuple[str, Any]] = (
+        [] if function is None else [(function[0], function[1].split(".")[1])]
+    )
     if modules:
         key, (_, kind) = list(modules.items())[-1]
         found.append((key, classes.get(kind, kind) if isinstance(kind, str) else kind))
@@ -73,9 +85,20 @@ def _sources(node: Node, classes: dict[str, type]) -> list[tuple[str, Any]]:
 
 def _part(nodes: list[Node], source: object) -> SourcePartition:
     inside = set(nodes)
-    inputs = [a for n in nodes for a in n.args if isinstance(a, Node) and a not in inside and a.op != "get_attr"]
+    inputs = [
+        a
+        for n in nodes
+        for a in n.args
+        if isinstance(a, Node) and a not in inside and a.op != "get_attr"
+    ]
     outputs = [n for n in nodes if n.op != "get_attr" and any(u not in inside for u in n.users)]
-    return SourcePartition(nodes, source, list(dict.fromkeys(inputs)), outputs, [n for n in nodes if n.op == "get_attr"])
+    return SourcePartition(
+        nodes,
+        source,
+        list(dict.fromkeys(inputs)),
+        outputs,
+        [n for n in nodes if n.op == "get_attr"],
+    )
 
 
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:

@@ -13,13 +13,16 @@ import jtorch as torch
 
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
-default_collate_err_msg_format = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
 
 FnMap = dict[Any, Callable[..., Any]]
 
 
 def _mapped(like: Any, items: dict[str, object]) -> Any:
-    """A mapping of the type of ``like`` with new values, or a dict where the type cannot be made so."""
+    """A mapping of the type of ``like`` with new values, or a dict where the type cannot be made
+    so."""
     try:
         if isinstance(like, MutableMapping):
             made = copy.copy(like)  # keeps attributes and defaults of subclasses
@@ -43,12 +46,16 @@ def _sequenced(like: Any, items: list[Any]) -> object:
 
 
 def default_convert(data: object) -> Any:
-    """``data`` with NumPy arrays and scalars as tensors, and nothing stacked. Tuples become lists, named tuples stay."""
+    """``data`` with NumPy arrays and scalars as tensors, and nothing stacked. Tuples become lists,
+    named tuples stay."""
     kind = type(data)
     if isinstance(data, torch.Tensor):
         return data
     if kind.__module__ == "numpy" and kind.__name__ not in ("str_", "string_"):
-        if isinstance(data, np.ndarray) and np_str_obj_array_pattern.search(data.dtype.str) is not None:
+        if (
+            isinstance(data, np.ndarray)
+            and np_str_obj_array_pattern.search(data.dtype.str) is not None
+        ):
             return data
         return torch.as_tensor(data)
     if isinstance(data, Mapping):
@@ -62,7 +69,8 @@ def default_convert(data: object) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
-    """One batch of samples that are alike, by the function that ``collate_fn_map`` has for the first one's type.
+    """One batch of samples that are alike, by the function that ``collate_fn_map`` has for the
+    first one's type.
 
     Mappings and sequences of samples become one mapping or sequence of batches.
 
@@ -79,7 +87,10 @@ def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
             if isinstance(elem, known):
                 return fn(batch, collate_fn_map=collate_fn_map)
     if isinstance(elem, Mapping):
-        return _mapped(elem, {key: collate([d[key] for d in batch], collate_fn_map=collate_fn_map) for key in elem})
+        return _mapped(
+            elem,
+            {key: collate([d[key] for d in batch], collate_fn_map=collate_fn_map) for key in elem},
+        )
     if isinstance(elem, tuple) and hasattr(elem, "_fields"):
         return kind(*(collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch)))
     if isinstance(elem, Sequence):
@@ -90,10 +101,20 @@ def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
     raise TypeError(default_collate_err_msg_format.format(kind))
 
 
-def collate_tensor_fn(batch: tuple[torch.Tensor, ...], *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_tensor_fn(
+    batch: tuple[torch.Tensor, ...],
+    *,
+    collate_fn_map: FnMap | None = None,  # noqa: ARG001
+) -> torch.Tensor:
     """Tensors stacked along a new first dimension."""
     elem = batch[0]
-    what = "nested" if getattr(elem, "is_nested", False) else "sparse" if elem.layout is not torch.strided else None
+    what = (
+        "nested"
+        if getattr(elem, "is_nested", False)
+        else "sparse"
+        if elem.layout is not torch.strided
+        else None
+    )
     if what is not None:
         raise RuntimeError(
             f"Batches of {what} tensors are not currently supported by the default collate_fn; "
@@ -122,7 +143,11 @@ def collate_float_fn(batch: object, *, collate_fn_map: FnMap | None = None) -> t
     return torch.tensor(batch, dtype=torch.float64)
 
 
-def collate_int_fn(batch: tuple[int, ...] | list[int], *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_int_fn(
+    batch: tuple[int, ...] | list[int],
+    *,
+    collate_fn_map: FnMap | None = None,  # noqa: ARG001
+) -> torch.Tensor:
     """Numbers as one tensor."""
     return torch.tensor(batch)
 
@@ -144,5 +169,6 @@ default_collate_fn_map: FnMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """One batch of samples: tensors, arrays and numbers stacked, in the mappings and sequences they came in."""
+    """One batch of samples: tensors, arrays and numbers stacked, in the mappings and sequences they
+    came in."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -15,19 +15,28 @@ from . import collate
 
 
 class _BaseDatasetFetcher:
-    def __init__(self, dataset: Subset | TensorDataset, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
+    def __init__(
+        self,
+        dataset: Subset | TensorDataset,
+        auto_collation: bool,
+        collate_fn: Callable[..., object],
+        drop_last: bool,
+    ) -> None:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: object) -> Any:
-        """The collated batch (or the single sample, without automatic collation) for what the sampler gave."""
+        """The collated batch (or the single sample, without automatic collation) for what the
+        sampler gave."""
         raise NotImplementedError
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
+    def __init__(
+        self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool
+    ) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.dataset_iter = iter(dataset)
         self.ended = False
@@ -51,9 +60,17 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    def __init__(self, dataset: Subset | TensorDataset, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
+    def __init__(
+        self,
+        dataset: Subset | TensorDataset,
+        auto_collation: bool,
+        collate_fn: Callable[..., object],
+        drop_last: bool,
+    ) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
-        self.by_rows = auto_collation and collate_fn is collate.default_collate and _holds_rows(dataset)
+        self.by_rows = (
+            auto_collation and collate_fn is collate.default_collate and _holds_rows(dataset)
+        )
 
     def fetch(self, possibly_batched_index: list[int]) -> Any:
         """The batch of the items at the given indices."""
@@ -70,14 +87,20 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
 
 
 def _holds_rows(dataset: object) -> bool:
-    """Whether the items are rows of plain tensors, so that a batch is one indexing instead of one for each sample."""
+    """Whether the items are rows of plain tensors, so that a batch is one indexing instead of one
+    for each sample."""
     if type(dataset) is Subset:
         return _holds_rows(dataset.dataset)
-    return type(dataset) is TensorDataset and len(dataset) > 0 and all(type(t) is torch.Tensor for t in dataset.tensors)
+    return (
+        type(dataset) is TensorDataset
+        and len(dataset) > 0
+        and all(type(t) is torch.Tensor for t in dataset.tensors)
+    )
 
 
 def _rows(dataset: Subset | TensorDataset, indices: list[int]) -> list[torch.Tensor] | None:
-    """What ``default_collate`` would make of the items; None for indices that must take the ordinary way (and raise its errors)."""
+    """What ``default_collate`` would make of the items; None for indices that must take the
+    ordinary way (and raise its errors)."""
     if not all(type(i) is int for i in indices):
         return None
     while type(dataset) is Subset:
@@ -99,8 +122,8 @@ def _rows(dataset: Subset | TensorDataset, indices: list[int]) -> list[torch.Ten
 def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     if tensor.requires_grad or tensor.device.type != "cpu":
         return tensor[torch.from_numpy(at).to(tensor.device)]
-    # Read where the data lies: NumPy's memory, if the tensor was made on it and the program still holds the array, must not be copied
-    # as a whole for each batch.
+    # Read where the data lies: NumPy's memory, if the tensor was made on it and the program still
+    # holds the array, must not be copied as a whole for each batch.
     alias = tensor._al
     hosted = alias is not None and alias.storage.lent() is not None
     found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]
@@ -113,7 +136,11 @@ class _DatasetKind:
 
     @staticmethod
     def create_fetcher(
-        kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool
+        kind: int,
+        dataset: Any,
+        auto_collation: bool,
+        collate_fn: Callable[..., object],
+        drop_last: bool,
     ) -> _BaseDatasetFetcher:
         cls = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return cls(dataset, auto_collation, collate_fn, drop_last)

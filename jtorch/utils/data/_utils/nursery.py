@@ -1,6 +1,8 @@
-"""A process that workers are forked from: what they import is imported once, while the main process does other things.
+"""A process that workers are forked from: what they import is imported once, while the main process
+does other things.
 
-It has run no operation when it forks, and has no threads, so that its forks can do whatever a process that was started afresh can.
+It has run no operation when it forks, and has no threads, so that its forks can do whatever a
+process that was started afresh can.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import worker
 
-#: A message to the main process: what happened (a process was born, or ended), its id, and what it ended with.
+#: A message to the main process: what happened (a process was born, or ended), its id, and what it
+#: ended with.
 _NEWS = struct.Struct("=Bii")
 _BORN, _ENDED = 0, 1
 #: How long who waits for news leaves the socket to itself, in seconds.
@@ -31,20 +34,25 @@ MOST_FILES = 253
 
 
 def can_be() -> bool:
-    """Whether the platform forks in a way that is safe, hands on open files, and tells of the end of processes."""
+    """Whether the platform forks in a way that is safe, hands on open files, and tells of the end
+    of processes."""
     return sys.platform == "linux" and hasattr(socket, "send_fds") and hasattr(os, "pidfd_open")
 
 
 class Nursery:
-    """The process, as the main process sees it. It ends when the main process does, whose end of their socket is closed then.
+    """The process, as the main process sees it. It ends when the main process does, whose end of
+    their socket is closed then.
 
     Args:
-        command: what Python runs in it, with ``{fd}`` for the number of its end of the socket; it calls ``main``.
+        command: what Python runs in it, with ``{fd}`` for the number of its end of the socket; it
+            calls ``main``.
         environment: its environment variables.
         flags: options for the interpreter.
     """
 
-    def __init__(self, command: str, environment: Mapping[str, str], flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, command: str, environment: Mapping[str, str], flags: Sequence[str] = ()
+    ) -> None:
         self._lock = threading.RLock()
         self._socket, theirs = socket.socketpair()
         with theirs:
@@ -59,7 +67,8 @@ class Nursery:
         self._children: dict[int, Child] = {}
 
     def fork(self, fd: int, *files: int) -> Child:
-        """A process more, which has copies of the open files ``fd`` and ``files``, and of this process's output and error output.
+        """A process more, which has copies of the open files ``fd`` and ``files``, and of this
+        process's output and error output.
 
         Raises:
             OSError: if the nursery has gone.
@@ -91,7 +100,8 @@ class Nursery:
                 seconds = 0.0
 
     def _mourn(self) -> None:
-        """The process has gone: what was not born never will be, and nobody tells what becomes of the others."""
+        """The process has gone: what was not born never will be, and nobody tells what becomes of
+        the others."""
         self.alive = False
         for child in self._unborn:
             child.returncode = -signal.SIGKILL
@@ -117,7 +127,8 @@ class Child:
     """A process that a nursery has made, with what ``subprocess.Popen`` offers of it.
 
     Attributes:
-        returncode: what it ended with, negative for a signal; None while it runs, as far as was heard.
+        returncode: what it ended with, negative for a signal; None while it runs, as far as was
+            heard.
         alone: whether the nursery went before it.
     """
 
@@ -177,7 +188,8 @@ class Child:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a process has ended that is not this one's child, even if nobody has asked yet what it ended with."""
+    """Whether a process has ended that is not this one's child, even if nobody has asked yet what
+    it ended with."""
     try:
         file = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -188,7 +200,7 @@ def _has_ended(pid: int) -> bool:
         os.close(file)
 
 
-# ---- in the process itself -------------------------------------------------------------------------------------------------------
+# ---- in the process itself -----------------------------------------------------------------------
 
 
 def _work(files: list[int]) -> None:
@@ -196,7 +208,8 @@ def _work(files: list[int]) -> None:
 
 
 def main(fd: int, live: Callable[[list[int]], None] = _work) -> None:
-    """The life of a nursery whose socket to the main process is ``fd``, and whose forks call ``live`` with the files they are given."""
+    """The life of a nursery whose socket to the main process is ``fd``, and whose forks call
+    ``live`` with the files they are given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business
     connection = socket.socket(fileno=fd)
     bell, rope = os.pipe()

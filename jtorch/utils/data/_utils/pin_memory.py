@@ -12,11 +12,16 @@ from jtorch.utils._pytree import tree_map_only
 
 def pin_memory(data: object, device: object = None) -> Any:
     """The batch, its tensors as ``Tensor.pin_memory`` gives them."""
-    return tree_map_only(Tensor, lambda t: t.pin_memory() if device is None else t.pin_memory(device), data)
+    return tree_map_only(
+        Tensor, lambda t: t.pin_memory() if device is None else t.pin_memory(device), data
+    )
 
 
-def _pin_memory_loop(in_queue: Any, out_queue: Any, device_id: Any, done_event: Any, device: Any) -> None:
-    """Passes batches on from one queue to another and pins them, until the event is set: what a thread of a package's loader runs."""
+def _pin_memory_loop(
+    in_queue: Any, out_queue: Any, device_id: Any, done_event: Any, device: Any
+) -> None:
+    """Passes batches on from one queue to another and pins them, until the event is set: what a
+    thread of a package's loader runs."""
     while not done_event.is_set():
         try:
             number, data = in_queue.get(timeout=5.0)

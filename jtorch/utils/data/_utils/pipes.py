@@ -30,7 +30,11 @@ def wrapped(dataset: object) -> Any:
     if not is_pipe(dataset):
         return dataset
     bases = sys.modules[_BASES]
-    kind = bases._IterDataPipeSerializationWrapper if is_iterated(dataset) else bases._MapDataPipeSerializationWrapper
+    kind = (
+        bases._IterDataPipeSerializationWrapper
+        if is_iterated(dataset)
+        else bases._MapDataPipeSerializationWrapper
+    )
     return kind(dataset)
 
 
@@ -49,7 +53,11 @@ def switch_shuffling(dataset: object, shuffle: bool | None) -> None:
 def place() -> tuple[int, int]:
     """How many processes there are, and which this one is."""
     distributed = torch.distributed
-    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
+    return (
+        (distributed.get_world_size(), distributed.get_rank())
+        if distributed.is_initialized()
+        else (1, 0)
+    )
 
 
 def shared_seed(generator: torch.Generator | None) -> int:

@@ -1,4 +1,5 @@
-"""Worker processes as the main process sees them: started on demand, lent to iterators, kept while idle."""
+"""Worker processes as the main process sees them: started on demand, lent to iterators, kept while
+idle."""
 
 from __future__ import annotations
 
@@ -21,14 +22,19 @@ from jtorch._src.start.install import is_installed
 from . import nursery, transport
 from .worker import END, Job, main_of_fork
 
-_START = "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.{module} import main; main({{fd}})"
+_START = (
+    "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.{module} import main; "
+    "main({{fd}})"
+)
 
 
 class _Lent:
-    """What workers have in common. While one is lent, a thread reads its messages, so that it never waits for the main process.
+    """What workers have in common. While one is lent, a thread reads its messages, so that it never
+    waits for the main process.
 
     Attributes:
-        results: where messages go, as ``(worker, message)``; None instead of it when the process has gone.
+        results: where messages go, as ``(worker, message)``; None instead of it when the process
+            has gone.
         job: counts the iterators it served, to tell late results of one from those of the next.
     """
 
@@ -50,7 +56,8 @@ class _Lent:
         self.reader.start()
 
     def rest(self) -> None:
-        """No longer reads its messages. The next one to whom it is lent gets those that are late, and drops them."""
+        """No longer reads its messages. The next one to whom it is lent gets those that are late,
+        and drops them."""
         reader, self.reader = self.reader, None
         if reader is not None and reader.is_alive():
             self._rope.send_bytes(b"!")
@@ -58,7 +65,8 @@ class _Lent:
                 reader.join(1)
 
     def forget(self) -> None:
-        """Closes what a fork of the main process has of it, since whoever holds an end keeps the other side from noticing its end."""
+        """Closes what a fork of the main process has of it, since whoever holds an end keeps the
+        other side from noticing its end."""
         for end in (self.connection, self._bell, self._rope):
             end.close()
 
@@ -119,7 +127,8 @@ class _Lent:
 
 
 class ForkedWorker(_Lent):
-    """A worker that is a fork of this process, and so has its job without its being sent. It serves one iterator."""
+    """A worker that is a fork of this process, and so has its job without its being sent. It serves
+    one iterator."""
 
     reusable = False
 
@@ -127,11 +136,14 @@ class ForkedWorker(_Lent):
         ours, theirs = socket.socketpair()
         connection = Connection(ours.detach())
         with theirs, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r".*fork\(\)", category=RuntimeWarning)  # JAX's: the fork leaves XLA alone
+            # JAX's: the fork leaves XLA alone
+            warnings.filterwarnings("ignore", message=r".*fork\(\)", category=RuntimeWarning)
             warnings.filterwarnings("ignore", message=r".*fork\(\)", category=DeprecationWarning)
             context: Any = multiprocessing.get_context("fork")
             others = [connection, *[worker.connection for worker in _all]]
-            self.process = context.Process(target=main_of_fork, args=(theirs.fileno(), job, others), daemon=True)
+            self.process = context.Process(
+                target=main_of_fork, args=(theirs.fileno(), job, others), daemon=True
+            )
             self.process.name = f"DataLoaderWorker-{number}"
             self.process.start()
         self._begin(connection)
@@ -164,7 +176,8 @@ class Worker(_Lent):
                 stdin=subprocess.DEVNULL,
             )
         self._begin(Connection(ours.detach()))
-        # A script's own folder is in sys.path as '' or relative in places; the worker starts in the same directory.
+        # A script's own folder is in sys.path as '' or relative in places; the worker starts in the
+        # same directory.
         self.send(
             {
                 "path": list(sys.path),
@@ -199,7 +212,7 @@ def _environment() -> dict[str, str]:
         **os.environ,
         "JAX_PLATFORMS": "cpu",  # the accelerator belongs to the main process
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),  # noqa: E501
     }
     if _kept_files.refused():
         found["JTORCH_CACHE"] = "0"
@@ -215,7 +228,8 @@ _nursery: nursery.Nursery | None = None
 
 
 def prepare(count: int) -> None:
-    """Starts the process that workers are forked from if fewer than ``count`` are idle: it imports what they need meanwhile."""
+    """Starts the process that workers are forked from if fewer than ``count`` are idle: it imports
+    what they need meanwhile."""
     global _nursery
     with _lock:
         if len(_idle) < count and (_nursery is None or not _nursery.alive) and nursery.can_be():
@@ -237,7 +251,8 @@ def _forked(fd: int) -> nursery.Child | None:
 
 
 class Lease:
-    """What an iterator holds of a worker started afresh. It ends when the worker is given back, whose process may wait for the next one.
+    """What an iterator holds of a worker started afresh. It ends when the worker is given back,
+    whose process may wait for the next one.
 
     Attributes:
         worker: who is lent; all that is not told here is asked of it.
@@ -280,7 +295,8 @@ class Lease:
             self.worker.kill()
 
 
-#: Who holds it may come by again: making a worker can collect an iterator, which gives its own workers back.
+#: Who holds it may come by again: making a worker can collect an iterator, which gives its own
+#: workers back.
 _lock = threading.RLock()
 _idle: list[Worker] = []
 _all: set[_Lent] = set()
@@ -288,7 +304,9 @@ _all: set[_Lent] = set()
 MAX_IDLE = 16
 
 
-def take(count: int, results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]) -> list[Lease]:
+def take(
+    count: int, results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]
+) -> list[Lease]:
     """``count`` workers that wait for a job, whose messages go to ``results``."""
     with _lock:
         taken = []
@@ -307,8 +325,11 @@ def take(count: int, results: queue.SimpleQueue[tuple[_Lent, transport.Packed | 
     return [Lease(worker) for worker in taken]
 
 
-def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]) -> list[_Lent]:
-    """Workers that are forks of this process, one for each job, which they begin at once; their messages go to ``results``."""
+def fork(
+    jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]
+) -> list[_Lent]:
+    """Workers that are forks of this process, one for each job, which they begin at once; their
+    messages go to ``results``."""
     with _lock:
         taken: list[_Lent] = []
         for number, job in enumerate(jobs):
@@ -322,7 +343,8 @@ def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, transport.Pack
 def give_back(lent: _Lent | Lease, healthy: bool = True) -> None:
     """Keeps a worker for the next iterator, or ends it if it is not ``healthy`` or enough are idle.
 
-    What it was still asked for it computes first; those late results are dropped by their job's number.
+    What it was still asked for it computes first; those late results are dropped by their job's
+    number.
     """
     worker: _Lent = lent.worker if isinstance(lent, Lease) else lent
     if healthy and worker.is_alive() and isinstance(lent, Lease):
@@ -353,7 +375,8 @@ def _stop_all() -> None:
         _nursery.close()
 
 
-#: What a fork of the main process has of the main process's workers. It is none of its business, and must not be waited for.
+#: What a fork of the main process has of the main process's workers. It is none of its business,
+#: and must not be waited for.
 _inherited: list[object] = []
 
 

@@ -1,4 +1,5 @@
-"""Signals of worker processes, for loaders that packages write themselves: the deaths of workers are told in the main process.
+"""Signals of worker processes, for loaders that packages write themselves: the deaths of workers
+are told in the main process.
 
 The workers of this package's ``DataLoader`` are watched through their connections instead.
 """
@@ -26,9 +27,13 @@ def _set_worker_pids(loader_id: int, child_pids: tuple[int, ...]) -> None:
         ValueError: if the iterator's are known already.
     """
     if not isinstance(child_pids, tuple):
-        raise TypeError(f"_set_worker_pids expects a tuple for child_pids, but got {type(child_pids).__name__}.")
+        raise TypeError(
+            f"_set_worker_pids expects a tuple for child_pids, but got {type(child_pids).__name__}."
+        )
     if loader_id in _PIDS:
-        raise ValueError("_set_worker_pids should be called only once for each _BaseDataLoaderIter.")
+        raise ValueError(
+            "_set_worker_pids should be called only once for each _BaseDataLoaderIter."
+        )
     _PIDS[loader_id] = child_pids
 
 
@@ -39,7 +44,9 @@ def _remove_worker_pids(loader_id: int) -> None:
         ValueError: if none are known.
     """
     if _PIDS.pop(loader_id, None) is None:
-        raise ValueError(f"Cannot find worker information for _BaseDataLoaderIter with id {loader_id}")
+        raise ValueError(
+            f"Cannot find worker information for _BaseDataLoaderIter with id {loader_id}"
+        )
 
 
 def _error_if_any_worker_fails() -> None:
@@ -59,10 +66,14 @@ def _error_if_any_worker_fails() -> None:
             _PIDS[loader_id] = ()  # it is told once
             if end.si_code == os.CLD_EXITED:
                 raise RuntimeError(
-                    f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {end.si_status}. Details are lost due to "
-                    "multiprocessing. Rerunning with num_workers=0 may give better error trace."
+                    f"DataLoader worker (pid {pid}) exited unexpectedly with exit code "
+                    f"{end.si_status}. Details are lost due to multiprocessing. Rerunning with "
+                    "num_workers=0 may give better error trace."
                 )
-            raise RuntimeError(f"DataLoader worker (pid {pid}) is killed by signal: {signal.strsignal(end.si_status)}. ")
+            raise RuntimeError(
+                f"DataLoader worker (pid {pid}) is killed by signal: "
+                f"{signal.strsignal(end.si_status)}. "
+            )
 
 
 def _set_SIGCHLD_handler() -> None:

@@ -1,6 +1,8 @@
-"""Messages between the main process and its workers: tensors as raw arrays, and what cannot be found by name by value.
+"""Messages between the main process and its workers: tensors as raw arrays, and what cannot be
+found by name by value.
 
-Tensors in memory that processes share stay in it: the descriptors of that memory go along with the message.
+Tensors in memory that processes share stay in it: the descriptors of that memory go along with the
+message.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from jtorch._src.tensor import shared_memory
 _Base: Any
 try:
     from cloudpickle import Pickler as _Base
-except ImportError:  # the extra 'workers': without it, what workers get has to be importable by name
+# the extra 'workers': without it, what workers get has to be importable by name
+except ImportError:
     from pickle import Pickler as _Base
 
 
@@ -45,7 +48,8 @@ class Unsendable(Exception):
 
 @functools.cache
 def _is_elsewhere(top: str) -> bool:
-    """Whether another process finds a package or module too: whether any finder does, whatever has been loaded here."""
+    """Whether another process finds a package or module too: whether any finder does, whatever has
+    been loaded here."""
     for finder in sys.meta_path:
         try:
             if finder.find_spec(top, None) is not None:
@@ -56,9 +60,15 @@ def _is_elsewhere(top: str) -> bool:
 
 
 def _check_findable(obj: Callable[..., object] | type) -> None:
-    """Refuses classes and functions of modules that a program has made or loaded in ways of its own."""
+    """Refuses classes and functions of modules that a program has made or loaded in ways of its
+    own."""
     module = obj.__module__
-    if module == "__main__" or module is None or "<" in obj.__qualname__ or module not in sys.modules:
+    if (
+        module == "__main__"
+        or module is None
+        or "<" in obj.__qualname__
+        or module not in sys.modules
+    ):
         return  # goes by value, or fails in words of its own
     if not _is_elsewhere(module.partition(".")[0]):
         raise Unsendable(f"{module}.{obj.__qualname__}")
@@ -69,7 +79,8 @@ _BY_VALUE = _Base is not pickle.Pickler
 
 
 class Packed:
-    """A message, and the memory that it speaks of by number: pieces that are shared where it is sent, descriptors where it has come.
+    """A message, and the memory that it speaks of by number: pieces that are shared where it is
+    sent, descriptors where it has come.
 
     Attributes:
         data: the pickle.
@@ -79,7 +90,12 @@ class Packed:
 
     __slots__ = ("data", "memory", "fds")
 
-    def __init__(self, data: bytes, memory: list[shared_memory.Mapping] | None = None, fds: list[int] | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        memory: list[shared_memory.Mapping] | None = None,
+        fds: list[int] | None = None,
+    ) -> None:
         self.data, self.memory, self.fds = data, memory or [], fds or []
 
     def __del__(self) -> None:
@@ -133,11 +149,17 @@ _loading = _Loading()
 def _in_shared(number: int, size: int) -> object:
     """The storage in the memory that goes by a number in the message which is loaded."""
     assert _loading.packed is not None
-    return torch.multiprocessing.reductions.storage_behind(torch.UntypedStorage, _loading.packed.fds[number], size)
+    return torch.multiprocessing.reductions.storage_behind(
+        torch.UntypedStorage, _loading.packed.fds[number], size
+    )
 
 
 def _is_shared(t: Any) -> bool:
-    return t.layout is torch.strided and t.device.type == "cpu" and shared_memory.mapping_of(t.untyped_storage()._storage) is not None
+    return (
+        t.layout is torch.strided
+        and t.device.type == "cpu"
+        and shared_memory.mapping_of(t.untyped_storage()._storage) is not None
+    )
 
 
 class _Pickler(_Base):
@@ -154,35 +176,54 @@ class _Pickler(_Base):
         if mapping not in self.memory:
             self.memory.append(mapping)
             reductions = torch.multiprocessing.reductions
-            reductions.shared_cache[reductions.fd_id(mapping.fd)] = reductions.StorageWeakRef(storage)  # should it come back
+            # should it come back
+            reductions.shared_cache[reductions.fd_id(mapping.fd)] = reductions.StorageWeakRef(
+                storage
+            )
         return _in_shared, (self.memory.index(mapping), mapping.nbytes)
 
     def reducer_override(self, obj: Any) -> object:
-        """Plain tensors as arrays: views do not carry their whole storage along. What is shared already stays so."""
-        if isinstance(obj, type) and obj.__module__ == "torch" and getattr(torch, obj.__qualname__, None) is obj:
+        """Plain tensors as arrays: views do not carry their whole storage along. What is shared
+        already stays so."""
+        if (
+            isinstance(obj, type)
+            and obj.__module__ == "torch"
+            and getattr(torch, obj.__qualname__, None) is obj
+        ):
             return _named, (obj.__qualname__,)  # found by name only where `torch` stands for jtorch
         if type(obj) in (torch.Tensor, torch.nn.Parameter) and _is_shared(obj):
             found: Any = obj
-            return torch.multiprocessing.reductions.reduce_tensor(found if found.is_leaf else found.detach())
-        if type(obj) is torch.UntypedStorage and (reduced := self._reduced_storage(obj)) is not None:
+            return torch.multiprocessing.reductions.reduce_tensor(
+                found if found.is_leaf else found.detach()
+            )
+        if (
+            type(obj) is torch.UntypedStorage
+            and (reduced := self._reduced_storage(obj)) is not None
+        ):
             return reduced
         if type(obj) is torch.TypedStorage:
             return torch.multiprocessing.reductions.reduce_typed_storage(obj)
         if type(obj) is torch.Tensor:
             data = obj.detach().cpu()
             bits = torch.uint8 if data.element_size() == 1 else torch.uint16
-            no_numpy = data.is_floating_point() and data.element_size() < 4 and data.dtype is not torch.float16
+            no_numpy = (
+                data.is_floating_point()
+                and data.element_size() < 4
+                and data.dtype is not torch.float16
+            )
             array = (data.contiguous().view(bits) if no_numpy else data).numpy()
             return _rebuild, (array, obj.requires_grad, data.dtype if no_numpy else None)
         if isinstance(obj, (type, types.FunctionType)):
             _check_findable(obj)
         if _BY_VALUE:
             return super().reducer_override(obj)
-        if isinstance(obj, (type, types.FunctionType)) and (obj.__module__ == "__main__" or "<" in obj.__qualname__):
+        if isinstance(obj, (type, types.FunctionType)) and (
+            obj.__module__ == "__main__" or "<" in obj.__qualname__
+        ):
             raise RuntimeError(
-                f"DataLoader workers cannot find {obj.__qualname__} of {obj.__module__} by name. Install cloudpickle (the extra "
-                "'workers' of "
-                "jtorch-jax) to send lambdas and what the main program defines, or move it into a module."
+                f"DataLoader workers cannot find {obj.__qualname__} of {obj.__module__} by name. "
+                "Install cloudpickle (the extra 'workers' of jtorch-jax) to send lambdas and what "
+                "the main program defines, or move it into a module."
             )
         return NotImplemented
 

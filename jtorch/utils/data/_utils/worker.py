@@ -1,12 +1,14 @@
-"""What runs in a worker process: it waits for jobs, and in each job for indices whose batches it sends back.
+"""What runs in a worker process: it waits for jobs, and in each job for indices whose batches it
+sends back.
 
-Processes are no forks of the main process, since a fork of a process that runs XLA is one without XLA's threads: they are forks of one that
-has run nothing (``nursery.py``), or are started afresh. They are kept for the next iterator, so that only the first epoch pays for their
-start. Their messages are pickles; what the main program defined (classes
-and functions of ``__main__``, lambdas) travels by value, so the program is not run again in the worker.
+Processes are no forks of the main process, since a fork of a process that runs XLA is one without
+XLA's threads: they are forks of one that has run nothing (``nursery.py``), or are started afresh.
+They are kept for the next iterator, so that only the first epoch pays for their start. Their
+messages are pickles; what the main program defined (classes and functions of ``__main__``, lambdas)
+travels by value, so the program is not run again in the worker.
 
-What cannot travel (locks, queues and values of ``multiprocessing``, classes of modules that nobody else finds) is inherited: then the
-workers are forks, which compute what NumPy can.
+What cannot travel (locks, queues and values of ``multiprocessing``, classes of modules that nobody
+else finds) is inherited: then the workers are forks, which compute what NumPy can.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from .fetch import _DatasetKind
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker knows of itself: its number, how many there are, its seed, and its copy of the dataset."""
+    """What a worker knows of itself: its number, how many there are, its seed, and its copy of the
+    dataset."""
 
     id: int
     num_workers: int
@@ -72,7 +75,8 @@ class ManagerWatchdog:
 
 
 class NotLoaded(ExceptionWrapper):
-    """Sent in place of a batch by a worker that could not load its job: a module that it names cannot be imported there."""
+    """Sent in place of a batch by a worker that could not load its job: a module that it names
+    cannot be imported there."""
 
 
 @dataclass
@@ -108,7 +112,8 @@ def _generate_state(base_seed: int, worker_id: int) -> list[int]:
 
 
 def seed_everything(base_seed: int, worker_id: int) -> int:
-    """Seeds the generators of Python, jtorch and NumPy as PyTorch's workers do; returns the worker's seed."""
+    """Seeds the generators of Python, jtorch and NumPy as PyTorch's workers do; returns the
+    worker's seed."""
     import numpy as np
 
     import jtorch as torch
@@ -128,7 +133,9 @@ def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
     kind, worker_id = -1, "?"
 
     def make_fetcher() -> Any:
-        return _DatasetKind.create_fetcher(kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
+        return _DatasetKind.create_fetcher(
+            kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last
+        )
 
     try:
         try:
@@ -139,7 +146,9 @@ def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
         kind, worker_id = job.kind, job.worker_id
         shared_memory.STRATEGY[0] = job.sharing
         seed = seed_everything(job.base_seed, worker_id)
-        _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
+        _worker_info = WorkerInfo(
+            id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset
+        )
         if job.shared_seed is not None:
             pipes.sow(job.dataset, job.shared_seed)
         if pipes.is_pipe(job.dataset):
@@ -187,7 +196,9 @@ def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
         try:
             packed = transport.dumps((number, data))
         except Exception:  # a batch that cannot be sent
-            packed = transport.dumps((number, ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")))
+            packed = transport.dumps(
+                (number, ExceptionWrapper(where=f"in DataLoader worker process {worker_id}"))
+            )
         try:
             transport.send(connection, packed)
         except OSError:
@@ -195,11 +206,13 @@ def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
 
 
 def main_of_fork(fd: int, job: Job, others: list[Connection]) -> None:
-    """The life of a forked worker process, which has its job from its parent; ``others`` are connections that are not its own."""
+    """The life of a forked worker process, which has its job from its parent; ``others`` are
+    connections that are not its own."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for connection in others:  # whoever holds an end keeps the other side from noticing that its process has gone
+    # whoever holds an end keeps the other side from noticing that its process has gone
+    for connection in others:
         connection.close()
     connection = Connection(fd)
     try:
@@ -212,7 +225,8 @@ def main(fd: int) -> None:
     """The life of a worker process whose connection to the main process is ``fd``."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business; it ends the workers
+    # Ctrl-C is the main process's business; it ends the workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(fd)
     try:
         setup = transport.loads(transport.receive(connection))

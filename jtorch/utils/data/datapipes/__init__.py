@@ -1,4 +1,5 @@
-"""Data pipes: datasets that wrap one another, in the classes of ``iter`` and ``map`` and by the methods that these register."""
+"""Data pipes: datasets that wrap one another, in the classes of ``iter`` and ``map`` and by the
+methods that these register."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Decorators of pipes: their functional names, whether they are deterministic, and checks of what they take and give."""
+"""Decorators of pipes: their functional names, whether they are deterministic, and checks of what
+they take and give."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ class functional_datapipe:
             TypeError: if it is no pipe.
             Exception: if the name is taken.
         """
-        if isinstance(cls, non_deterministic) or isinstance(getattr(cls, "__self__", None), non_deterministic):
+        if isinstance(cls, non_deterministic) or isinstance(
+            getattr(cls, "__self__", None), non_deterministic
+        ):
             kind: Any = IterDataPipe
         elif issubclass(cls, IterDataPipe):
             kind = IterDataPipe
@@ -38,7 +41,9 @@ class functional_datapipe:
             return cls
         else:
             return cls
-        kind.register_datapipe_as_function(self.name, cls, enable_df_api_tracing=self.enable_df_api_tracing)
+        kind.register_datapipe_as_function(
+            self.name, cls, enable_df_api_tracing=self.enable_df_api_tracing
+        )
         return cls
 
 
@@ -46,7 +51,8 @@ _determinism = False
 
 
 class guaranteed_datapipes_determinism:
-    """A context in which pipes that say they are not deterministic are refused; it begins where it is made."""
+    """A context in which pipes that say they are not deterministic are refused; it begins where it
+    is made."""
 
     def __init__(self) -> None:
         global _determinism
@@ -61,14 +67,18 @@ class guaranteed_datapipes_determinism:
         _determinism = self.prev
 
 
-_TURN_OFF = "You can turn off determinism for this DataPipe if that is acceptable for your application"
+_TURN_OFF = (
+    "You can turn off determinism for this DataPipe if that is acceptable for your application"
+)
 
 
 class non_deterministic:
-    """A class decorator for pipes that are not deterministic: always, or where a function of their arguments says so.
+    """A class decorator for pipes that are not deterministic: always, or where a function of their
+    arguments says so.
 
     Args:
-        arg: the class; or a function that gets the arguments of the class and says whether such a pipe is deterministic.
+        arg: the class; or a function that gets the arguments of the class and says whether such a
+            pipe is deterministic.
 
     Raises:
         TypeError: for what is neither, and for classes that are no ``IterDataPipe``.
@@ -79,7 +89,10 @@ class non_deterministic:
     def __init__(self, arg: Any) -> None:
         if isinstance(arg, type):
             if not issubclass(arg, IterDataPipe):
-                raise TypeError(f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {arg.__name__} is found")
+                raise TypeError(
+                    "Only `IterDataPipe` can be decorated with `non_deterministic`, but "
+                    f"{arg.__name__} is found"
+                )
             self.cls = arg
         elif callable(arg):
             self.deterministic_fn = arg
@@ -89,23 +102,31 @@ class non_deterministic:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.cls is not None:
             if _determinism:
-                raise TypeError(f"{self.cls.__name__} is non-deterministic, but you set 'guaranteed_datapipes_determinism'. {_TURN_OFF}")
+                raise TypeError(
+                    f"{self.cls.__name__} is non-deterministic, but you set "
+                    f"'guaranteed_datapipes_determinism'. {_TURN_OFF}"
+                )
             return self.cls(*args, **kwargs)
         if not (isinstance(args[0], type) and issubclass(args[0], IterDataPipe)):
-            raise TypeError(f"Only `IterDataPipe` can be decorated, but {args[0].__name__} is found")
+            raise TypeError(
+                f"Only `IterDataPipe` can be decorated, but {args[0].__name__} is found"
+            )
         self.cls = args[0]
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe[Any]:
-        """Makes the pipe, unless the function says that it is not deterministic where it must be."""
+        """Makes the pipe, unless the function says that it is not deterministic where it must
+        be."""
         said = self.deterministic_fn(*args, **kwargs)
         if not isinstance(said, bool):
             raise TypeError(
-                f"deterministic_fn of `non_deterministic` decorator is required to return a boolean value, but {type(said)} is found"
+                "deterministic_fn of `non_deterministic` decorator is required to return a boolean "
+                f"value, but {type(said)} is found"
             )
         if _determinism and said:
             raise TypeError(
-                f"{self.cls.__name__} is non-deterministic with the inputs, but you set 'guaranteed_datapipes_determinism'. {_TURN_OFF}"
+                f"{self.cls.__name__} is non-deterministic with the inputs, but you set "
+                f"'guaranteed_datapipes_determinism'. {_TURN_OFF}"
             )
         return self.cls(*args, **kwargs)
 
@@ -113,7 +134,8 @@ class non_deterministic:
 def argument_validation(f: Callable[..., object]) -> Callable[..., Any]:
     """Lets a function refuse what is no pipe where its annotations name one.
 
-    Differs from torch: pipes have no types of their items (nor have they in PyTorch any more, where a pipe raises ``AttributeError``).
+    Differs from torch: pipes have no types of their items (nor have they in PyTorch any more, where
+    a pipe raises ``AttributeError``).
     """
     signature, hints = inspect.signature(f), get_type_hints(f)
 
@@ -121,7 +143,9 @@ def argument_validation(f: Callable[..., object]) -> Callable[..., Any]:
     def wrapper(*args: object, **kwargs: object) -> Any:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if isinstance(hints.get(name), _DataPipeMeta) and not isinstance(value, IterDataPipe):
-                raise TypeError(f"Expected argument '{name}' as a IterDataPipe, but found {type(value)}")
+                raise TypeError(
+                    f"Expected argument '{name}' as a IterDataPipe, but found {type(value)}"
+                )
         return f(*args, **kwargs)
 
     return wrapper
@@ -158,7 +182,10 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
             return
         for item in f(self):
             if not self.type.issubtype_of_instance(item):
-                raise RuntimeError(f"Expected an instance as subtype of {self.type}, but found {item}({type(item)})")
+                raise RuntimeError(
+                    f"Expected an instance as subtype of {self.type}, but found "
+                    f"{item}({type(item)})"
+                )
             yield item
 
     return wrapper

@@ -1,4 +1,5 @@
-"""What happens around ``__iter__`` of a pipe: one iterator at a time, counted samples, and errors that name the pipe."""
+"""What happens around ``__iter__`` of a pipe: one iterator at a time, counted samples, and errors
+that name the pipe."""
 
 from __future__ import annotations
 
@@ -12,11 +13,15 @@ from typing import Any
 import jtorch as torch
 
 _SINGLE = "single iterator per IterDataPipe constraint"
-_FEEDBACK = f"\nFor feedback regarding this {_SINGLE}, feel free to comment on this issue: https://github.com/pytorch/data/issues/45."
+_FEEDBACK = (
+    f"\nFor feedback regarding this {_SINGLE}, feel free to comment on this issue: "
+    "https://github.com/pytorch/data/issues/45."
+)
 
 
 class _SnapshotState(Enum):
-    """Where a pipe stands: new, restored (so that the next iterator goes on instead of beginning anew), or being gone through."""
+    """Where a pipe stands: new, restored (so that the next iterator goes on instead of beginning
+    anew), or being gone through."""
 
     NotStarted = 0
     Restored = 1
@@ -27,7 +32,10 @@ def _arguments(pipe: object) -> str:
     """The arguments that a pipe was made with, as far as it keeps them under their names."""
     names = inspect.signature(type(pipe)).parameters
     kept = [(name, value) for name, value in inspect.getmembers(pipe) if name in names]
-    return ", ".join(f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}" for name, value in kept)
+    return ", ".join(
+        f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}"
+        for name, value in kept
+    )
 
 
 def _described(pipe: object) -> str:
@@ -47,7 +55,9 @@ def _is_child(pipe: object) -> bool:
     return getattr(pipe, "_is_child_datapipe", False) is True
 
 
-def _check_iterator_valid(pipe: Any, iterator_id: int | None, next_method_exists: bool = False) -> None:
+def _check_iterator_valid(
+    pipe: Any, iterator_id: int | None, next_method_exists: bool = False
+) -> None:
     """Refuses to go on with an iterator after a later one was made.
 
     Raises:
@@ -55,7 +65,11 @@ def _check_iterator_valid(pipe: Any, iterator_id: int | None, next_method_exists
     """
     if next_method_exists:
         if pipe._valid_iterator_id is not None and pipe._valid_iterator_id != 0:
-            raise _invalidated(pipe, "\nNote that this exception is raised inside your IterDataPipe's a `__next__` method")
+            raise _invalidated(
+                pipe,
+                "\nNote that this exception is raised inside your IterDataPipe's a `__next__` "
+                "method",
+            )
     elif _is_child(pipe):
         if not hasattr(pipe, "_check_valid_iterator_id"):
             raise RuntimeError("ChildDataPipe must have method `_check_valid_iterator_id`.")
@@ -72,10 +86,14 @@ def _set_datapipe_valid_iterator_id(pipe: Any) -> Any:
     """Numbers a new iterator of a pipe, which ends the one before, and resets the pipe."""
     if _is_child(pipe):
         if not hasattr(pipe, "_set_main_datapipe_valid_iterator_id"):
-            raise RuntimeError("ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`.")
+            raise RuntimeError(
+                "ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`."
+            )
         pipe._set_main_datapipe_valid_iterator_id()
     else:
-        pipe._valid_iterator_id = 0 if pipe._valid_iterator_id is None else pipe._valid_iterator_id + 1
+        pipe._valid_iterator_id = (
+            0 if pipe._valid_iterator_id is None else pipe._valid_iterator_id + 1
+        )
         pipe.reset()
     return pipe._valid_iterator_id
 
@@ -136,7 +154,9 @@ def _around_generator(function: Callable[..., Any]) -> Callable[..., Any]:
 class IteratorDecorator:
     """The iterator of a pipe whose ``__iter__`` is no generator."""
 
-    def __init__(self, iterator: Any, datapipe: Any, iterator_id: int, has_next_method: bool) -> None:
+    def __init__(
+        self, iterator: Any, datapipe: Any, iterator_id: int, has_next_method: bool
+    ) -> None:
         self.iterator, self.datapipe, self.iterator_id = iterator, datapipe, iterator_id
         # Then the pipe's own `__next__` counts the samples.
         self.self_and_has_next_method = iterator is datapipe and has_next_method

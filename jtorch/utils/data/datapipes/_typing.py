@@ -21,7 +21,8 @@ class _DataPipeMeta(GenericMeta):
 
 
 def _conditional(reset: Callable[..., object]) -> Callable[..., Any]:
-    """``reset`` of a pipe, which leaves one that was just restored from a snapshot where it stands."""
+    """``reset`` of a pipe, which leaves one that was just restored from a snapshot where it
+    stands."""
 
     @functools.wraps(reset)
     def conditional_reset(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +38,9 @@ def _conditional(reset: Callable[..., object]) -> Callable[..., Any]:
 class _IterDataPipeMeta(_DataPipeMeta):
     """The metaclass of pipes that are gone through."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: object) -> Any:
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: object
+    ) -> Any:
         if "reset" in namespace:
             namespace["reset"] = _conditional(namespace["reset"])
         if "__iter__" in namespace:

@@ -47,10 +47,14 @@ class DataChunk(list[_T]):
 
 def _of_data_frames(names: str) -> dict[str, Callable[..., Any]]:
     why = "pipes of data frames are left out; use pandas in functions of pipes"
-    return {name: _refusals.make(f"torch.utils.data.IterDataPipe.{name}", why) for name in names.split()}
+    return {
+        name: _refusals.make(f"torch.utils.data.IterDataPipe.{name}", why) for name in names.split()
+    }
 
 
-def _register(functions: dict[str, Callable[..., object]], name: str, made: Callable[..., object], shown: type) -> None:
+def _register(
+    functions: dict[str, Callable[..., object]], name: str, made: Callable[..., object], shown: type
+) -> None:
     """Puts ``made`` among the functions that act as methods, documented as what it makes.
 
     Raises:
@@ -63,7 +67,8 @@ def _register(functions: dict[str, Callable[..., object]], name: str, made: Call
 
 
 class _Pipe:
-    """What both kinds of pipe have in common: functions that act as methods, hooks of pickling, and short names."""
+    """What both kinds of pipe have in common: functions that act as methods, hooks of pickling, and
+    short names."""
 
     functions: dict[str, Callable[..., Any]]
     reduce_ex_hook: Callable[..., Any] | None = None
@@ -76,7 +81,9 @@ class _Pipe:
     def __getattr__(self, attribute_name: str) -> Any:
         found = self.functions.get(attribute_name)
         if found is None:
-            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{attribute_name}")
+            raise AttributeError(
+                f"'{self.__class__.__name__}' object has no attribute '{attribute_name}"
+            )
         bound = functools.partial(found, self)
         bound.__doc__ = found.__doc__
         return bound
@@ -95,7 +102,8 @@ class _Pipe:
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Callable[..., Any] | None) -> None:
-        """Lets a function pickle every pipe, or leave it alone by ``NotImplementedError``; None takes it back."""
+        """Lets a function pickle every pipe, or leave it alone by ``NotImplementedError``; None
+        takes it back."""
         if cls._kind.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")
         cls._kind.reduce_ex_hook = hook_fn
@@ -135,8 +143,8 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
     """
 
     functions: dict[str, Callable[..., Any]] = _of_data_frames(
-        "_dataframes_as_tuples _dataframes_concat _dataframes_filter _dataframes_per_row _dataframes_shuffle _to_dataframes_pipe "
-        "trace_as_dataframe"
+        "_dataframes_as_tuples _dataframes_concat _dataframes_filter _dataframes_per_row "
+        "_dataframes_shuffle _to_dataframes_pipe trace_as_dataframe"
     )
     _valid_iterator_id: int | None = None
     _number_of_samples_yielded: int = 0
@@ -147,7 +155,9 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
         return self  # type: ignore[return-value]
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False) -> None:
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
+    ) -> None:
         """Lets ``pipe.function_name(...)`` make another pipe.
 
         Raises:
@@ -157,7 +167,11 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
         def made(source_dp: object, *args: Any, **kwargs: Any) -> Any:
             pipe = cls_to_register(source_dp, *args, **kwargs)
             frames = enable_df_api_tracing or isinstance(source_dp, DFIterDataPipe)
-            if frames and isinstance(pipe, IterDataPipe) and function_name not in UNTRACABLE_DATAFRAME_PIPES:
+            if (
+                frames
+                and isinstance(pipe, IterDataPipe)
+                and function_name not in UNTRACABLE_DATAFRAME_PIPES
+            ):
                 return pipe.trace_as_dataframe()
             return pipe
 
@@ -175,7 +189,8 @@ class DFIterDataPipe(IterDataPipe[_T_co]):
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
-    """Base of datasets whose items are asked for by key, and have the methods that other pipes register.
+    """Base of datasets whose items are asked for by key, and have the methods that other pipes
+    register.
 
     Examples:
         >>> from jtorch.utils.data.datapipes.map import SequenceWrapper
@@ -233,7 +248,9 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
 
     def __next__(self) -> Any:
         if self._datapipe_iter is None:
-            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+            raise AssertionError(
+                "Iterator has not been initialized; call __iter__() before __next__()"
+            )
         return next(self._datapipe_iter)
 
 

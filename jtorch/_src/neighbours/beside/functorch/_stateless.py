@@ -20,7 +20,9 @@ def _names(named: Any) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
 class FunctionalModuleWithBuffers(Module):
     """A module without state: called with parameters, buffers and the arguments."""
 
-    def __init__(self, stateless_model: Module, param_names: Sequence[str], buffer_names: Sequence[str]) -> None:
+    def __init__(
+        self, stateless_model: Module, param_names: Sequence[str], buffer_names: Sequence[str]
+    ) -> None:
         super().__init__()
         self.stateless_model = stateless_model
         self.param_names, self.buffer_names = tuple(param_names), tuple(buffer_names)
@@ -31,8 +33,12 @@ class FunctionalModuleWithBuffers(Module):
         buffer_names, buffers = _names(model.named_buffers())
         return cls(_emptied(model), names, buffer_names), params, buffers
 
-    def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
-        state = dict(zip(self.param_names, params, strict=True)) | dict(zip(self.buffer_names, buffers, strict=True))
+    def forward(
+        self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: object, **kwargs: object
+    ) -> Any:
+        state = dict(zip(self.param_names, params, strict=True)) | dict(
+            zip(self.buffer_names, buffers, strict=True)
+        )
         return functional_call(self.stateless_model, state, args, kwargs)
 
 
@@ -49,7 +55,9 @@ class FunctionalModule(Module):
         return cls(_emptied(model), names), params
 
     def forward(self, params: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
-        return functional_call(self.stateless_model, dict(zip(self.param_names, params, strict=True)), args, kwargs)
+        return functional_call(
+            self.stateless_model, dict(zip(self.param_names, params, strict=True)), args, kwargs
+        )
 
 
 def _parameters(model: Module, detached: bool) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
@@ -65,17 +73,26 @@ def _emptied(model: Module) -> Module:
 
 def _without_data(t: Tensor) -> Tensor:
     empty = torch.empty_like(t, device="meta")
-    return torch.nn.Parameter(empty, requires_grad=t.requires_grad) if isinstance(t, torch.nn.Parameter) else empty
+    return (
+        torch.nn.Parameter(empty, requires_grad=t.requires_grad)
+        if isinstance(t, torch.nn.Parameter)
+        else empty
+    )
 
 
-def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
+def make_functional(
+    model: Module, disable_autograd_tracking: bool = False
+) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
     """A module as a function ``f(params, *args)``, and its parameters.
 
     Raises:
         RuntimeError: for a module with buffers.
     """
     if list(model.buffers()):
-        raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
+        raise RuntimeError(
+            "make_functional(model): `model` has buffers. Please use "
+            "make_functional_with_buffers(model) instead."
+        )
     return FunctionalModule._create_from(model, disable_autograd_tracking)
 
 
@@ -86,8 +103,11 @@ def make_functional_with_buffers(
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
-def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Modules of one class as one function, with their parameters and buffers stacked along a new first dimension.
+def combine_state_for_ensemble(
+    models: Sequence[Module],
+) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Modules of one class as one function, with their parameters and buffers stacked along a new
+    first dimension.
 
     Raises:
         RuntimeError: for no modules, and for modules of several classes or modes.
@@ -95,9 +115,20 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModu
     if len(models) == 0:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("combine_state_for_ensemble: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(
+            "combine_state_for_ensemble: Expected all models to have the same training/eval mode."
+        )
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError("combine_state_for_ensemble: Expected all models to be of the same class.")
+        raise RuntimeError(
+            "combine_state_for_ensemble: Expected all models to be of the same class."
+        )
     made = [make_functional_with_buffers(m) for m in models]
-    params = tuple(torch.stack(group).detach().requires_grad_() for group in zip(*(p for _, p, _ in made), strict=True))
-    return made[0][0], params, tuple(torch.stack(group) for group in zip(*(b for _, _, b in made), strict=True))
+    params = tuple(
+        torch.stack(group).detach().requires_grad_()
+        for group in zip(*(p for _, p, _ in made), strict=True)
+    )
+    return (
+        made[0][0],
+        params,
+        tuple(torch.stack(group) for group in zip(*(b for _, _, b in made), strict=True)),
+    )

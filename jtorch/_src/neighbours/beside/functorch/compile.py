@@ -15,6 +15,8 @@ _WHY = "it is a part of PyTorch's compiler, whose place XLA takes; use torch.com
 compiled_function = _make("functorch.compile.compiled_function", _WHY)
 compiled_module = _make("functorch.compile.compiled_module", _WHY)
 memory_efficient_fusion = _make("functorch.compile.memory_efficient_fusion", _WHY)
-min_cut_rematerialization_partition = _make("functorch.compile.min_cut_rematerialization_partition", _WHY)
+min_cut_rematerialization_partition = _make(
+    "functorch.compile.min_cut_rematerialization_partition", _WHY
+)
 default_partition = _make("functorch.compile.default_partition", _WHY)
 ts_compile = _make("functorch.compile.ts_compile", _WHY)

@@ -1,4 +1,5 @@
-"""``torchgen``, the generator of PyTorch's C++ code: it can be imported, and what is asked of it says that it is not there."""
+"""``torchgen``, the generator of PyTorch's C++ code: it can be imported, and what is asked of it
+says that it is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How a process that fails tells the launcher why: a file that the launcher names in its environment."""
+"""How a process that fails tells the launcher why: a file that the launcher names in its
+environment."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class ErrorHandler:
         text = "".join(traceback.format_exception(type(e), e, e.__traceback__))
         extra = {"py_callstack": text, "timestamp": str(int(time.time()))}
         with open(where, "w", encoding="utf-8") as file:
-            json.dump({"message": {"message": f"{type(e).__name__}: {e}", "extraInfo": extra}}, file)
+            json.dump(
+                {"message": {"message": f"{type(e).__name__}: {e}", "extraInfo": extra}}, file
+            )
 
     def copy_error_file(self, rootcause_error_file: str, error_code: int = 0) -> None:
         """Makes a child's file the process's own."""
@@ -87,13 +90,21 @@ class ProcessFailure:
                 if isinstance(message, str):
                     self.message = message
                 else:
-                    self.message = message.get("extraInfo", {}).get("py_callstack") or message["message"]
-                    self.timestamp = int(message.get("extraInfo", {}).get("timestamp", self.timestamp))
+                    self.message = (
+                        message.get("extraInfo", {}).get("py_callstack") or message["message"]
+                    )
+                    self.timestamp = int(
+                        message.get("extraInfo", {}).get("timestamp", self.timestamp)
+                    )
                 return
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 pass  # it was ended while it wrote
         self.error_file = _EMPTY
-        self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}" if self.exitcode < 0 else _HOW
+        self.message = (
+            f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
+            if self.exitcode < 0
+            else _HOW
+        )
 
     def signal_name(self) -> str:
         """The signal that ended it; ``<N/A>`` if none did."""
@@ -132,26 +143,43 @@ class ChildFailedError(Exception):
         """The report."""
         title = f"{self.name} FAILED"
         first, _ = self.get_first_failure()
-        others = [self._format(i, r, f) for i, (r, f) in enumerate((r, f) for r, f in self.failures.items() if r != first)]
+        others = [
+            self._format(i, r, f)
+            for i, (r, f) in enumerate((r, f) for r, f in self.failures.items() if r != first)
+        ]
         root = self._format(0, first, self.failures[first])
         body = "\n".join(others) or "  <NO_OTHER_FAILURES>"
         width = min(max([len(title), *(len(line) for line in f"{body}\n{root}".splitlines())]), 60)
         border, section = boarder_delim * width, section_delim * width
-        parts = (border, title, section, "Failures:", body, section, "Root Cause (first observed failure):", root, border)
+        parts = (
+            border,
+            title,
+            section,
+            "Failures:",
+            body,
+            section,
+            "Root Cause (first observed failure):",
+            root,
+            border,
+        )
         return "\n" + "\n".join(parts)
 
     def _format(self, index: int, rank: int, failure: ProcessFailure) -> str:
         traceback_ = failure.message.replace("\n", "\n  ").rstrip()
         ended_by = f" ({failure.signal_name()})" if failure.exitcode < 0 else ""
         return (
-            f"[{index}]:\n  time      : {failure.timestamp_isoformat()}\n  host      : {socket.getfqdn()}\n"
-            f"  rank      : {rank} (local_rank: {failure.local_rank})\n  exitcode  : {failure.exitcode} (pid: {failure.pid}){ended_by}\n"
+            f"[{index}]:\n"
+            f"  time      : {failure.timestamp_isoformat()}\n"
+            f"  host      : {socket.getfqdn()}\n"
+            f"  rank      : {rank} (local_rank: {failure.local_rank})\n"
+            f"  exitcode  : {failure.exitcode} (pid: {failure.pid}){ended_by}\n"
             f"  error_file: {failure.error_file}\n  traceback : {traceback_}"
         )
 
 
 def record(fn: F, error_handler: ErrorHandler | None = None) -> F:
-    """Has ``fn``, a program's main function, leave its exception for the launcher to report; it is raised all the same."""
+    """Has ``fn``, a program's main function, leave its exception for the launcher to report; it is
+    raised all the same."""
     handler = get_error_handler() if error_handler is None else error_handler
 
     @functools.wraps(fn)

@@ -1,4 +1,5 @@
-"""Common subexpressions: what a graph of operators computes twice from the same is computed once."""
+"""Common subexpressions: what a graph of operators computes twice from the same is computed
+once."""
 
 from __future__ import annotations
 
@@ -16,16 +17,19 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """What ``CSEPass`` leaves alone beside writes, draws and what makes tensors of nothing: copies, which somebody may write into."""
+    """What ``CSEPass`` leaves alone beside writes, draws and what makes tensors of nothing: copies,
+    which somebody may write into."""
     return {torch.ops.aten.clone}
 
 
 class CSEPass(PassBase):
-    """Merges calls of the same operator with the same arguments, of which the types are the same too (2 is not 2.0).
+    """Merges calls of the same operator with the same arguments, of which the types are the same
+    too (2 is not 2.0).
 
     Args:
-        banned_ops: packets or overloads that are never merged; ``get_CSE_banned_ops()`` by default. Operators that write, draw random
-            numbers, or meet a tensor that a graph writes into are never merged.
+        banned_ops: packets or overloads that are never merged; ``get_CSE_banned_ops()`` by default.
+            Operators that write, draw random numbers, or meet a tensor that a graph writes into are
+            never merged.
     """
 
     def __init__(self, banned_ops: Any = None) -> None:
@@ -37,7 +41,8 @@ class CSEPass(PassBase):
         made = Graph()
         copies: dict[Node, Node] = {}
         found: dict[Any, Node] = {}
-        # A write changes what views of the tensor give, too: a graph with writes has nothing that is surely computed from the same.
+        # A write changes what views of the tensor give, too: a graph with writes has nothing that
+        # is surely computed from the same.
         merges = not any(_writes(node) for node in graph_module.graph.nodes)
         modified = False
         for node in graph_module.graph.nodes:
@@ -76,7 +81,8 @@ def _writes(node: Node) -> bool:
 
 
 def _draws(operator: Any) -> bool:
-    """Whether an operator draws random numbers: some overload of it takes a generator, or its name says so."""
+    """Whether an operator draws random numbers: some overload of it takes a generator, or its name
+    says so."""
     packet = operator.overloadpacket
     if "dropout" in operator._opname or operator._opname.startswith("rand"):
         return True

@@ -19,10 +19,12 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe[_T_co]):
-    """``fn`` of each item, or of some of its columns, in whose place (or in that of ``output_col``; -1: at the end) the result goes.
+    """``fn`` of each item, or of some of its columns, in whose place (or in that of ``output_col``;
+    -1: at the end) the result goes.
 
     Raises:
-        ValueError: if ``fn`` takes another number of arguments than ``input_col`` has columns, or ``output_col`` is several, or alone.
+        ValueError: if ``fn`` takes another number of arguments than ``input_col`` has columns, or
+            ``output_col`` is several, or alone.
 
     Examples:
         >>> from jtorch.utils.data.datapipes.iter import IterableWrapper
@@ -33,7 +35,9 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
     datapipe: IterDataPipe[Any]
     fn: Callable[..., Any]
 
-    def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
+    def __init__(
+        self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None
+    ) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(fn)
@@ -54,7 +58,9 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
             return result
         changed = list(data) if isinstance(data, tuple) else data
         if self.output_col is None:
-            first, *others = self.input_col if isinstance(self.input_col, (list, tuple)) else [self.input_col]
+            first, *others = (
+                self.input_col if isinstance(self.input_col, (list, tuple)) else [self.input_col]
+            )
             changed[first] = result
             for column in sorted(others, reverse=True):
                 del changed[column]
@@ -74,7 +80,10 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
 
 def _collate_frames(item: object) -> None:
     del item
-    raise not_offered("torch.utils.data.datapipes.iter.Collator with a dict", "pipes of data frames are left out; give a function")
+    raise not_offered(
+        "torch.utils.data.datapipes.iter.Collator with a dict",
+        "pipes of data frames are left out; give a function",
+    )
 
 
 @functional_datapipe("collate")
@@ -88,7 +97,10 @@ class CollatorIterDataPipe(MapperIterDataPipe[Any]):
     """
 
     def __init__(
-        self, datapipe: IterDataPipe, conversion: object = default_collate, collate_fn: Callable[..., object] | None = None
+        self,
+        datapipe: IterDataPipe,
+        conversion: object = default_collate,
+        collate_fn: Callable[..., object] | None = None,
     ) -> None:
         if collate_fn is None:
             collate_fn = conversion if callable(conversion) else _collate_frames

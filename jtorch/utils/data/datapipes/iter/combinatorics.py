@@ -67,7 +67,9 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
         self._buffer: list[Any] = []
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
-        self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
+        self.datapipe = (
+            datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
+        )
         self.buffer_size = buffer_size
         self._enabled = True
         self._seed: int | None = None
@@ -121,7 +123,9 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
         return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
 
     def __setstate__(self, state: Any) -> None:
-        self.datapipe, self.buffer_size, self._enabled, self._seed, self._buffer, order, *counts = state
+        self.datapipe, self.buffer_size, self._enabled, self._seed, self._buffer, order, *counts = (
+            state
+        )
         self._valid_iterator_id, self._number_of_samples_yielded = counts
         self._rng = random.Random()
         self._rng.setstate(order)

@@ -30,7 +30,9 @@ class FileListerIterDataPipe(IterDataPipe[str]):
         super().__init__()
         if isinstance(root, str):
             root = [root]
-        self.datapipe: IterDataPipe[str] = root if isinstance(root, IterDataPipe) else IterableWrapperIterDataPipe(root)
+        self.datapipe: IterDataPipe[str] = (
+            root if isinstance(root, IterDataPipe) else IterableWrapperIterDataPipe(root)
+        )
         self.masks = masks
         self.recursive = recursive
         self.abspath = abspath
@@ -39,7 +41,9 @@ class FileListerIterDataPipe(IterDataPipe[str]):
 
     def __iter__(self) -> Iterator[str]:
         for path in self.datapipe:
-            yield from get_file_pathnames_from_root(path, self.masks, self.recursive, self.abspath, self.non_deterministic)
+            yield from get_file_pathnames_from_root(
+                path, self.masks, self.recursive, self.abspath, self.non_deterministic
+            )
 
     def __len__(self) -> int:
         if self.length == -1:

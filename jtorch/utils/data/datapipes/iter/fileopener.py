@@ -20,7 +20,13 @@ class FileOpenerIterDataPipe(IterDataPipe[Any]):
         ValueError: if the mode is none of ``b t rb rt r``, or binary with an encoding.
     """
 
-    def __init__(self, datapipe: Iterable[str], mode: str = "r", encoding: str | None = None, length: int = -1) -> None:
+    def __init__(
+        self,
+        datapipe: Iterable[str],
+        mode: str = "r",
+        encoding: str | None = None,
+        length: int = -1,
+    ) -> None:
         super().__init__()
         self.datapipe = datapipe
         self.mode = mode

@@ -27,7 +27,13 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk[Any]]):
     batch_size: int
     drop_last: bool
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: type[DataChunk] = DataChunk) -> None:
+    def __init__(
+        self,
+        datapipe: Any,
+        batch_size: int,
+        drop_last: bool = False,
+        wrapper_class: type[DataChunk] = DataChunk,
+    ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
@@ -80,17 +86,21 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
             yield element
             return
         if not isinstance(element, list):
-            raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe")
+            raise IndexError(
+                f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe"
+            )
         for item in element:
             yield from self._dive(item, unbatch_level if unbatch_level == -1 else unbatch_level - 1)
 
 
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(IterDataPipe[DataChunk[Any]]):
-    """Groups of items with one key, given when they have ``group_size`` items, at the end, or when the buffer is full (the largest).
+    """Groups of items with one key, given when they have ``group_size`` items, at the end, or when
+    the buffer is full (the largest).
 
     Raises:
-        RuntimeError: if the buffer is full and the largest group smaller than ``guaranteed_group_size``, without ``drop_remaining``.
+        RuntimeError: if the buffer is full and the largest group smaller than
+            ``guaranteed_group_size``, without ``drop_remaining``.
 
     Examples:
         >>> from jtorch.utils.data.datapipes.iter import IterableWrapper
@@ -124,7 +134,9 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk[Any]]):
             self.guaranteed_group_size = group_size
         if guaranteed_group_size is not None:
             if group_size is None or not 0 < guaranteed_group_size <= group_size:
-                raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and group_size must be set")
+                raise AssertionError(
+                    "guaranteed_group_size must be > 0 and <= group_size and group_size must be set"
+                )
             self.guaranteed_group_size = guaranteed_group_size
         self.drop_remaining = drop_remaining
         self.wrapper_class = DataChunk
@@ -184,7 +196,14 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk[Any]]):
         return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
 
     def __setstate__(self, state: Any) -> None:
-        self.datapipe, self.group_key_fn, self.keep_key, self.max_buffer_size, self.group_size, *rest = state
+        (
+            self.datapipe,
+            self.group_key_fn,
+            self.keep_key,
+            self.max_buffer_size,
+            self.group_size,
+            *rest,
+        ) = state
         self.guaranteed_group_size, self.drop_remaining, self.wrapper_class, *counts = rest
         self._valid_iterator_id, self._number_of_samples_yielded = counts
         self.curr_buffer_size = 0

@@ -18,13 +18,19 @@ __all__ = ["RoutedDecoderIterDataPipe"]
 class RoutedDecoderIterDataPipe(IterDataPipe[Any]):
     """Pairs of a path and what the first handler that knows its extension makes of the stream."""
 
-    def __init__(self, datapipe: Any, *handlers: Callable[..., Any], key_fn: Callable[[str], str] = extension_extract_fn) -> None:
+    def __init__(
+        self,
+        datapipe: Any,
+        *handlers: Callable[..., Any],
+        key_fn: Callable[[str], str] = extension_extract_fn,
+    ) -> None:
         super().__init__()
         self.datapipe = datapipe
         self.decoder = Decoder(*(handlers or (basichandlers, imagehandler("torch"))), key_fn=key_fn)
         warnings.warn(
-            f"`{type(self).__name__}()` and its functional API `.routed_decode()` are deprecated since 1.12 and will be removed in 1.13."
-            "\nSee https://github.com/pytorch/data/issues/163 for details.",
+            f"`{type(self).__name__}()` and its functional API `.routed_decode()` are deprecated "
+            "since 1.12 and will be removed in 1.13.\n"
+            "See https://github.com/pytorch/data/issues/163 for details.",
             FutureWarning,
             stacklevel=2,
         )

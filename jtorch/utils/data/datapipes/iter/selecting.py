@@ -16,7 +16,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @functional_datapipe("filter")
 class FilterIterDataPipe(IterDataPipe[_T_co]):
-    """The items for which a function of them, or of some of their columns, is true; streams in the others are closed.
+    """The items for which a function of them, or of some of their columns, is true; streams in the
+    others are closed.
 
     Raises:
         ValueError: if the function gives anything but a bool.
@@ -45,7 +46,10 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
         for data in self.datapipe:
             wanted = self._apply_filter_fn(data)
             if not isinstance(wanted, bool):
-                raise ValueError("Boolean output is required for `filter_fn` of FilterIterDataPipe, got", type(wanted))
+                raise ValueError(
+                    "Boolean output is required for `filter_fn` of FilterIterDataPipe, got",
+                    type(wanted),
+                )
             if wanted:
                 yield data
             else:

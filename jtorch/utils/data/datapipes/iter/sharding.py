@@ -24,13 +24,16 @@ class SHARDING_PRIORITIES(IntEnum):
 class _ShardingIterDataPipe(IterDataPipe[Any]):
     """Base of pipes that shard."""
 
-    def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: SHARDING_PRIORITIES) -> None:
+    def apply_sharding(
+        self, num_of_instances: int, instance_id: int, sharding_group: SHARDING_PRIORITIES
+    ) -> None:
         raise NotImplementedError
 
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
-    """Every n-th item, once ``apply_sharding`` has said which of n instances this is; loaders say so in their workers.
+    """Every n-th item, once ``apply_sharding`` has said which of n instances this is; loaders say
+    so in their workers.
 
     Examples:
         >>> from jtorch.utils.data.datapipes.iter import IterableWrapper
@@ -49,7 +52,12 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         self.instance_id = 0
         self._update_num_of_instances()
 
-    def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: Any = SHARDING_PRIORITIES.DEFAULT) -> None:
+    def apply_sharding(
+        self,
+        num_of_instances: int,
+        instance_id: int,
+        sharding_group: Any = SHARDING_PRIORITIES.DEFAULT,
+    ) -> None:
         """Sets the number of instances of a group, and which of them this is.
 
         Raises:
@@ -57,7 +65,10 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
             RuntimeError: if the default group and others meet.
         """
         if instance_id >= num_of_instances:
-            raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
+            raise ValueError(
+                f"instance_id({instance_id}) should be smaller than "
+                f"num_of_instances({num_of_instances})"
+            )
         default = SHARDING_PRIORITIES.DEFAULT
         if self.groups and (sharding_group == default) != (default in self.groups):
             raise RuntimeError("ShardingFilter cannot mix DEFAULT and non DEFAULT groups")

@@ -36,8 +36,8 @@ class _ContainerTemplate(ABC):
 class _ChildDataPipe(IterDataPipe[Any]):
     """One of the pipes that a container feeds.
 
-    Children have one generation of iterators: a second iterator of one child begins the next, for which the container is reset, and which
-    the other children join with their next iterator.
+    Children have one generation of iterators: a second iterator of one child begins the next, for
+    which the container is reset, and which the other children join with their next iterator.
     """
 
     _is_child_datapipe = True
@@ -49,7 +49,8 @@ class _ChildDataPipe(IterDataPipe[Any]):
         self.instance_id = instance_id
 
     def __iter__(self) -> Iterator[Any]:
-        # No generator itself, so that what happens around an `__iter__` happens before the first item is asked for.
+        # No generator itself, so that what happens around an `__iter__` happens before the first
+        # item is asked for.
         return self.main_datapipe.get_next_element_by_instance(self.instance_id)
 
     def __len__(self) -> int:
@@ -64,8 +65,8 @@ class _ChildDataPipe(IterDataPipe[Any]):
             main._valid_iterator_id += 1
             if not main.is_every_instance_exhausted():
                 warnings.warn(
-                    "Some child DataPipes are not exhausted when __iter__ is called. We are resetting "
-                    "the buffer and each child DataPipe will read from the start again.",
+                    "Some child DataPipes are not exhausted when __iter__ is called. We are "
+                    "resetting the buffer and each child DataPipe will read from the start again.",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -89,7 +90,11 @@ def _check_count(num_instances: int) -> None:
 
 def _warn_of_unlimited(buffer_size: int, name: str) -> None:
     if buffer_size < 0:
-        warnings.warn(f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places", UserWarning, stacklevel=3)
+        warnings.warn(
+            f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _drop(items: deque[object]) -> None:
@@ -104,7 +109,8 @@ def _no_op(item: object) -> object:
 
 @functional_datapipe("fork")
 class ForkerIterDataPipe(IterDataPipe[Any]):
-    """Several pipes with the items of one: the same objects, or copies of them (``copy="shallow"`` or ``"deep"``).
+    """Several pipes with the items of one: the same objects, or copies of them (``copy="shallow"``
+    or ``"deep"``).
 
     Raises:
         BufferError: if one of them is more than ``buffer_size`` items ahead of another.
@@ -116,25 +122,37 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
         ([0, 1, 2], [0, 1, 2])
     """
 
-    def __new__(cls, datapipe: object, num_instances: int, buffer_size: int = 1000, copy: str | None = None) -> Any:
+    def __new__(
+        cls, datapipe: object, num_instances: int, buffer_size: int = 1000, copy: str | None = None
+    ) -> Any:
         """Makes the children."""
         _check_count(num_instances)
         if num_instances == 1:
             return datapipe
-        return _children(_ForkerIterDataPipe(datapipe, num_instances, buffer_size, copy), num_instances)
+        return _children(
+            _ForkerIterDataPipe(datapipe, num_instances, buffer_size, copy), num_instances
+        )
 
 
 class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
     """Keeps the items between the slowest child and the leading one."""
 
-    def __init__(self, datapipe: Any, num_instances: int, buffer_size: int = 1000, copy: str | None = None) -> None:
+    def __init__(
+        self, datapipe: Any, num_instances: int, buffer_size: int = 1000, copy: str | None = None
+    ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
         self.buffer_size = buffer_size
         _warn_of_unlimited(buffer_size, "fork")
-        ways: dict[str | None, Callable[[Any], Any]] = {None: _no_op, "shallow": copying.copy, "deep": copying.deepcopy}
+        ways: dict[str | None, Callable[[Any], Any]] = {
+            None: _no_op,
+            "shallow": copying.copy,
+            "deep": copying.deepcopy,
+        }
         if copy not in ways:
-            raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`.")
+            raise ValueError(
+                f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`."
+            )
         self.copy_fn = ways[copy]
         self._begin()
 
@@ -188,7 +206,10 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                     self.slowest_ptr = min(self.child_pointers)
                     self.buffer.popleft()
                 if 0 <= self.buffer_size < self.leading_ptr - self.slowest_ptr:
-                    raise BufferError(f"ForkerIterDataPipe buffer overflow,buffer size {self.buffer_size} is insufficient.")
+                    raise BufferError(
+                        f"ForkerIterDataPipe buffer overflow,buffer size {self.buffer_size} is "
+                        "insufficient."
+                    )
                 yield self.copy_fn(item)
         finally:
             self._child_stop[instance_id] = True
@@ -231,7 +252,8 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
 
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe[Any]):
-    """Several pipes, to each of which a function deals items by its number (None: to none, with ``drop_none``).
+    """Several pipes, to each of which a function deals items by its number (None: to none, with
+    ``drop_none``).
 
     Raises:
         ValueError: if the function gives another number, or None without ``drop_none``.
@@ -255,7 +277,9 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
         """Makes the children."""
         _check_count(num_instances)
         _check_unpickable_fn(classifier_fn)
-        container = _DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn, drop_none, buffer_size)
+        container = _DemultiplexerIterDataPipe(
+            datapipe, num_instances, classifier_fn, drop_none, buffer_size
+        )
         return _children(container, num_instances)
 
 
@@ -263,7 +287,12 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
     """Keeps a buffer for each child."""
 
     def __init__(
-        self, datapipe: Any, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool, buffer_size: int
+        self,
+        datapipe: Any,
+        num_instances: int,
+        classifier_fn: Callable[[Any], int | None],
+        drop_none: bool,
+        buffer_size: int,
     ) -> None:
         self.main_datapipe = datapipe
         self.num_instances = num_instances
@@ -291,8 +320,8 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                 raise StopIteration
             if self._datapipe_iterator is None:
                 raise ValueError(
-                    "_datapipe_iterator has not been set, likely because this private method is called directly "
-                    "without invoking get_next_element_by_instance() first."
+                    "_datapipe_iterator has not been set, likely because this private method is "
+                    "called directly without invoking get_next_element_by_instance() first."
                 )
             item = next(self._datapipe_iterator)
             which = self.classifier_fn(item)
@@ -300,13 +329,19 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                 StreamWrapper.close_streams(item)
                 continue
             if which is None or not 0 <= which < self.num_instances:
-                raise ValueError(f"Output of the classification fn should be between 0 and {self.num_instances - 1}. {which} is returned.")
+                raise ValueError(
+                    "Output of the classification fn should be between 0 and "
+                    f"{self.num_instances - 1}. {which} is returned."
+                )
             if which == instance_id:
                 return item
             self.child_buffers[which].append(item)
             self.current_buffer_usage += 1
             if 0 <= self.buffer_size < self.current_buffer_usage:
-                raise BufferError(f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is insufficient.")
+                raise BufferError(
+                    f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is "
+                    "insufficient."
+                )
 
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[object]:
         """The items of one child."""
@@ -364,7 +399,14 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
 
     def __setstate__(self, state: Any) -> None:
-        self.main_datapipe, self.num_instances, self.buffer_size, self.classifier_fn, self.drop_none, *counts = state
+        (
+            self.main_datapipe,
+            self.num_instances,
+            self.buffer_size,
+            self.classifier_fn,
+            self.drop_none,
+            *counts,
+        ) = state
         self._valid_iterator_id, self._number_of_samples_yielded = counts
         self._begin()
 

@@ -13,7 +13,8 @@ __all__ = ["StreamReaderIterDataPipe"]
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe[Any]):
-    """Pairs of a label and what its stream holds, in pieces of ``chunk`` bytes if that is given; streams are closed at their end."""
+    """Pairs of a label and what its stream holds, in pieces of ``chunk`` bytes if that is given;
+    streams are closed at their end."""
 
     def __init__(self, datapipe: Any, chunk: int | None = None) -> None:
         self.datapipe = datapipe

@@ -16,7 +16,8 @@ _T = TypeVar("_T")
 
 
 class IterableWrapperIterDataPipe(IterDataPipe[_T]):
-    """The items of an iterable, of which each iterator takes a deep copy when it begins (``deepcopy=False``: the iterable itself).
+    """The items of an iterable, of which each iterator takes a deep copy when it begins
+    (``deepcopy=False``: the iterable itself).
 
     Examples:
         >>> from jtorch.utils.data.datapipes.iter import IterableWrapper
@@ -35,7 +36,8 @@ class IterableWrapperIterDataPipe(IterDataPipe[_T]):
                 source = copy.deepcopy(self.iterable)
             except TypeError:
                 warnings.warn(
-                    "The input iterable can not be deepcopied, please be aware of in-place modification would affect source data.",
+                    "The input iterable can not be deepcopied, please be aware of in-place "
+                    "modification would affect source data.",
                     stacklevel=2,
                 )
         yield from source

@@ -15,7 +15,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class ShufflerIterDataPipe(IterDataPipe[_T_co]):
-    """The items for some keys (by default 0, 1, ...), in random order, which follows ``set_seed``, else the default generator."""
+    """The items for some keys (by default 0, 1, ...), in random order, which follows ``set_seed``,
+    else the default generator."""
 
     datapipe: MapDataPipe[Any]
 
@@ -71,7 +72,15 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
         return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
 
     def __setstate__(self, state: Any) -> None:
-        self.datapipe, self.indices, self._enabled, self._seed, order, self._shuffled_indices, *counts = state
+        (
+            self.datapipe,
+            self.indices,
+            self._enabled,
+            self._seed,
+            order,
+            self._shuffled_indices,
+            *counts,
+        ) = state
         self._valid_iterator_id, self._number_of_samples_yielded = counts
         self._rng = random.Random()
         self._rng.setstate(order)

@@ -69,7 +69,9 @@ class ZipperMapDataPipe(MapDataPipe[tuple[Any, ...]]):
             try:
                 found.append(pipe[index])
             except IndexError as error:
-                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes {pipe}.") from error
+                raise IndexError(
+                    f"Index {index} is out of range for one of the input MapDataPipes {pipe}."
+                ) from error
         return tuple(found)
 
     def __len__(self) -> int:

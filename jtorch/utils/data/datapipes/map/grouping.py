@@ -19,7 +19,13 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
     batch_size: int
     drop_last: bool
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: type[DataChunk] = DataChunk) -> None:
+    def __init__(
+        self,
+        datapipe: Any,
+        batch_size: int,
+        drop_last: bool = False,
+        wrapper_class: type[DataChunk] = DataChunk,
+    ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
@@ -31,7 +37,10 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
     def __getitem__(self, index: Any) -> DataChunk:
         batch: list[Any] = []
         try:
-            batch.extend(self.datapipe[i] for i in range(index * self.batch_size, (index + 1) * self.batch_size))
+            batch.extend(
+                self.datapipe[i]
+                for i in range(index * self.batch_size, (index + 1) * self.batch_size)
+            )
         except IndexError as error:
             if self.drop_last or not batch:
                 raise IndexError(f"Index {index} is out of bound.") from error

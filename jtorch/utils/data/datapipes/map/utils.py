@@ -14,7 +14,8 @@ _T = TypeVar("_T")
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
-    """The items of a sequence or mapping, of which a deep copy is taken (``deepcopy=False``: the sequence itself)."""
+    """The items of a sequence or mapping, of which a deep copy is taken (``deepcopy=False``: the
+    sequence itself)."""
 
     sequence: Any
 
@@ -25,7 +26,8 @@ class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
                 self.sequence = copy.deepcopy(sequence)
             except TypeError:
                 warnings.warn(
-                    "The input sequence can not be deepcopied, please be aware of in-place modification would affect source data",
+                    "The input sequence can not be deepcopied, please be aware of in-place "
+                    "modification would affect source data",
                     stacklevel=2,
                 )
 

@@ -1,4 +1,5 @@
-"""What pipes share: checks of their functions, files found and opened, and streams that close themselves."""
+"""What pipes share: checks of their functions, files found and opened, and streams that close
+themselves."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def picked(data: Any, input_col: Any) -> tuple[Any, ...]:
     return (data[input_col],)
 
 
-def validate_input_col(fn: Callable[..., object], input_col: int | tuple[Any, ...] | list[Any] | None) -> None:
+def validate_input_col(
+    fn: Callable[..., object], input_col: int | tuple[Any, ...] | list[Any] | None
+) -> None:
     """Looks whether a function takes as many arguments as columns were named.
 
     Raises:
@@ -77,15 +80,24 @@ def validate_input_col(fn: Callable[..., object], input_col: int | tuple[Any, ..
     named = fn.func if isinstance(fn, functools.partial) else fn
     name = getattr(named, "__name__", repr(named))
     if needed:
-        raise ValueError(f"The function {name} takes {len(needed)} non-default keyword-only parameters, which is not allowed.")
+        raise ValueError(
+            f"The function {name} takes {len(needed)} non-default keyword-only parameters, which "
+            "is not allowed."
+        )
     if len(parameters) < wanted:
         if not any_number:
-            raise ValueError(f"The function {name} takes {len(parameters)} parameters, but {wanted} are required.")
+            raise ValueError(
+                f"The function {name} takes {len(parameters)} parameters, but {wanted} are "
+                "required."
+            )
         return
     too_many = any(p.default is p.empty for p in positional[wanted:])
     too_few = len(positional) < wanted and not any_number
     if too_many or too_few:
-        raise ValueError(f"The function {name} takes {len(positional)} positional parameters, but {wanted} are required.")
+        raise ValueError(
+            f"The function {name} takes {len(positional)} positional parameters, but {wanted} are "
+            "required."
+        )
 
 
 def _is_local(fn: object) -> bool:
@@ -107,10 +119,18 @@ def _check_unpickable_fn(fn: object) -> None:
         fn = fn.func
     if DILL_AVAILABLE:
         return
-    kind = "Local" if _is_local(fn) else "Lambda" if getattr(fn, "__name__", "") == "<lambda>" else None
+    kind = (
+        "Local"
+        if _is_local(fn)
+        else "Lambda"
+        if getattr(fn, "__name__", "") == "<lambda>"
+        else None
+    )
     if kind is not None:
         warnings.warn(
-            f"{kind} function is not supported by pickle, please use regular python function or functools.partial instead.", stacklevel=2
+            f"{kind} function is not supported by pickle, please use regular python function or "
+            "functools.partial instead.",
+            stacklevel=2,
         )
 
 
@@ -118,13 +138,20 @@ def match_masks(name: str, masks: str | list[str]) -> bool:
     """Whether a file name fits one of some Unix patterns; all do if there are none."""
     if not masks:
         return True
-    return any(fnmatch.fnmatch(name, mask) for mask in ([masks] if isinstance(masks, str) else masks))
+    return any(
+        fnmatch.fnmatch(name, mask) for mask in ([masks] if isinstance(masks, str) else masks)
+    )
 
 
 def get_file_pathnames_from_root(
-    root: str, masks: str | list[str], recursive: bool = False, abspath: bool = False, non_deterministic: bool = False
+    root: str,
+    masks: str | list[str],
+    recursive: bool = False,
+    abspath: bool = False,
+    non_deterministic: bool = False,
 ) -> Iterator[str]:
-    """The files of a folder (or the file) whose names fit, in the order of their names unless that does not matter.
+    """The files of a folder (or the file) whose names fit, in the order of their names unless that
+    does not matter.
 
     Raises:
         OSError: if a folder cannot be read; a warning names it first.
@@ -152,7 +179,9 @@ def get_file_pathnames_from_root(
             break
 
 
-def get_file_binaries_from_pathnames(pathnames: object, mode: str, encoding: str | None = None) -> Iterator[tuple[str, StreamWrapper]]:
+def get_file_binaries_from_pathnames(
+    pathnames: object, mode: str, encoding: str | None = None
+) -> Iterator[tuple[str, StreamWrapper]]:
     """Opens files one after the other."""
     if not isinstance(pathnames, Iterable):
         pathnames = [pathnames]
@@ -175,13 +204,20 @@ def validate_pathname_binary_tuple(data: object) -> None:
     if len(data) != 2:
         raise TypeError(f"pathname binary stream tuple length should be 2, but got {len(data)}")
     if not isinstance(data[0], str):
-        raise TypeError(f"pathname within the tuple should have string type pathname, but it is type {type(data[0])}")
+        raise TypeError(
+            "pathname within the tuple should have string type pathname, but it is type "
+            f"{type(data[0])}"
+        )
     if not isinstance(data[1], (IOBase, StreamWrapper)):
-        raise TypeError(f"binary stream within the tuple should have IOBase orits subclasses as type, but it is type {type(data[1])}")
+        raise TypeError(
+            "binary stream within the tuple should have IOBase orits subclasses as type, but it is "
+            f"type {type(data[1])}"
+        )
 
 
 class StreamWrapper:
-    """A stream that is closed when nobody holds it any more, or when the last stream that was made of it is."""
+    """A stream that is closed when nobody holds it any more, or when the last stream that was made
+    of it is."""
 
     session_streams: dict[Any, int] = {}
     debug_unclosed_streams = False
@@ -195,7 +231,9 @@ class StreamWrapper:
         self.closed = False
         if parent_stream is not None:
             if not isinstance(parent_stream, StreamWrapper):
-                raise RuntimeError(f"Parent stream should be StreamWrapper, {type(parent_stream)} was given")
+                raise RuntimeError(
+                    f"Parent stream should be StreamWrapper, {type(parent_stream)} was given"
+                )
             parent_stream.child_counter += 1
         if StreamWrapper.debug_unclosed_streams:
             StreamWrapper.session_streams[self] = 1
@@ -250,10 +288,21 @@ class StreamWrapper:
         return next(self.file_obj)
 
     def __repr__(self) -> str:
-        return f"StreamWrapper<{self.file_obj!r}>" if self.name is None else f"StreamWrapper<{self.name},{self.file_obj!r}>"
+        return (
+            f"StreamWrapper<{self.file_obj!r}>"
+            if self.name is None
+            else f"StreamWrapper<{self.name},{self.file_obj!r}>"
+        )
 
     def __getstate__(self) -> Any:
         return self.file_obj
 
     def __setstate__(self, obj: Any) -> None:
-        self.__dict__.update(file_obj=obj, child_counter=0, parent_stream=None, close_on_last_child=False, name=None, closed=False)
+        self.__dict__.update(
+            file_obj=obj,
+            child_counter=0,
+            parent_stream=None,
+            close_on_last_child=False,
+            name=None,
+            closed=False,
+        )

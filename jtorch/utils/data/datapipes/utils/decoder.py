@@ -29,7 +29,8 @@ __all__ = [
 
 
 def basichandlers(extension: str, data: Any) -> Any:
-    """Text, whole numbers, JSON, pickles and files of ``save``, by their extensions; None for others."""
+    """Text, whole numbers, JSON, pickles and files of ``save``, by their extensions; None for
+    others."""
     if extension in "txt text transcript":
         return data.decode("utf-8")
     if extension in ("cls", "cls2", "class", "count", "index", "inx", "id"):
@@ -58,7 +59,8 @@ imagespecs |= {f"pil{mode}": ("pil", None, mode or "rgb") for mode in ("l", "", 
 
 
 def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
-    """A handler that calls ``f`` for keys which end with the first of some extensions that is not longer than the key."""
+    """A handler that calls ``f`` for keys which end with the first of some extensions that is not
+    longer than the key."""
     targets = [target.split(".") for target in extensions.lower().split()]
 
     def handler(key: str, data: object) -> object:
@@ -89,7 +91,8 @@ def _needed(name: str, package: str, purpose: str) -> Any:
 
 
 class ImageHandler:
-    """Decodes images to arrays, tensors or Pillow's images, as a specification such as ``"torchrgb"`` says."""
+    """Decodes images to arrays, tensors or Pillow's images, as a specification such as
+    ``"torchrgb"`` says."""
 
     def __init__(self, imagespec: str) -> None:
         if imagespec not in imagespecs:
@@ -136,14 +139,20 @@ def videohandler(extension: str, data: bytes) -> Any:
     """Decodes videos with torchvision."""
     if extension not in ("mp4", "ogv", "mjpeg", "avi", "mov", "h264", "mpg", "webm", "wmv"):
         return None
-    return _by_file(extension, data, _needed("torchvision.io", "torchvision", "default video file loader").read_video)
+    return _by_file(
+        extension,
+        data,
+        _needed("torchvision.io", "torchvision", "default video file loader").read_video,
+    )
 
 
 def audiohandler(extension: str, data: bytes) -> Any:
     """Decodes sounds with torchaudio."""
     if extension not in ("flac", "mp3", "sox", "wav", "m4a", "ogg", "wma"):
         return None
-    return _by_file(extension, data, _needed("torchaudio", "torchaudio", "default audio file loader").load)
+    return _by_file(
+        extension, data, _needed("torchaudio", "torchaudio", "default audio file loader").load
+    )
 
 
 class MatHandler:
@@ -174,7 +183,9 @@ def extension_extract_fn(pathname: str) -> str:
 class Decoder:
     """Gives items to the first of some handlers that makes something of them."""
 
-    def __init__(self, *handler: Callable[..., Any], key_fn: Callable[[str], str] = extension_extract_fn) -> None:
+    def __init__(
+        self, *handler: Callable[..., Any], key_fn: Callable[[str], str] = extension_extract_fn
+    ) -> None:
         self.handlers = list(handler)
         self.key_fn = key_fn
 

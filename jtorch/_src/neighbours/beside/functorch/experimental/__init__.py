@@ -7,4 +7,11 @@ from jtorch.func import functionalize, hessian, jacfwd, jvp, replace_all_batch_n
 
 from . import control_flow as control_flow
 
-__all__ = ["chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
+__all__ = [
+    "chunk_vmap",
+    "functionalize",
+    "hessian",
+    "jacfwd",
+    "jvp",
+    "replace_all_batch_norm_modules_",
+]
