@@ -67,9 +67,8 @@ def test_decompositions_for_a_compiler_that_is_not_there() -> None:
     [
         ("ao.quantization", "disable_observer"),
         ("ao.quantization.observer", "AffineQuantizedObserverBase"),
-        ("ao.quantization.quantize", "_remove_qconfig"),
         ("ao.pruning", "BaseSparsifier"),
-        ("ao.ns.fx.utils", "compute_sqnr"),
+        ("ao.ns._numeric_suite", "compare_model_outputs"),
         ("sparse._triton_ops_meta", "minimize"),
         ("_higher_order_ops.inline_asm_elementwise", "inline_asm_elementwise"),
     ],

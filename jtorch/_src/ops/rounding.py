@@ -12,6 +12,7 @@ from ._declare import Array, defvjp, pointwise, unary, without_derivative
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import INTEGERS, hosted
+from ._loops import while_loop
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
 
 
@@ -244,7 +245,7 @@ def _common(a: Array, b: Array) -> Array:
         left = b != 0
         return jnp.where(left, b, a), jnp.where(left, lax.rem(a, jnp.where(left, b, 1)), 0)
 
-    return lax.while_loop(lambda ab: (ab[1] != 0).any(), step, (a, b))[0]
+    return while_loop(lambda ab: (ab[1] != 0).any(), step, (a, b))[0]
 
 
 # ---- steps and neighbours ------------------------------------------------------------------------
