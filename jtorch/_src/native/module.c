@@ -1,4 +1,5 @@
-/* The optional extension ``_jtorch_native``: what NumPy and XLA have no quick way for. The package works without it (facts/native.py). */
+/* The optional extension ``_jtorch_native``: what NumPy and XLA have no quick way for. The package
+ * works without it (facts/native.py). */
 #define JTORCH_NATIVE_MODULE
 #include "native.h"
 
@@ -7,16 +8,24 @@
 #define VERSION 1 /* of what facts/native.py counts on; it takes no other */
 
 static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, "_jtorch_native", "Small calls of NumPy in a row, and random numbers.", -1, NULL, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT,
+    "_jtorch_native",
+    "Small calls of NumPy in a row, and random numbers.",
+    -1,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
-PyMODINIT_FUNC PyInit__jtorch_native(void)
-{
+PyMODINIT_FUNC PyInit__jtorch_native(void) {
     import_array();
     import_umath();
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL) return NULL;
-    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_straight(module) < 0 || add_draws(module) < 0) {
+    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_straight(module) < 0 ||
+        add_draws(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -1,4 +1,5 @@
-/* What the files of the extension have in common: Python's and NumPy's headers, and what each adds to the module. */
+/* What the files of the extension have in common: Python's and NumPy's headers, and what each adds
+ * to the module. */
 #ifndef JTORCH_NATIVE_H
 #define JTORCH_NATIVE_H
 

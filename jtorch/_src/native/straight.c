@@ -1,11 +1,14 @@
 /* Straight-line programs of NumPy's inner loops: many small calls of NumPy as one.
  *
- * A ufunc computes with inner loops, C functions that take pointers, a length and strides. Finding the loop, looking at each operand and
- * making each result takes NumPy ten times as long as the loop itself takes for a few numbers. Here all of that is settled when a program
- * is made (straight.py): a call looks at its operands once, makes arrays for results, and runs the loops, which are NumPy's own, so that
- * the numbers are the same to the bit. What lies between two steps is in memory that all programs share.
+ * A ufunc computes with inner loops, C functions that take pointers, a length and strides. Finding
+ * the loop, looking at each operand and making each result takes NumPy ten times as long as the
+ * loop itself takes for a few numbers. Here all of that is settled when a program is made
+ * (straight.py): a call looks at its operands once, makes arrays for results, and runs the loops,
+ * which are NumPy's own, so that the numbers are the same to the bit. What lies between two steps
+ * is in memory that all programs share.
  *
- * Whatever is wrong with a program is found when it is made: no step can reach beyond the memory of its slots.
+ * Whatever is wrong with a program is found when it is made: no step can reach beyond the memory of
+ * its slots.
  */
 #include "native.h"
 
@@ -22,9 +25,11 @@
 
 /* How elements are looked up at places that numbers among the operands give. */
 typedef struct {
-    int columns;                                       /* numbers of each place */
-    int wraps, drops;                                  /* that negative ones count from the end; that what lies outside is ``fill`` */
-    npy_intp stride[MOST_OPERANDS], last[MOST_OPERANDS]; /* of each number: what one more means, and the largest there is */
+    int columns;                    /* numbers of each place */
+    int wraps;                      /* that negative ones count from the end */
+    int drops;                      /* that what lies outside is ``fill`` */
+    npy_intp stride[MOST_OPERANDS]; /* of each number: what one more means */
+    npy_intp last[MOST_OPERANDS];   /* and the largest there is */
     char fill[16];
 } Places;
 
@@ -33,7 +38,8 @@ typedef struct {
     void *data;
     Places *places;
     int operands, dims;
-    int product; /* the loop of matmul: it has all dimensions itself, and the strides of the matrices behind those of the stacks */
+    int product; /* the loop of matmul: it has all dimensions itself, and the strides of the
+                    matrices behind those of the stacks */
     npy_intp shape[MOST_DIMS];
     npy_intp slot[MOST_OPERANDS], offset[MOST_OPERANDS];
     npy_intp strides[MOST_OPERANDS][MOST_DIMS];
@@ -48,7 +54,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    vectorcallfunc call;
+        vectorcallfunc call;
     Py_ssize_t given, made, constants, steps;
     Spec *specs; /* of operands, then of results */
     Step *step;
@@ -57,51 +63,56 @@ typedef struct {
     char **constant;
 } Straight;
 
-/* ---- loops that NumPy has no ufunc for ------------------------------------------------------------------------------------------ */
+/* ---- loops that NumPy has no ufunc for ------------------------------------------------------- */
 
-#define LOOP(name) static void name(char **args, npy_intp const *count, npy_intp const *steps, void *data)
+#define LOOP(name)                                                                                 \
+    static void name(char **args, npy_intp const *count, npy_intp const *steps, void *data)
 
-#define COPY(name, type)                                                                                                                  \
-    LOOP(copy_##name) {                                                                                                                   \
-        char *x = args[0], *out = args[1];                                                                                                \
-        npy_intp n = *count, dx = steps[0], d = steps[1];                                                                                 \
-        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(type *)out = *(type *)x;                                                    \
-    }                                                                                                                                     \
-    LOOP(where_##name) {                                                                                                                  \
-        char *at = args[0], *yes = args[1], *no = args[2], *out = args[3];                                                                \
-        npy_intp n = *count, da = steps[0], dy = steps[1], dn = steps[2], d = steps[3];                                                   \
-        for (npy_intp i = 0; i < n; i++, at += da, yes += dy, no += dn, out += d) {                                                       \
-            type a = *(type *)yes, b = *(type *)no;                                                                                       \
-            *(type *)out = *(npy_bool *)at ? a : b;                                                                                       \
-        }                                                                                                                                 \
+#define COPY(name, type)                                                                           \
+    LOOP(copy_##name) {                                                                            \
+        char *x = args[0], *out = args[1];                                                         \
+        npy_intp n = *count, dx = steps[0], d = steps[1];                                          \
+        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(type *)out = *(type *)x;             \
+    }                                                                                              \
+    LOOP(where_##name) {                                                                           \
+        char *at = args[0], *yes = args[1], *no = args[2], *out = args[3];                         \
+        npy_intp n = *count, da = steps[0], dy = steps[1], dn = steps[2], d = steps[3];            \
+        for (npy_intp i = 0; i < n; i++, at += da, yes += dy, no += dn, out += d) {                \
+            type a = *(type *)yes, b = *(type *)no;                                                \
+            *(type *)out = *(npy_bool *)at ? a : b;                                                \
+        }                                                                                          \
     }
 
-typedef struct { uint64_t low, high; } Wide;
+typedef struct {
+    uint64_t low, high;
+} Wide;
 COPY(1, uint8_t)
 COPY(2, uint16_t)
 COPY(4, uint32_t)
 COPY(8, uint64_t)
 COPY(16, Wide)
 
-/* From operands, then numbers of places, to the result. Numbers outside are moved inside, whatever they are. */
-#define LOOK_UP(name, type, number)                                                                                                       \
-    LOOP(look_up_##name) {                                                                                                                \
-        const Places *p = data;                                                                                                           \
-        const int last = p->columns + 1;                                                                                                  \
-        for (npy_intp i = 0; i < *count; i++) {                                                                                           \
-            const char *from = args[0] + i * steps[0];                                                                                    \
-            int outside = 0;                                                                                                              \
-            for (int c = 0; c < p->columns; c++) {                                                                                        \
-                int64_t at = *(number *)(args[1 + c] + i * steps[1 + c]);                                                                 \
-                if (at < 0 && p->wraps) at += p->last[c] + 1;                                                                             \
-                if (at < 0 || at > p->last[c]) {                                                                                          \
-                    outside = 1;                                                                                                          \
-                    at = at < 0 ? 0 : p->last[c];                                                                                         \
-                }                                                                                                                         \
-                from += at * p->stride[c];                                                                                                \
-            }                                                                                                                             \
-            *(type *)(args[last] + i * steps[last]) = outside && p->drops ? *(const type *)p->fill : *(const type *)from;                 \
-        }                                                                                                                                 \
+/* From operands, then numbers of places, to the result. Numbers outside are moved inside, whatever
+ * they are. */
+#define LOOK_UP(name, type, number)                                                                \
+    LOOP(look_up_##name) {                                                                         \
+        const Places *p = data;                                                                    \
+        const int last = p->columns + 1;                                                           \
+        for (npy_intp i = 0; i < *count; i++) {                                                    \
+            const char *from = args[0] + i * steps[0];                                             \
+            int outside = 0;                                                                       \
+            for (int c = 0; c < p->columns; c++) {                                                 \
+                int64_t at = *(number *)(args[1 + c] + i * steps[1 + c]);                          \
+                if (at < 0 && p->wraps) at += p->last[c] + 1;                                      \
+                if (at < 0 || at > p->last[c]) {                                                   \
+                    outside = 1;                                                                   \
+                    at = at < 0 ? 0 : p->last[c];                                                  \
+                }                                                                                  \
+                from += at * p->stride[c];                                                         \
+            }                                                                                      \
+            *(type *)(args[last] + i * steps[last]) =                                              \
+                outside && p->drops ? *(const type *)p->fill : *(const type *)from;                \
+        }                                                                                          \
     }
 #define LOOK_UPS(name, type) LOOK_UP(name##_by_4, type, int32_t) LOOK_UP(name##_by_8, type, int64_t)
 LOOK_UPS(1, uint8_t)
@@ -110,17 +121,19 @@ LOOK_UPS(4, uint32_t)
 LOOK_UPS(8, uint64_t)
 LOOK_UPS(16, Wide)
 
-#define CAST(name, from, to)                                                                                                              \
-    LOOP(cast_##name) {                                                                                                                   \
-        char *x = args[0], *out = args[1];                                                                                                \
-        npy_intp n = *count, dx = steps[0], d = steps[1];                                                                                 \
-        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(to *)out = (to) * (from *)x;                                                \
+#define CAST(name, from, to)                                                                       \
+    LOOP(cast_##name) {                                                                            \
+        char *x = args[0], *out = args[1];                                                         \
+        npy_intp n = *count, dx = steps[0], d = steps[1];                                          \
+        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(to *)out = (to) * (from *)x;         \
     }
 
 /* Only what C defines for all numbers: integers that get smaller keep their lowest bits. */
-#define INTEGERS(from, f)                                                                                                                 \
-    CAST(from##_to_i1, f, int8_t) CAST(from##_to_u1, f, uint8_t) CAST(from##_to_i2, f, int16_t) CAST(from##_to_u2, f, uint16_t)            \
-    CAST(from##_to_i4, f, int32_t) CAST(from##_to_u4, f, uint32_t) CAST(from##_to_i8, f, int64_t) CAST(from##_to_u8, f, uint64_t)          \
+#define INTEGERS(from, f)                                                                          \
+    CAST(from##_to_i1, f, int8_t) CAST(from##_to_u1, f, uint8_t)                                   \
+    CAST(from##_to_i2, f, int16_t) CAST(from##_to_u2, f, uint16_t)                                 \
+    CAST(from##_to_i4, f, int32_t) CAST(from##_to_u4, f, uint32_t)                                 \
+    CAST(from##_to_i8, f, int64_t) CAST(from##_to_u8, f, uint64_t)                                 \
     CAST(from##_to_f4, f, float) CAST(from##_to_f8, f, double)
 INTEGERS(b1, npy_bool)
 INTEGERS(i1, int8_t)
@@ -131,32 +144,45 @@ INTEGERS(i4, int32_t)
 INTEGERS(u4, uint32_t)
 INTEGERS(i8, int64_t)
 INTEGERS(u8, uint64_t)
-#define TRUTH(from, f)                                                                                                                    \
-    LOOP(cast_##from##_to_b1) {                                                                                                           \
-        char *x = args[0], *out = args[1];                                                                                                \
-        npy_intp n = *count, dx = steps[0], d = steps[1];                                                                                 \
-        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(npy_bool *)out = *(f *)x != 0;                                              \
+#define TRUTH(from, f)                                                                             \
+    LOOP(cast_##from##_to_b1) {                                                                    \
+        char *x = args[0], *out = args[1];                                                         \
+        npy_intp n = *count, dx = steps[0], d = steps[1];                                          \
+        for (npy_intp i = 0; i < n; i++, x += dx, out += d) *(npy_bool *)out = *(f *)x != 0;       \
     }
-TRUTH(b1, npy_bool) TRUTH(i1, int8_t) TRUTH(u1, uint8_t) TRUTH(i2, int16_t) TRUTH(u2, uint16_t) TRUTH(i4, int32_t) TRUTH(u4, uint32_t)
-TRUTH(i8, int64_t) TRUTH(u8, uint64_t) TRUTH(f4, float) TRUTH(f8, double)
+TRUTH(b1, npy_bool)
+TRUTH(i1, int8_t)
+TRUTH(u1, uint8_t)
+TRUTH(i2, int16_t)
+TRUTH(u2, uint16_t)
+TRUTH(i4, int32_t)
+TRUTH(u4, uint32_t)
+TRUTH(i8, int64_t)
+TRUTH(u8, uint64_t)
+TRUTH(f4, float)
+TRUTH(f8, double)
 CAST(f4_to_f8, float, double)
 CAST(f8_to_f4, double, float)
 
-/* Floats to integers: towards zero, to the nearest that there is, and NaN to 0. In double precision the bounds are exact. */
-#define SATURATE(name, from, to, least, most, beyond)                                                                                     \
-    LOOP(cast_##name) {                                                                                                                   \
-        char *x = args[0], *out = args[1];                                                                                                \
-        npy_intp n = *count, dx = steps[0], d = steps[1];                                                                                 \
-        for (npy_intp i = 0; i < n; i++, x += dx, out += d) {                                                                             \
-            const double v = *(from *)x;                                                                                                  \
-            *(to *)out = v != v ? 0 : v >= beyond ? most : v <= (double)least ? least : (to)v;                                            \
-        }                                                                                                                                 \
+/* Floats to integers: towards zero, to the nearest that there is, and NaN to 0. In double precision
+ * the bounds are exact. */
+#define SATURATE(name, from, to, least, most, beyond)                                              \
+    LOOP(cast_##name) {                                                                            \
+        char *x = args[0], *out = args[1];                                                         \
+        npy_intp n = *count, dx = steps[0], d = steps[1];                                          \
+        for (npy_intp i = 0; i < n; i++, x += dx, out += d) {                                      \
+            const double v = *(from *)x;                                                           \
+            *(to *)out = v != v ? 0 : v >= beyond ? most : v <= (double)least ? least : (to)v;     \
+        }                                                                                          \
     }
-#define SATURATES(from, f)                                                                                                                \
-    SATURATE(from##_to_i1, f, int8_t, INT8_MIN, INT8_MAX, 128.0) SATURATE(from##_to_u1, f, uint8_t, 0, UINT8_MAX, 256.0)                  \
-    SATURATE(from##_to_i2, f, int16_t, INT16_MIN, INT16_MAX, 32768.0) SATURATE(from##_to_u2, f, uint16_t, 0, UINT16_MAX, 65536.0)         \
-    SATURATE(from##_to_i4, f, int32_t, INT32_MIN, INT32_MAX, 2147483648.0) SATURATE(from##_to_u4, f, uint32_t, 0, UINT32_MAX, 4294967296.0) \
-    SATURATE(from##_to_i8, f, int64_t, INT64_MIN, INT64_MAX, 9223372036854775808.0)                                                       \
+#define SATURATES(from, f)                                                                         \
+    SATURATE(from##_to_i1, f, int8_t, INT8_MIN, INT8_MAX, 128.0)                                   \
+    SATURATE(from##_to_u1, f, uint8_t, 0, UINT8_MAX, 256.0)                                        \
+    SATURATE(from##_to_i2, f, int16_t, INT16_MIN, INT16_MAX, 32768.0)                              \
+    SATURATE(from##_to_u2, f, uint16_t, 0, UINT16_MAX, 65536.0)                                    \
+    SATURATE(from##_to_i4, f, int32_t, INT32_MIN, INT32_MAX, 2147483648.0)                         \
+    SATURATE(from##_to_u4, f, uint32_t, 0, UINT32_MAX, 4294967296.0)                               \
+    SATURATE(from##_to_i8, f, int64_t, INT64_MIN, INT64_MAX, 9223372036854775808.0)                \
     SATURATE(from##_to_u8, f, uint64_t, 0, UINT64_MAX, 18446744073709551616.0)
 SATURATES(f4, float)
 SATURATES(f8, double)
@@ -168,30 +194,38 @@ typedef struct {
     int sizes[4]; /* of each operand's elements, in bytes */
 } Named;
 
-#define COPIES(n) {"copy" #n, copy_##n, 2, {n, n}}, {"where" #n, where_##n, 4, {1, n, n, n}}
-#define TO(from, f, to, t) {#from ">" #to, cast_##from##_to_##to, 2, {f, t}}
-#define ALL(from, f)                                                                                                                      \
-    TO(from, f, b1, 1), TO(from, f, i1, 1), TO(from, f, u1, 1), TO(from, f, i2, 2), TO(from, f, u2, 2), TO(from, f, i4, 4),                \
-        TO(from, f, u4, 4), TO(from, f, i8, 8), TO(from, f, u8, 8), TO(from, f, f4, 4), TO(from, f, f8, 8)
-#define INTEGERS_OF(from, f)                                                                                                              \
-    TO(from, f, i1, 1), TO(from, f, u1, 1), TO(from, f, i2, 2), TO(from, f, u2, 2), TO(from, f, i4, 4), TO(from, f, u4, 4),                \
-        TO(from, f, i8, 8), TO(from, f, u8, 8)
+#define COPIES(n)                                                                                  \
+    {"copy" #n, copy_##n, 2, {n, n}}, {                                                            \
+        "where" #n, where_##n, 4, { 1, n, n, n }                                                   \
+    }
+#define TO(from, f, to, t)                                                                         \
+    {                                                                                              \
+        #from ">" #to, cast_##from##_to_##to, 2, { f, t }                                          \
+    }
+#define ALL(from, f)                                                                               \
+    TO(from, f, b1, 1), TO(from, f, i1, 1), TO(from, f, u1, 1), TO(from, f, i2, 2),                \
+        TO(from, f, u2, 2), TO(from, f, i4, 4), TO(from, f, u4, 4), TO(from, f, i8, 8),            \
+        TO(from, f, u8, 8), TO(from, f, f4, 4), TO(from, f, f8, 8)
+#define INTEGERS_OF(from, f)                                                                       \
+    TO(from, f, i1, 1), TO(from, f, u1, 1), TO(from, f, i2, 2), TO(from, f, u2, 2),                \
+        TO(from, f, i4, 4), TO(from, f, u4, 4), TO(from, f, i8, 8), TO(from, f, u8, 8)
 static const Named NAMED[] = {
-    COPIES(1), COPIES(2), COPIES(4), COPIES(8), COPIES(16),
-    ALL(b1, 1), ALL(i1, 1), ALL(u1, 1), ALL(i2, 2), ALL(u2, 2), ALL(i4, 4), ALL(u4, 4), ALL(i8, 8), ALL(u8, 8),
-    INTEGERS_OF(f4, 4), INTEGERS_OF(f8, 8), TO(f4, 4, f8, 8), TO(f8, 8, f4, 4), TO(f4, 4, b1, 1), TO(f8, 8, b1, 1),
+    COPIES(1),          COPIES(2),        COPIES(4),        COPIES(8),        COPIES(16),
+    ALL(b1, 1),         ALL(i1, 1),       ALL(u1, 1),       ALL(i2, 2),       ALL(u2, 2),
+    ALL(i4, 4),         ALL(u4, 4),       ALL(i8, 8),       ALL(u8, 8),       INTEGERS_OF(f4, 4),
+    INTEGERS_OF(f8, 8), TO(f4, 4, f8, 8), TO(f8, 8, f4, 4), TO(f4, 4, b1, 1), TO(f8, 8, b1, 1),
 };
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* The memory between steps, which grows to what the largest program needs. A loop may call Python (a warning of SciPy's), and so come here
- * once more: it finds the memory taken and gets its own. */
+/* The memory between steps, which grows to what the largest program needs. A loop may call Python
+ * (a warning of SciPy's), and so come here once more: it finds the memory taken and gets its own.
+ */
 static char *memory = NULL;
 static npy_intp memory_bytes = 0;
 static int memory_taken = 0;
 
-static void run_step(const Step *s, char *const *base)
-{
+static void run_step(const Step *s, char *const *base) {
     char *args[MOST_OPERANDS];
     const int operands = s->operands, last = s->dims - 1;
     if (s->product) {
@@ -234,20 +268,22 @@ static void run_step(const Step *s, char *const *base)
 }
 
 /* An operand's memory, in row-major order; what has to be made for it is put under ``made``. */
-static char *memory_of(PyObject *x, const Spec *spec, PyObject **made)
-{
+static char *memory_of(PyObject *x, const Spec *spec, PyObject **made) {
     if (!PyArray_Check(x)) {
         x = *made = PyArray_FROM_O(x);
         if (x == NULL) return NULL;
     }
     PyArrayObject *a = (PyArrayObject *)x;
-    if ((PyArray_DESCR(a) != spec->dtype && !PyArray_EquivTypes(PyArray_DESCR(a), spec->dtype)) || PyArray_NDIM(a) != spec->dims ||
+    if ((PyArray_DESCR(a) != spec->dtype && !PyArray_EquivTypes(PyArray_DESCR(a), spec->dtype)) ||
+        PyArray_NDIM(a) != spec->dims ||
         memcmp(PyArray_DIMS(a), spec->shape, spec->dims * sizeof(npy_intp)) != 0) {
-        PyErr_SetString(PyExc_TypeError, "an operand of another dtype or shape than the program is for");
+        PyErr_SetString(PyExc_TypeError,
+                        "an operand of another dtype or shape than the program is for");
         return NULL;
     }
     if (!PyArray_CHKFLAGS(a, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
-        a = (PyArrayObject *)PyArray_FromArray(a, NULL, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_ENSUREARRAY);
+        a = (PyArrayObject *)PyArray_FromArray(
+            a, NULL, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_ENSUREARRAY);
         if (a == NULL) return NULL;
         Py_XDECREF(*made);
         *made = (PyObject *)a;
@@ -255,8 +291,7 @@ static char *memory_of(PyObject *x, const Spec *spec, PyObject **made)
     return PyArray_BYTES(a);
 }
 
-static PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
-{
+static PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
     Straight *p = (Straight *)self;
     const Py_ssize_t given = PyVectorcall_NARGS(flags), slots = p->given + p->made + p->constants;
     char *base[MOST_SLOTS + 1];
@@ -274,7 +309,8 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObj
     for (Py_ssize_t i = given; i < given + p->made; i++) {
         const Spec *spec = &p->specs[i];
         Py_INCREF(spec->dtype);
-        made[i] = PyArray_NewFromDescr(&PyArray_Type, spec->dtype, spec->dims, (npy_intp *)spec->shape, NULL, NULL, 0, NULL);
+        made[i] = PyArray_NewFromDescr(&PyArray_Type, spec->dtype, spec->dims,
+                                       (npy_intp *)spec->shape, NULL, NULL, 0, NULL);
         if (made[i] == NULL) goto end;
         base[i] = PyArray_BYTES((PyArrayObject *)made[i]);
     }
@@ -292,8 +328,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObj
             }
             took = memory_taken = 1;
             base[slots] = memory;
-        }
-        else if ((base[slots] = own = PyMem_Malloc(p->scratch + LINE)) == NULL) {
+        } else if ((base[slots] = own = PyMem_Malloc(p->scratch + LINE)) == NULL) {
             PyErr_NoMemory();
             goto end;
         }
@@ -306,8 +341,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObj
     if (p->made == 1) {
         found = made[given];
         made[given] = NULL;
-    }
-    else if ((found = PyTuple_New(p->made)) != NULL) {
+    } else if ((found = PyTuple_New(p->made)) != NULL) {
         for (Py_ssize_t i = 0; i < p->made; i++) {
             PyTuple_SET_ITEM(found, i, made[given + i]);
             made[given + i] = NULL;
@@ -318,22 +352,23 @@ end:
     return found;
 }
 
-/* ---- making --------------------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* PyArg_ParseTuple for what may be no tuple. */
-static int is_tuple(PyObject *x)
-{
+static int is_tuple(PyObject *x) {
     if (PyTuple_Check(x)) return 1;
     PyErr_SetString(PyExc_TypeError, "not a tuple");
     return 0;
 }
 
-static int read_spec(PyObject *x, Spec *spec)
-{
+static int read_spec(PyObject *x, Spec *spec) {
     PyObject *dtype, *shape;
-    if (!is_tuple(x) || !PyArg_ParseTuple(x, "O!O!", &PyArrayDescr_Type, &dtype, &PyTuple_Type, &shape)) return -1;
+    if (!is_tuple(x) ||
+        !PyArg_ParseTuple(x, "O!O!", &PyArrayDescr_Type, &dtype, &PyTuple_Type, &shape))
+        return -1;
     spec->dtype = (PyArray_Descr *)dtype;
-    if (!(PyTypeNum_ISNUMBER(spec->dtype->type_num) || PyTypeNum_ISBOOL(spec->dtype->type_num)) || !PyArray_ISNBO(spec->dtype->byteorder)) {
+    if (!(PyTypeNum_ISNUMBER(spec->dtype->type_num) || PyTypeNum_ISBOOL(spec->dtype->type_num)) ||
+        !PyArray_ISNBO(spec->dtype->byteorder)) {
         spec->dtype = NULL;
         PyErr_SetString(PyExc_TypeError, "a dtype that has no loops");
         return -1;
@@ -357,8 +392,7 @@ static int read_spec(PyObject *x, Spec *spec)
     return 0;
 }
 
-static int read_numbers(PyObject *x, npy_intp *into, int count)
-{
+static int read_numbers(PyObject *x, npy_intp *into, int count) {
     if (!PyTuple_Check(x) || PyTuple_GET_SIZE(x) != count) {
         PyErr_SetString(PyExc_ValueError, "a tuple of another length");
         return -1;
@@ -374,15 +408,18 @@ static int read_numbers(PyObject *x, npy_intp *into, int count)
     return 0;
 }
 
-/* A look-up: bytes of an element, bytes of a number, (stride, largest) of each, whether negative ones wrap, what stands for those outside. */
-static int read_places(PyObject *what, Step *s, int *sizes)
-{
-    static const PyUFuncGenericFunction RUN[5][2] = {{look_up_1_by_4, look_up_1_by_8}, {look_up_2_by_4, look_up_2_by_8},
-                                                     {look_up_4_by_4, look_up_4_by_8}, {look_up_8_by_4, look_up_8_by_8},
+/* A look-up: bytes of an element, bytes of a number, (stride, largest) of each, whether negative
+ * ones wrap, what stands for those outside. */
+static int read_places(PyObject *what, Step *s, int *sizes) {
+    static const PyUFuncGenericFunction RUN[5][2] = {{look_up_1_by_4, look_up_1_by_8},
+                                                     {look_up_2_by_4, look_up_2_by_8},
+                                                     {look_up_4_by_4, look_up_4_by_8},
+                                                     {look_up_8_by_4, look_up_8_by_8},
                                                      {look_up_16_by_4, look_up_16_by_8}};
     int size, number, wraps, kind = 0;
     PyObject *columns, *fill;
-    if (!PyArg_ParseTuple(what, "iiO!pO", &size, &number, &PyTuple_Type, &columns, &wraps, &fill)) return -1;
+    if (!PyArg_ParseTuple(what, "iiO!pO", &size, &number, &PyTuple_Type, &columns, &wraps, &fill))
+        return -1;
     while (kind < 5 && size != 1 << kind) kind++;
     const Py_ssize_t count = PyTuple_GET_SIZE(columns);
     if (kind == 5 || (number != 4 && number != 8) || count < 1 || count + 2 > MOST_OPERANDS ||
@@ -417,10 +454,9 @@ static int read_places(PyObject *what, Step *s, int *sizes)
     return s->operands - 1;
 }
 
-/* The loop that a step names: one of a ufunc by its number, or one of the above by its name. Gives the bytes of each operand's elements, and
- * how many operands are read; the others are written. */
-static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes)
-{
+/* The loop that a step names: one of a ufunc by its number, or one of the above by its name. Gives
+ * the bytes of each operand's elements, and how many operands are read; the others are written. */
+static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes) {
     if (PyTuple_Check(what)) return read_places(what, s, sizes);
     if (PyUnicode_Check(what)) {
         for (size_t i = 0; i < sizeof(NAMED) / sizeof(*NAMED); i++)
@@ -439,8 +475,8 @@ static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes)
     }
     PyUFuncObject *u = (PyUFuncObject *)what;
     s->product = u->core_enabled;
-    if ((u->core_enabled && strcmp(u->name, "matmul") != 0) || u->nargs > MOST_OPERANDS || number < 0 || number >= u->ntypes || u->functions == NULL ||
-        u->functions[number] == NULL) {
+    if ((u->core_enabled && strcmp(u->name, "matmul") != 0) || u->nargs > MOST_OPERANDS ||
+        number < 0 || number >= u->ntypes || u->functions == NULL || u->functions[number] == NULL) {
         PyErr_SetString(PyExc_ValueError, "no such loop");
         return -1;
     }
@@ -461,12 +497,14 @@ static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes)
     return u->nin;
 }
 
-static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *bytes, Py_ssize_t slots)
-{
+static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *bytes,
+                     Py_ssize_t slots) {
     PyObject *what, *shape, *operands;
     Py_ssize_t number;
     int sizes[MOST_OPERANDS], read;
-    if (!is_tuple(x) || !PyArg_ParseTuple(x, "OnO!O!", &what, &number, &PyTuple_Type, &shape, &PyTuple_Type, &operands)) return -1;
+    if (!is_tuple(x) || !PyArg_ParseTuple(x, "OnO!O!", &what, &number, &PyTuple_Type, &shape,
+                                          &PyTuple_Type, &operands))
+        return -1;
     if ((read = read_loop(what, number, s, sizes)) < 0) return -1;
     s->dims = (int)PyTuple_GET_SIZE(shape);
     if (s->product && s->dims != 4) {
@@ -481,9 +519,12 @@ static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *by
     for (int k = 0; k < s->operands; k++) {
         PyObject *strides, *place = PyTuple_GET_ITEM(operands, k);
         Py_ssize_t slot, offset;
-        if (!is_tuple(place) || !PyArg_ParseTuple(place, "nnO!", &slot, &offset, &PyTuple_Type, &strides)) return -1;
+        if (!is_tuple(place) ||
+            !PyArg_ParseTuple(place, "nnO!", &slot, &offset, &PyTuple_Type, &strides))
+            return -1;
         const int writable = slot == slots || (slot >= p->given && slot < p->given + p->made);
-        if (slot < 0 || slot > slots || offset < 0 || offset > INT32_MAX || (k >= read && !writable) ||
+        if (slot < 0 || slot > slots || offset < 0 || offset > INT32_MAX ||
+            (k >= read && !writable) ||
             read_numbers(strides, s->strides[k], s->product ? 3 : s->dims) < 0) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a place that is none");
             return -1;
@@ -491,21 +532,27 @@ static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *by
         npy_intp low = offset, high = offset + sizes[k];
         for (int c = 0; k == 0 && s->places != NULL && c < s->places->columns; c++) {
             const npy_intp reach = s->places->stride[c] * s->places->last[c];
-            if (reach < 0) low += reach;
-            else high += reach;
+            if (reach < 0)
+                low += reach;
+            else
+                high += reach;
         }
         for (int d = 0; d < s->dims; d++) {
             if (s->shape[d] < 1) {
                 PyErr_SetString(PyExc_ValueError, "a step over nothing");
                 return -1;
             }
-            /* Of a product n x m of n x k and k x m, which has the dimensions stack, n, k and m, those that an operand has. */
+            /* Of a product n x m of n x k and k x m, which has the dimensions stack, n, k and m,
+             * those that an operand has. */
             static const int OF_PRODUCT[3][4] = {{0, 1, 2, -1}, {0, -1, 1, 2}, {0, 1, -1, 2}};
             const int own = s->product ? OF_PRODUCT[k][d] : d;
             if (own < 0) continue;
-            const npy_intp reach = s->strides[k][own] * (s->shape[d] - 1); /* of 62 bits at most, see read_numbers */
-            if (reach < 0) low += reach;
-            else high += reach;
+            const npy_intp reach =
+                s->strides[k][own] * (s->shape[d] - 1); /* of 62 bits at most, see read_numbers */
+            if (reach < 0)
+                low += reach;
+            else
+                high += reach;
             if (low < 0 || high > bytes[slot]) {
                 PyErr_SetString(PyExc_ValueError, "a step that reaches beyond its memory");
                 return -1;
@@ -517,8 +564,7 @@ static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *by
     return 0;
 }
 
-static void dealloc(PyObject *self)
-{
+static void dealloc(PyObject *self) {
     Straight *p = (Straight *)self;
     if (p->specs != NULL)
         for (Py_ssize_t i = 0; i < p->given + p->made; i++) Py_XDECREF(p->specs[i].dtype);
@@ -532,19 +578,19 @@ static void dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *named)
-{
+static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *named) {
     PyObject *given, *made, *constants, *steps;
     Py_ssize_t scratch;
     npy_intp bytes[MOST_SLOTS + 1];
     (void)named;
-    if (!PyArg_ParseTuple(args, "O!O!O!nO!", &PyTuple_Type, &given, &PyTuple_Type, &made, &PyTuple_Type, &constants, &scratch,
-                          &PyTuple_Type, &steps))
+    if (!PyArg_ParseTuple(args, "O!O!O!nO!", &PyTuple_Type, &given, &PyTuple_Type, &made,
+                          &PyTuple_Type, &constants, &scratch, &PyTuple_Type, &steps))
         return NULL;
     Straight *p = (Straight *)type->tp_alloc(type, 0);
     if (p == NULL) return NULL;
     p->call = call;
-    const Py_ssize_t first = PyTuple_GET_SIZE(given), second = first + PyTuple_GET_SIZE(made), slots = second + PyTuple_GET_SIZE(constants);
+    const Py_ssize_t first = PyTuple_GET_SIZE(given), second = first + PyTuple_GET_SIZE(made),
+                     slots = second + PyTuple_GET_SIZE(constants);
     if (slots > MOST_SLOTS || scratch < 0 || scratch > INT32_MAX || first == second) {
         PyErr_SetString(PyExc_ValueError, "too many values, or no results");
         goto failed;
@@ -561,12 +607,15 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *named)
     p->made = second - first;
     p->scratch = scratch;
     for (Py_ssize_t i = 0; i < second; i++) {
-        if (read_spec(i < first ? PyTuple_GET_ITEM(given, i) : PyTuple_GET_ITEM(made, i - first), &p->specs[i]) < 0) goto failed;
+        if (read_spec(i < first ? PyTuple_GET_ITEM(given, i) : PyTuple_GET_ITEM(made, i - first),
+                      &p->specs[i]) < 0)
+            goto failed;
         bytes[i] = p->specs[i].bytes;
     }
     for (Py_ssize_t i = second; i < slots; i++) {
         PyObject *x = PyTuple_GET_ITEM(constants, i - second);
-        if (!PyArray_Check(x) || !PyArray_CHKFLAGS((PyArrayObject *)x, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) ||
+        if (!PyArray_Check(x) ||
+            !PyArray_CHKFLAGS((PyArrayObject *)x, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) ||
             PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)x))) {
             PyErr_SetString(PyExc_TypeError, "a constant that is no array in row-major order");
             goto failed;
@@ -596,7 +645,8 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_dealloc, dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, MEMBERS},
-    {Py_tp_doc, "Straight(given, made, constants, scratch, steps): a program of inner loops; see engine/host/straight.py."},
+    {Py_tp_doc, "Straight(given, made, constants, scratch, steps): a program of inner loops; see "
+                "engine/host/straight.py."},
     {0, NULL},
 };
 
@@ -607,8 +657,7 @@ static PyType_Spec SPEC = {
     .slots = SLOTS,
 };
 
-int add_straight(PyObject *module)
-{
+int add_straight(PyObject *module) {
     PyObject *type = PyType_FromSpec(&SPEC);
     if (type != NULL && PyModule_AddObject(module, "Straight", type) == 0) return 0;
     Py_XDECREF(type);
