@@ -226,6 +226,14 @@ def test_small_parts() -> None:
         for name in ("quint8", "qint8", "qint32"):
             info = t.iinfo(getattr(t, name))
             found.append((info.bits, info.min, info.max))
+            found += [
+                info == t.iinfo(getattr(t, name)),
+                info == t.iinfo(t.uint8),
+                hasattr(info, "x"),
+            ]
+            with pytest.raises(NotImplementedError) as none:
+                repr(info)
+            found.append(str(none.value))
         unflatten = part(t, "export.unflatten")
         m = t.nn.Module()
         unflatten._assign_attr(t.ones(2), m, "a.b", unflatten._AttrKind.BUFFER, persistent=False)
@@ -280,9 +288,9 @@ def test_observers_are_put_into_graphs() -> None:
         assert part(t, "ao.quantization.fx.graph_module")._is_observed_module(module)
 
 
-def test_types_that_exist_by_name_only_have_no_common_type_with_others() -> None:
-    for name in ("int4", "uint4", "quint8", "qint32", "bits8"):
-        for other in ("float32", "int64", "bool"):
+def test_common_types_of_types_that_exist_by_name_only() -> None:
+    for name in ("int4", "uint4", "quint8", "qint32", "bits8", "complex32"):
+        for other in ("float32", "float16", "bfloat16", "int64", "bool", "complex128"):
             found = []
             for t in BOTH:
                 try:

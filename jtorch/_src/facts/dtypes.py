@@ -330,6 +330,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
             f"{type1.scalar_name} and {type2.scalar_name}"
         )
     if high.category == COMPLEX:
+        if high is complex32 and (low.category < FLOATING or low is float16):
+            return complex32
         return complex128 if complex128 in (low, high) or low is float64 else complex64
     if high.category == FLOATING:
         return _promote_float(low, high)
@@ -506,19 +508,20 @@ class iinfo:
         stored = _STORED.get(d._name)
         info = np.iinfo(stored or d.np)
         self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
-        if stored is None:
-            self.dtype = d._name
+        self._of = d
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "dtype":  # of quantised types, which PyTorch gives no name there
-            raise NotImplementedError('"dtype" not implemented for quantized types')
-        raise AttributeError(f"'torch.iinfo' object has no attribute '{name}'")
+    @property
+    def dtype(self) -> str:
+        """The type's name; quantised ones have none here (NotImplementedError), as in PyTorch."""
+        if self._of._name in _STORED:
+            raise NotImplementedError(f"\"dtype\" not implemented for '{self._of.scalar_name}'")
+        return self._of._name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, iinfo) and self.dtype == other.dtype
+        return isinstance(other, iinfo) and self._of is other._of
 
     def __hash__(self) -> int:
-        return hash((iinfo, self.dtype))
+        return hash((iinfo, self._of._name))
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
