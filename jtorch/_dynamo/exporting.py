@@ -10,8 +10,8 @@ from jtorch._src.facts.errors import not_offered
 
 
 class ExportResult(NamedTuple):
-    """A module with the graph, and what it was taken for granted that it holds: nothing that is not
-    checked."""
+    """A module with the graph, and conditions under which it holds, of which none are told here: it
+    is for arguments of the sizes that it was made for, and checks none."""
 
     graph_module: Any
     guards: set[Any]
@@ -53,10 +53,16 @@ def export(
         extra_kwargs: keyword arguments of ``f``.
 
     Raises:
-        NotImplementedError: for graphs of Python's functions.
+        NotImplementedError: for graphs of Python's functions, for ``same_signature=False`` and
+            ``constraints``. Other options of PyTorch's change nothing here.
     """
     options = {k: extra_kwargs.pop(k) for k in list(extra_kwargs) if k in _OPTIONS}
-    del tracing_mode, options
+    del tracing_mode
+    if not options.get("same_signature", True) or options.get("constraints"):
+        raise not_offered(
+            "torch._dynamo.export(same_signature=False or constraints=...)",
+            "graphs have the signature of what was exported; give dynamic_shapes",
+        )
     if not aten_graph:
         raise not_offered(
             "torch._dynamo.export(aten_graph=False)",
@@ -69,7 +75,10 @@ def export(
             module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True
         )
         if not pre_dispatch or decomposition_table:
-            program = program.run_decompositions(decomposition_table or {})
+            composites = torch.export.default_decompositions().items()
+            table = {op: f for op, f in composites if not pre_dispatch and op._can_decompose()}
+            table.update(decomposition_table or {})
+            program = program.run_decompositions(table)
         return ExportResult(program.module(check_guards=False), set())
 
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
