@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from . import _loops
 from ._declare import Array
-from ._matrix import by_weight, over_rows, unrounded
+from ._matrix import by_weight, over_rows, product, unrounded
+from ._numeric import wide
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -51,12 +53,17 @@ class Cell(NamedTuple):
     wants_x: bool = False  # whether ``slopes`` needs ``x_part``
 
 
-def affine(x: Array, weight: Array, bias: Array | None) -> Array:
-    """``x @ weight.T + bias``, of halves rounded once."""
+def affine(x: Array, weight: Array, bias: Array | None, rounded: bool = True) -> Array:
+    """``x @ weight.T + bias``, of halves rounded once, or not at all (float32)."""
     if bias is None:
-        return by_weight(x, weight)
+        return by_weight(x, weight, None if rounded else unrounded(x))
     y = by_weight(x, weight, unrounded(x))
-    return (y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape).astype(y.dtype)).astype(x.dtype)
+    y = y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape).astype(y.dtype)
+    return y.astype(x.dtype) if rounded else y
+
+
+def _sigmoid(x: Array) -> Array:
+    return lax.logistic(wide(x)).astype(x.dtype)
 
 
 def _split(x: Array, parts: int) -> list[Array]:
@@ -67,9 +74,7 @@ def _lstm_gates(x_part: Array, h_part: Array) -> Array:
     """The gates after their activations, side by side: what the step needs and the gradient keeps,
     so that nothing is computed twice."""
     i, f, g, o = _split(x_part + h_part, 4)
-    return jnp.concatenate(
-        [jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)], axis=-1
-    )
+    return jnp.concatenate([_sigmoid(i), _sigmoid(f), jnp.tanh(g), _sigmoid(o)], axis=-1)
 
 
 def _lstm_step(x_part: Array, h_part: Array, state: State) -> State:
@@ -97,15 +102,15 @@ def _gru_step(x_part: Array, h_part: Array, state: State) -> State:
     (h,) = state
     r_x, z_x, n_x = _split(x_part, 3)
     r_h, z_h, n_h = _split(h_part, 3)
-    z = jax.nn.sigmoid(z_x + z_h)
-    n = jnp.tanh(n_x + jax.nn.sigmoid(r_x + r_h) * n_h)
+    z = _sigmoid(z_x + z_h)
+    n = jnp.tanh(n_x + _sigmoid(r_x + r_h) * n_h)
     return (n + z * (h - n),)
 
 
 def _gru_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
     r_x, z_x, n_x = _split(x_part, 3)
     r_h, z_h, n_h = _split(kept[0], 3)
-    r, z = jax.nn.sigmoid(r_x + r_h), jax.nn.sigmoid(z_x + z_h)
+    r, z = _sigmoid(r_x + r_h), _sigmoid(z_x + z_h)
     n = jnp.tanh(n_x + r * n_h)
     by_n = (1 - z) * (1 - n * n)
     by_r, by_z = by_n * n_h * r * (1 - r), (before[0] - n) * z * (1 - z)
@@ -185,19 +190,31 @@ def run(
     """One layer in one direction over ``x (T, B, F)``: all hidden states, the final state, and the
     trace if ``keep``.
 
-    Where ``mask (T, B, 1)`` is false, the state stays.
+    Where ``mask (T, B, 1)`` is false, the state stays. An LSTM in bfloat16 without projections is
+    rounded where oneDNN rounds, which runs it for PyTorch: the sum of both biases and the states,
+    nothing else.
     """
+    half = within = x.dtype
+    b_ih, b_hh = w.b_ih, w.b_hh
+    if cell is CELLS["LSTM"] and half == jnp.bfloat16 and w.hr is None:
+        within = np.dtype(np.float32)
+        b_ih, b_hh = None if b_ih is None or b_hh is None else b_ih + b_hh, None
+    rounded = half == within
 
     def body(state: State, at: tuple[Array, Array | None]) -> tuple[State, Any]:
         x_part, mask_t = at
-        new, full, h_part = step(cell, x_part, state, w)
+        h_part = affine(state[0], w.hh, b_hh, rounded)
+        wider = cell.step(x_part, h_part, tuple(s.astype(within) for s in state))
+        full, *rest = (s.astype(half) for s in wider)
+        new = (full if w.hr is None else full @ w.hr.T, *rest)
         if mask_t is not None:
             new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
-        return new, (
-            (new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else new[0]
-        )
+        if not keep:
+            return new, new[0]
+        kept = tuple(a.astype(half) for a in cell.keep(x_part, h_part))
+        return new, (new, None if w.hr is None else full, kept)
 
-    state, found = _loops.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
+    state, found = _loops.scan(body, state, (affine(x, w.ih, b_ih, rounded), mask), reverse=reverse)
     if not keep:
         return found, state, None
     trace = Trace(*found)
@@ -223,26 +240,32 @@ def run_back(
     d_final: State,
 ) -> tuple[Array, State, Weights]:
     """The gradients of ``run`` for ``x``, the first state and the weights, given those of its
-    outputs and final state."""
-    x_part: Any = affine(x, w.ih, w.b_ih) if cell.wants_x else None
+    outputs and final state. Between two steps all is float32, of halves."""
+    half, within = x.dtype, unrounded(x) or x.dtype
+    x_part: Any = affine(x, w.ih, w.b_ih, False) if cell.wants_x else None
     before = tuple(
         _shifted(s[None], seq, reverse) for s, seq in zip(state, trace.after, strict=True)
     )
-    zero = jnp.zeros((), x.dtype)
+    zero = jnp.zeros((), within)
 
     def body(d: State, at: Any) -> tuple[State, Any]:
         d_out_t, x_part_t, kept_t, before_t, after_t, mask_t = at
-        factors_t = cell.slopes(x_part_t, kept_t, before_t, after_t)
-        d = (d[0] + d_out_t, *d[1:])
+        factors_t = cell.slopes(
+            x_part_t, *jax.tree.map(lambda a: a.astype(within), (kept_t, before_t, after_t))
+        )
+        d = (d[0] + d_out_t.astype(within), *d[1:])
         passed = None
         # a masked step hands the gradient on unchanged and takes none itself
         if mask_t is not None:
             passed = tuple(jnp.where(mask_t, zero, s) for s in d)
             d = tuple(jnp.where(mask_t, s, zero) for s in d)
         d_h = d[0]
-        full = d if w.hr is None else (d_h @ w.hr, *d[1:])
+        full = d if w.hr is None else (product(d_h.astype(half), w.hr, within), *d[1:])
         d_x, d_hp, direct = cell.back(full, factors_t)
-        back = d_hp @ w.hh
+        shared = d_hp is d_x
+        d_x = d_x.astype(half)
+        d_hp = d_x if shared else d_hp.astype(half)
+        back = product(d_hp, w.hh, within)
         # With a projection, what the cell hands on directly is of the unprojected size, and zero.
         new = (back if w.hr is not None else back + direct[0], *direct[1:])
         if passed is not None:
@@ -252,9 +275,10 @@ def run_back(
         return new, (
             d_x[None],
             None if d_hp is d_x else d_hp[None],
-            None if w.hr is None else d_h[None],
+            None if w.hr is None else d_h.astype(half)[None],
         )
 
+    d_final = tuple(d.astype(within) for d in d_final)
     d_state, found = _loops.scan(
         body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse
     )
@@ -268,7 +292,7 @@ def run_back(
         b_hh=None if w.b_hh is None else jnp.sum(d_hp, axis=(0, 1)),
         hr=None if w.hr is None else _over_time(d_h, trace.full),  # type: ignore[arg-type]
     )
-    return d_x @ w.ih, d_state, grads
+    return d_x @ w.ih, tuple(d.astype(half) for d in d_state), grads
 
 
 def _over_time(d: Array, x: Array) -> Array:
