@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.engine import values
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 foreach: Any = torch  # its stubs know of one tensor alone
@@ -50,6 +51,7 @@ def sgd(params: Any) -> Any:
     return torch.optim.SGD(params, lr=0.1, momentum=0.9)
 
 
+@pytest.mark.skipif(values.tier == "xla", reason="nothing is in NumPy's memory")
 def test_parameters_keep_their_memory() -> None:
     opt, params = trained(sgd)
     before = [p._v.array.ctypes.data for p in params]
