@@ -2247,7 +2247,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None) -> Tensor:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy."""
-def asarray(obj: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
     """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it must or ``copy=True`` ..."""
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers."""

@@ -387,7 +387,10 @@ def get_default_backend() -> Any:
 
 
 def set_default_backend(backend: object) -> None:
-    """Sets the backend that ``compile`` uses if it is not told one."""
+    """Sets the backend that ``compile`` uses if it is not told one; None is the first one again,
+    ``"inductor"``."""
+    if backend is None:
+        backend = "inductor"
     if not callable(backend):
         lookup_backend(backend)
     _default_backend[0] = backend

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 from .._src.facts.devices import device as _device
@@ -89,9 +90,19 @@ def synchronize(device: _device | str | int | None = None) -> None:
     wait()
 
 
-def get_capabilities() -> dict[str, Any]:
-    """Nothing: XLA compiles for the processor it finds, and does not tell."""
-    return {}
+def get_capabilities() -> Mapping[str, Any]:
+    """What the processor can do, where the operating system tells (Linux): instruction sets by
+    PyTorch's names (``avx2``, ``avx512_bf16``, on other processors ``neon`` and the like), its
+    ``architecture`` and ``cpu_name``, its numbers of cores, and the sizes of its caches in bytes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> isinstance(torch.cpu.get_capabilities()["architecture"], str)
+        True
+    """
+    from ._capabilities import capabilities
+
+    return capabilities()
 
 
 def _is_avx2_supported() -> bool:
@@ -131,11 +142,9 @@ def _init_amx() -> bool:
 
 
 def _has(flag: str) -> bool:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return any(flag in line.split() for line in file if line.startswith("flags"))
-    except OSError:
-        return False
+    from ._capabilities import flags
+
+    return flag in flags()
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import jtorch
 
 from .._src.bind.everything import _C
 from .._src.facts import layouts
+from ..autograd.names import named
 from ..core import Tensor
 from ._make import (
     batch_dims,
@@ -135,7 +136,7 @@ def mm(
     if isinstance(input, SparseTensor):
         if isinstance(mat2, SparseTensor):
             return sparse_sparse(input, mat2)
-        return times_dense(input, mat2)
+        return named(times_dense(input, mat2), "MmBackward0")
     if input.shape[1] != mat2._dims[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and "
@@ -155,7 +156,7 @@ def mv(input: SparseTensor, vec: Tensor, *, out: object = None) -> Tensor:
         raise RuntimeError("mv: one dim tensor 'vec' expected")
     if input._dims[-1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    return times_dense(input, vec.unsqueeze(1)).squeeze(1)
+    return named(times_dense(input, vec.unsqueeze(1)).squeeze(1), "MvBackward0")
 
 
 @sparse_op("matmul", "__rmatmul__", "linalg.matmul")
@@ -240,9 +241,10 @@ def addmm(
             "addmm: computation on CPU is not implemented for Strided + Sparse @ Sparse without "
             "MKL. PyTorch built with MKL has better support for addmm with sparse CPU tensors."
         )
-    return (input if beta == 1 and type(beta) is int else input * beta) + (
+    found = (input if beta == 1 and type(beta) is int else input * beta) + (
         product if alpha == 1 and type(alpha) is int else product * alpha
     )
+    return found if isinstance(found, SparseTensor) else named(found, "AddmmBackward0")
 
 
 @sparse_op("addmm_")
@@ -379,6 +381,9 @@ def mm_reduce(input: Any, mat2: Any, reduce: str) -> Tensor:
     row."""
     if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
         raise could_not_run("_sparse_mm_reduce_impl", input)
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"

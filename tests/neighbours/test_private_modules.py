@@ -183,7 +183,8 @@ def test_backends_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         torch.compile(lambda x: x - 1)(torch.ones(2))
     finally:
-        torch.compiler.set_default_backend("inductor")
+        torch.compiler.set_default_backend(None)
+    assert torch.compiler.get_default_backend() == "inductor"
     assert counter.frame_count == 1
     with pytest.raises(AssertionError, match="duplicate name: counted"):
         registry.register_backend(lambda graph, inputs: graph, name="counted")

@@ -8,6 +8,7 @@ import decimal
 import fractions
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -375,3 +376,23 @@ def close(mine: Any, theirs: Any) -> bool:
 def test_agrees(expression: str) -> None:
     mine, theirs = (outcome(t, expression) for t in (jtorch, torch))
     assert close(mine, theirs), (mine, theirs)
+
+
+def asarrays(lib: Any) -> Iterator[object]:
+    """What ``asarray`` makes of tensors that require gradients, and what becomes of these."""
+    for options in (
+        {}, {"requires_grad": False}, {"requires_grad": True}, {"requires_grad": None},
+        {"dtype": lib.float64}, {"dtype": lib.float64, "requires_grad": False}, {"copy": True},
+        {"copy": True, "requires_grad": True}, {"copy": False},
+    ):  # fmt: skip
+        leaf, plain = lib.ones(2, requires_grad=True), lib.ones(2)
+        for given in (leaf * 2, leaf, plain):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = lib.asarray(given, **options)
+            yield made is given, made.requires_grad, type(made.grad_fn).__name__
+        yield leaf.requires_grad, plain.requires_grad
+
+
+def test_arrays_of_tensors_keep_their_history() -> None:
+    assert list(asarrays(jtorch)) == list(asarrays(torch))

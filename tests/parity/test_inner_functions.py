@@ -195,3 +195,9 @@ def test_settings_of_the_compiler_can_be_read() -> None:
         if not name.startswith("_") and name != "is_nightly_or_source" and not hasattr(mine, name)
     ]
     assert len(plain) > 150 and not lacking
+
+
+def test_what_the_processor_can_do() -> None:
+    mine, theirs = jtorch.cpu.get_capabilities(), torch.cpu.get_capabilities()
+    same = {k: v for k, v in theirs.items() if "cores" not in k and "sockets" not in k}
+    assert {k: mine.get(k) for k in same} == same

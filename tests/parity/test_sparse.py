@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -261,3 +262,21 @@ def test_gradients_given_in_blocks(layout: str) -> None:
         return found.tolist(), masked.to_dense().tolist(), masked.layout == getattr(t, layout)
 
     assert answer(jtorch) == answer(torch)
+
+
+def products(lib: Any) -> Iterator[object]:
+    """What ``grad_fn`` of products with a sparse matrix is called."""
+    b = lib.ones(3, 2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's, of compressed layouts
+        for kind in ("mean", "sum", "amax", "amin", "max", "min"):
+            yield lib.sparse.mm(lib.ones(2, 3).to_sparse_csr(), b, kind).grad_fn
+    a = lib.ones(2, 3).to_sparse().requires_grad_()
+    yield from (lib.sparse.mm(a, b).grad_fn, (a @ b).grad_fn, lib.mv(a, b[:, 0]).grad_fn)
+    yield lib.sparse.addmm(lib.zeros(2, 2), a, b).grad_fn
+    yield lib.addmm(lib.zeros(2, 2), a, b).grad_fn
+
+
+def test_nodes_of_products() -> None:
+    mine, theirs = ([type(n).__name__ for n in products(lib)] for lib in (jtorch, torch))
+    assert mine == theirs

@@ -35,6 +35,15 @@ def write(index, value):
 
 
 CALLS = {
+    # shapes of least squares
+    "lstsq batches of one": lambda t: t.linalg.lstsq(t.ones(1, 3, 2), t.ones(2, 3, 1)).rank,
+    "lstsq more dimensions": lambda t: t.linalg.lstsq(t.eye(3), t.ones(2, 3, 3)),
+    "lstsq vectors": lambda t: t.linalg.lstsq(t.ones(2, 3, 2), t.ones(2, 3)).rank,
+    "lstsq other vectors": lambda t: t.linalg.lstsq(t.ones(2, 3, 3), t.ones(3, 3)),
+    "lstsq few dimensions": lambda t: t.linalg.lstsq(t.ones(2, 4, 3), t.ones(4)),
+    # sparse products
+    "sparse.mm max": lambda t: t.sparse.mm(t.eye(2).to_sparse_csr(), t.ones(2, 1), "max"),
+    "sparse.mm prod": lambda t: t.sparse.mm(t.eye(2).to_sparse_csr(), t.ones(2, 1), "prod"),
     # NumPy's names of operands
     "add x1": lambda t: t.add(x1=t.ones(2), x2=t.ones(2)),
     "add method x2": lambda t: t.ones(2).add(x2=t.ones(2)),

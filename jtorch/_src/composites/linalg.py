@@ -192,8 +192,8 @@ def lstsq(
     unknowns and the rank is full), the rank (not for gels) and the singular values (for gelsd and
     gelss); what is left out is empty.
 
-    Shapes: input (*, m, n), b (*, m, k) or (*, m) -> solution (*, n, k) or (*, n); rank (*);
-    residuals (*, k); singular values (*, min(m, n)).
+    Shapes: input (*, m, n), b (*, m, k) or (*, m) -> solution (*, n, k) or (*, n);
+    residuals (*, k); rank (*) and singular values (*, min(m, n)) of ``input``'s own batch.
 
     Dtypes: float32, float64 and their complex types, both the same.
 
@@ -216,18 +216,24 @@ def lstsq(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
             f"dtype {input.dtype.scalar_name} and other's dtype {b.dtype.scalar_name}")  # fmt: skip
     m, n = input.shape[-2:]
-    vector = b.dim() == 1 or (input.dim() - 1 == b.dim() and b.shape == input.shape[:-1])
-    right = b.unsqueeze(-1) if vector else b
-    if m != right.shape[-2]:
+    vector = input.dim() - b.dim() == 1
+    if not (vector or input.dim() == b.dim()):
         raise RuntimeError(
-            f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})"
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
         )
+    is_vector = b.dim() == 1 or (vector and b.shape == input.shape[:-1])
+    if m != b.shape[-1 if is_vector else -2]:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if is_vector else -2})"
+        )
+    right = b.unsqueeze(-1) if vector else b
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
-    batch = broadcast_shapes(input.shape[:-2], right.shape[:-2])
+    broadcast_shapes(input.shape[:-2], right.shape[:-2])
     if input.dtype.to_real() not in (dtypes.float32, dtypes.float64):
         raise RuntimeError("This function doesn't handle types other than float and double")
     rtol = _tolerance(driver, dtypes.finfo(input.dtype).eps, max(m, n), rcond)
@@ -236,7 +242,7 @@ def lstsq(
     rank = (
         input.new_empty((0,), dtype=dtypes.int64)
         if driver == "gels"
-        else L.matrix_rank(input, rtol=rtol).expand(batch)
+        else L.matrix_rank(input, rtol=rtol)
     )
     values = (
         L.svdvals(input.detach())

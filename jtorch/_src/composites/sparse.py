@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.names import named
 from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
@@ -574,7 +575,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Any:
 @composite(namespace="sparse", name="mm", operands=("sparse", "dense"))
 def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """The product of a sparse matrix and a dense or sparse one; ``reduce`` replaces the sums (CSR):
-    ``mean``, ``amax``, ``amin``.
+    ``mean``, ``amax`` or ``max``, ``amin`` or ``min``, of the specified elements of a row.
 
     Shapes: (n, m), (m, k) -> (n, k).
 
@@ -590,9 +591,11 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
                 [1.]])
     """
     if reduce is not None:
-        return hooks.sparse.get()._products.mm_reduce(sparse, dense, reduce)
+        found = hooks.sparse.get()._products.mm_reduce(sparse, dense, reduce)
+        return named(found, "SparseMmReduceImplBackward0")
     bare = hooks.sparse.get()._whole.bare
-    return T.mm(bare(sparse), bare(dense))
+    found = T.mm(bare(sparse), bare(dense))
+    return named(found, "SparseAddmmBackward0") if found.layout is layouts.strided else found
 
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
@@ -615,7 +618,8 @@ def _sparse_addmm(
                 [4.]])
     """
     bare = hooks.sparse.get()._whole.bare
-    return T.addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
+    found = T.addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
+    return named(found, "SparseAddmmBackward0") if found.layout is layouts.strided else found
 
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))

@@ -642,7 +642,7 @@ def asarray(
     dtype: Any = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Any:
     """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it
     must or ``copy=True`` asks for it.
@@ -650,6 +650,10 @@ def asarray(
     Shapes: that of ``obj``.
 
     Dtypes: as ``torch.tensor``, unless ``dtype`` is given; buffers are read in the default dtype.
+
+    Gradient: that of ``obj``, if it is a tensor that has one and ``requires_grad`` is not given
+    (with a warning, once); ``False`` detaches what was computed, and both ``True`` and ``False``
+    are set at ``obj`` itself where it is what is given back.
 
     Raises:
         ValueError: if ``copy=False`` and only a copy can be made.
@@ -683,7 +687,7 @@ def asarray(
     if source is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        return _made(_host_array(obj, wanted), None, device, requires_grad)
+        return _made(_host_array(obj, wanted), None, device, bool(requires_grad))
     converts = wanted is not None and wanted is not source.dtype
     moves = device is not None and source.to(device=device) is not source
     if copy is False and converts:
@@ -694,13 +698,22 @@ def asarray(
     if copy is False and moves:
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{device}'.")
     made = source
-    if converts or moves or copy:
+    if converts or moves:
         made = source.to(device=device or source.device, dtype=wanted or source.dtype, copy=True)
-    if requires_grad and not made.requires_grad:
-        made = made.detach() if made is obj else made
-        requiring(made)
-    elif not requires_grad and made.requires_grad:
-        made = made.detach()
+    elif copy:
+        made = source.clone()
+    if requires_grad is None:
+        if made.requires_grad:
+            warn_once(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad "
+                "instead of False. Pass requires_grad=False explicitly to get the old behavior and "
+                "silence this warning."
+            )
+    elif requires_grad:
+        if not made.requires_grad:
+            requiring(made)
+    elif made.requires_grad:
+        made = made.requires_grad_(False) if made.is_leaf else made.detach()
     return made
 
 
