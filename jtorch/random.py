@@ -392,6 +392,12 @@ def drawing_from(key: object) -> Iterator[None]:
         _keys.stack.pop()
 
 
+def go_on_from(key: object) -> None:
+    """Has the next draws begin with ``key``, unless there is none."""
+    if key is not None:
+        _keys.stack[-1] = key
+
+
 def next_key(generator: Generator | None) -> None:
     """A key for one draw, where a block of ``with_key`` is what it comes from; else None."""
     if generator is not None or key_now() is None:

@@ -13,6 +13,7 @@ from .._src.engine import Lifted, read
 from .._src.engine.values import concrete
 from ..core import Tensor, from_value
 from ..dispatch import LAYOUTS
+from ..random import drawing_from, go_on_from, key_now
 from .function_node import FunctionCtx, _backward_of, _fitted, _zeros
 from .grad_mode import MODE
 
@@ -41,13 +42,19 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
     shown = tuple([a is not None and a.differentiable for a in avals])
     made: dict[str, Any] = {}
 
-    def forward(*arrays: Any) -> tuple[list[Any], FunctionCtx]:
+    def forward(key: Any, *arrays: Any) -> tuple[tuple[list[Any], Any], FunctionCtx]:
         values = list(args)
         for i, a in zip(places, arrays, strict=True):
             values[i] = from_value(concrete(jnp.asarray(a)))
-        output, ctx, (dirty, _) = run(
-            function, tuple(values), [v if isinstance(v, Tensor) else None for v in values], shown
-        )
+        # What draws inside splits the key: what comes after begins with what is left of it.
+        with drawing_from(key):
+            output, ctx, (dirty, _) = run(
+                function,
+                tuple(values),
+                [v if isinstance(v, Tensor) else None for v in values],
+                shown,
+            )
+            key = key_now()
         if dirty:
             raise NotImplementedError(
                 f"{function.__name__}: a Function that writes to its arguments, inside a JAX "
@@ -55,14 +62,14 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
             )
         made["several"] = isinstance(output, tuple)
         outputs = made["outputs"] = list(output) if made["several"] else [output]
-        return [o.jax() for o in outputs if isinstance(o, Tensor)], ctx
+        return ([o.jax() for o in outputs if isinstance(o, Tensor)], key), ctx
 
     @jax.custom_vjp
-    def call(*arrays: object) -> list[Any]:
-        return forward(*arrays)[0]
+    def call(key: object, *arrays: object) -> tuple[list[Any], Any]:
+        return forward(key, *arrays)[0]
 
-    def keeping(*arrays: object) -> tuple[list[object], list[object]]:
-        outs, ctx = forward(*arrays)
+    def keeping(key: object, *arrays: object) -> tuple[tuple[list[object], Any], list[object]]:
+        (outs, key), ctx = forward(key, *arrays)
         made["kind"], made["avals"] = (
             type(ctx),
             [o._aval if isinstance(o, Tensor) else None for o in made["outputs"]],
@@ -76,7 +83,8 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
         made["leaves"] = [_TRACED if isinstance(x, jax.core.Tracer) else x for x in leaves]
         kept = [x for x in leaves if isinstance(x, jax.core.Tracer)]
         made["results"] = [next((j for j, o in enumerate(outs) if o is x), None) for x in kept]
-        return linking(list(arrays), kept, outs)
+        outs, kept = linking(list(arrays), kept, outs)
+        return (outs, key), kept
 
     @jax.custom_vjp
     def linked(arrays: list[object], kept: list[object], outs: list[object]) -> list[object]:
@@ -119,9 +127,11 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
             ]
         )
 
-    call.defvjp(keeping, backward)
+    call.defvjp(keeping, lambda kept, given: (None, *backward(kept, given[0])))
     linked.defvjp(linking, lambda kept, gradients: (list(backward(kept, gradients)), None, None))
-    arrays = iter(call(*[read(tensors[i]._read()) for i in places]))
+    found, key = call(key_now(), *[read(tensors[i]._read()) for i in places])
+    go_on_from(key)
+    arrays = iter(found)
     outputs = [
         from_value(concrete(jnp.asarray(next(arrays)))) if isinstance(o, Tensor) else o
         for o in made["outputs"]

@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 import jtorch as torch
+from jtorch._higher_order_ops import scan
 from jtorch._src.facts import warned_once
 from jtorch.utils.checkpoint import checkpoint
 
@@ -234,6 +235,41 @@ def test_draws_from_a_key(name) -> None:
     assert (one.double().std(0) / scale - 1).abs().max() < 0.25
     many = jax.vmap(draw)(jax.random.split(jax.random.key(1), 2))[0]
     assert not torch.equal(many[0], many[1])
+
+
+class _Shaken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * torch.rand(3)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+#: What JAX traces apart from the function around it, and draws.
+DRAWING_INSIDE = {
+    "function": _Shaken.apply,
+    "dirichlet": lambda x: D.Dirichlet(x).rsample(),
+    "cond": lambda x: torch.cond(
+        x.sum() > 0, lambda x: x + torch.rand(3), lambda x: x - torch.rand(3), (x,)
+    ),
+    "while": lambda x: torch.while_loop(
+        lambda n, x: n < 3, lambda n, x: (n + 1, x + torch.rand(3)), (x.sum() * 0, x)
+    )[1],
+    "scan": lambda x: scan(lambda c, x: (c + x * torch.rand(()), c + 0), x[0], x)[0],
+}
+
+
+@pytest.mark.parametrize("name", DRAWING_INSIDE)
+def test_later_draws_go_on_from_the_key_that_inner_ones_left(name) -> None:
+    def draw(key, x):
+        with torch.jax.with_key(key):
+            return DRAWING_INSIDE[name](x), torch.rand(3), torch.rand(3)
+
+    given = jax.random.key(3), torch.tensor([0.5, 1.0, 2.0])
+    for a, b in zip(draw(*given), jax.jit(draw)(*given), strict=True):
+        torch.testing.assert_close(a, b)
 
 
 def test_permutation_and_cauchy_from_a_key() -> None:

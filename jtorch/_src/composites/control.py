@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Tensor, wrap
+from ...random import drawing_from, go_on_from, key_now
 from ..bind.cores import composite
 from ..engine import SPECIAL
 from ..facts.size import SymBool
@@ -45,16 +46,18 @@ def _arrays(tree: tuple[Tensor, ...] | Tensor) -> tuple[list[Any], Any]:
 
 
 class _OnArrays:
-    """A function of tensors as JAX's control flow calls it: on lists of arrays. It remembers the
-    structure of its results."""
+    """A function of tensors as JAX's control flow calls it: on lists of arrays and the key that
+    random numbers come from, which it gives back as it is afterwards. It remembers the structure of
+    its results."""
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure, self.result = function, structure, None
 
-    def __call__(self, arrays: list[jax.Array]) -> list[jax.Array]:
-        found = self.function(*jax.tree.unflatten(self.structure, [wrap(a) for a in arrays]))
-        arrays, self.result = _arrays(found)
-        return arrays
+    def __call__(self, given: tuple[list[jax.Array], Any]) -> tuple[list[jax.Array], Any]:
+        with drawing_from(given[1]):
+            found = self.function(*jax.tree.unflatten(self.structure, [wrap(a) for a in given[0]]))
+            arrays, self.result = _arrays(found)
+            return arrays, key_now()
 
 
 @composite(operands=("pred",), native=False, ignored=True, dispatched="never")
@@ -94,7 +97,9 @@ def cond(
     if _is_traced(pred):
         arrays, structure = _arrays(tuple(operands))
         true, false = _OnArrays(true_fn, structure), _OnArrays(false_fn, structure)
-        found = jax.lax.cond(pred.jax().reshape(()).astype(bool), true, false, arrays)
+        chosen = pred.jax().reshape(()).astype(bool)
+        found, key = jax.lax.cond(chosen, true, false, (arrays, key_now()))
+        go_on_from(key)
         return jax.tree.unflatten(true.result, [wrap(a) for a in found])
     return true_fn(*operands) if pred else false_fn(*operands)
 
@@ -137,9 +142,10 @@ def while_loop(
             _OnArrays(lambda *items: tuple(body_fn(*items)), structure),
             _OnArrays(cond_fn, structure),
         )
-        found = jax.lax.while_loop(
-            lambda items: test(items)[0].reshape(()).astype(bool), body, arrays
+        found, key = jax.lax.while_loop(
+            lambda given: test(given)[0][0].reshape(()).astype(bool), body, (arrays, key_now())
         )
+        go_on_from(key)
         return jax.tree.unflatten(structure, [wrap(a) for a in found])
     while holds:
         found = body_fn(*carried)
@@ -158,9 +164,12 @@ def looped(
     if not any(_is_traced(t) for t in (*carry, *xs)):
         return None
 
-    def one(arrays: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
-        new, y = combine([wrap(a) for a in arrays], [wrap(a) for a in slices])
-        return [t.jax() for t in new], [t.jax() for t in y]
+    def one(given: tuple[list[Any], Any], slices: list[Any]) -> tuple[Any, list[Any]]:
+        with drawing_from(given[1]):
+            new, y = combine([wrap(a) for a in given[0]], [wrap(a) for a in slices])
+            return ([t.jax() for t in new], key_now()), [t.jax() for t in y]
 
-    last, ys = jax.lax.scan(one, [t.jax() for t in carry], [t.jax() for t in xs])
+    first = ([t.jax() for t in carry], key_now())
+    (last, key), ys = jax.lax.scan(one, first, [t.jax() for t in xs])
+    go_on_from(key)
     return [wrap(a) for a in last], [wrap(a) for a in ys]
