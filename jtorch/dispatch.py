@@ -10,6 +10,8 @@ implementations into public callables whose plain path costs one set-membership 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -154,6 +156,10 @@ def run_default_dispatch(
     return func(*args, **(kwargs or {}))
 
 
+#: The modules of PyTorch's classes of tensors.
+_OF_PYTORCH = ("torch", "torch.nn.parameter")
+
+
 def _handler_of(operand: object) -> Any:
     """The operand's handler, or None if it has none or the disabled one."""
     cls = type(operand)
@@ -165,6 +171,8 @@ def _handler_of(operand: object) -> Any:
             add_plain(cls)
         return None
     if handler is not disabled_torch_function_impl:
+        if cls.__module__ in _OF_PYTORCH and _is_pytorchs(getattr(handler, "__func__", handler)):
+            return None  # it would have the function called again, and be asked again
         return handler
     own = cls.__module__.startswith(("jtorch.", "torch.")) and cls not in LAYOUTS
     if own and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
@@ -402,6 +410,7 @@ def quick(caller: Any) -> Callable[..., Any]:
             getattr(handler, "__self__", None) is not cls
             or cls is None
             or state.level
+            or cls.__module__ == "torch"  # perhaps PyTorch's own
             or (is_method and not _is_tensor(args))
         ):
             return caller(args, kwargs or {})
@@ -597,11 +606,20 @@ def default_handler(
     class ``cls``.
 
     Declines if an operand's class is no superclass of ``cls``.
+
+    Raises:
+        TypeError: if ``func`` is one of PyTorch's own, which asks tensors of this package again
+            instead of computing.
     """
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     state = _state
     before = state.level
+    if before and _is_pytorchs(func):
+        raise TypeError(
+            f"{getattr(func, '__qualname__', func)} of PyTorch itself was called with a tensor of "
+            "jtorch. Use jtorch's function of that name, or give it torch.from_numpy(x.numpy())."
+        )
     state.level = before or 1
     try:
         result = func(*args, **(kwargs or {}))
@@ -610,6 +628,21 @@ def default_handler(
         return _convert(result, cls)
     finally:
         state.level = before
+
+
+def _is_pytorchs(func: Callable[..., object]) -> bool:
+    """Whether a function is one of PyTorch, which may be imported beside this package."""
+    there = sys.modules.get("torch")
+    if (
+        there is None
+        or there.__name__ != "torch"
+        or there is sys.modules[__name__.rpartition(".")[0]]
+    ):
+        return False
+    code = getattr(func, "__code__", None)
+    if code is None:  # written in C
+        return func not in NAMES
+    return code.co_filename.startswith(os.path.dirname(there.__file__ or __file__) + os.sep)
 
 
 def _convert(result: object, cls: type) -> object:

@@ -257,3 +257,25 @@ def told(torch, expression):
 )
 def test_expression(expression):
     assert told(jtorch, expression) == told(oracle, expression)
+
+
+#: Calls that mix tensors of both packages, and what they say.
+MIXED = {
+    "theirs": (lambda x, y: oracle.add(x, x), "add of PyTorch itself was called with a tensor of"),
+    "theirs in Python": (
+        lambda x, y: oracle.nn.functional.dropout(x, 0.5),
+        "dropout of PyTorch itself was called with a tensor of jtorch",
+    ),
+    "their module": (lambda x, y: oracle.nn.Linear(3, 3)(x), "linear of PyTorch itself was called"),
+    "ours": (jtorch.add, "argument 'other' .position 2. must be Tensor"),
+    "our operator": (lambda x, y: x + y, "unsupported operand"),
+    "their operator": (lambda x, y: y + x, "unsupported operand"),
+    "our list": (lambda x, y: jtorch.cat([x, y]), "expected Tensor as element 1 in argument 0"),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_tensors_of_both_packages_are_refused_in_words(name: str) -> None:
+    call, words = MIXED[name]
+    with pytest.raises(TypeError, match=words):
+        call(jtorch.ones(3), oracle.ones(3))
