@@ -618,7 +618,7 @@ def default_handler(
     if before and _is_pytorchs(func):
         raise TypeError(
             f"{getattr(func, '__qualname__', func)} of PyTorch itself was called with a tensor of "
-            "jtorch. Use jtorch's function of that name, or give it torch.from_numpy(x.numpy())."
+            "jtorch. Use jtorch's function of that name, or give it a tensor made of x.numpy()."
         )
     state.level = before or 1
     try:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ._src.draws.mt19937 import Twister
 from ._src.engine import THREADS, numbers_of
+from ._src.engine.keys import KEYS, drawing_from, key_now
 from ._src.facts import devices, dtypes
 from .autograd.grad_mode import MODE
 from .core import Tensor, from_host, wrap
@@ -331,17 +332,6 @@ def twister_of(generator: Generator | None) -> Twister:
     return generator._twister
 
 
-class _Keys(threading.local):
-    """The JAX keys that this thread's random functions draw from, innermost last; None where they
-    draw from PyTorch's generators."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-
-
-_keys = _Keys()
-
-
 @contextlib.contextmanager
 def with_key(key: Any) -> Iterator[None]:
     """Inside the block, random functions that are given no generator draw from a JAX key, under
@@ -377,32 +367,11 @@ def with_key(key: Any) -> Iterator[None]:
         yield
 
 
-def key_now() -> None:
-    """The key that the next draw would split, or None outside of ``with_key``."""
-    return _keys.stack[-1] if _keys.stack else None
-
-
-@contextlib.contextmanager
-def drawing_from(key: object) -> Iterator[None]:
-    """A block whose draws begin with a key that ``key_now`` gave, also if that is None."""
-    _keys.stack.append(key)
-    try:
-        yield
-    finally:
-        _keys.stack.pop()
-
-
-def go_on_from(key: object) -> None:
-    """Has the next draws begin with ``key``, unless there is none."""
-    if key is not None:
-        _keys.stack[-1] = key
-
-
 def next_key(generator: Generator | None) -> None:
     """A key for one draw, where a block of ``with_key`` is what it comes from; else None."""
     if generator is not None or key_now() is None:
         return None
-    _keys.stack[-1], key = jax.random.split(_keys.stack[-1])
+    KEYS.stack[-1], key = jax.random.split(KEYS.stack[-1])
     return key
 
 
@@ -518,7 +487,7 @@ def set_rng_state(new_state: Tensor) -> None:
     if (key := key_now()) is None:
         default_generator.set_state(new_state)
     else:
-        _keys.stack[-1] = _key_of(new_state, key)
+        KEYS.stack[-1] = _key_of(new_state, key)
 
 
 @contextlib.contextmanager

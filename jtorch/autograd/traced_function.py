@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from .._src.engine import Lifted, read
+from .._src.engine.keys import drawing_from, go_on_from, key_now
 from .._src.engine.values import concrete
 from ..core import Tensor, from_value
 from ..dispatch import LAYOUTS
-from ..random import drawing_from, go_on_from, key_now
 from .function_node import FunctionCtx, _backward_of, _fitted, _zeros
 from .grad_mode import MODE
 

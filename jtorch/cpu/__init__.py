@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._src.facts.devices import device as _device
+from . import _capabilities
 
 
 class Stream:
@@ -100,9 +101,7 @@ def get_capabilities() -> Mapping[str, Any]:
         >>> isinstance(torch.cpu.get_capabilities()["architecture"], str)
         True
     """
-    from ._capabilities import capabilities
-
-    return capabilities()
+    return _capabilities.capabilities()
 
 
 def _is_avx2_supported() -> bool:
@@ -142,9 +141,7 @@ def _init_amx() -> bool:
 
 
 def _has(flag: str) -> bool:
-    from ._capabilities import flags
-
-    return flag in flags()
+    return flag in _capabilities.flags()
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Tensor, wrap
-from ...random import drawing_from, go_on_from, key_now
 from ..bind.cores import composite
 from ..engine import SPECIAL
+from ..engine.keys import drawing_from, go_on_from, key_now
 from ..facts.size import SymBool
 
 #: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or
