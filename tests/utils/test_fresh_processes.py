@@ -14,6 +14,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import multiprocessing as mp
+from jtorch._src.engine import values
 from jtorch.multiprocessing import _fresh
 from jtorch.utils.data._utils import nursery
 
@@ -82,6 +83,7 @@ def test_variables_that_are_read_early_have_a_process_import_anew(
     assert (parent, code) == (os.getpid(), 7)
 
 
+@pytest.mark.skipif(values.tier == "xla", reason="forked processes compile nothing")
 def test_what_cannot_be_sent_is_inherited() -> None:
     kept = torch.ones(3, requires_grad=True) * 2
 

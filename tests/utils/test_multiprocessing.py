@@ -21,6 +21,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import multiprocessing as mp
+from jtorch._src.engine import values
 from jtorch._src.tensor import shared_memory
 from jtorch.multiprocessing.reductions import StorageWeakRef
 from jtorch.utils.data import DataLoader, Dataset
@@ -309,6 +310,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.skipif(values.tier == "xla", reason="forked processes compile nothing")
 def test_processes_share_memory_and_leave_nothing(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(SHARING.format(root=str(ROOT)))
