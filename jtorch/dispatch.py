@@ -469,6 +469,12 @@ def _all_declined(
             f"no implementation found for '{name}' on types that implement __torch_function__: "
             f"{list(types)!r}{nor}"
         )
+    # What PyTorch writes in C++ it looks for in torch and torch.nn.
+    if name.startswith("torch.nn.functional."):
+        last = name.rpartition(".")[2]
+        shared = PUBLIC.get(f"torch.{last}")
+        own = shared is None or shared.function is not func
+        name = f"torch.nn.{last}" if own else f"torch.{last}"
     lines = [] if mode is None else [f"  - mode object {mode!r}"]
     lines += [f"  - tensor subclass {cls!r}" for cls in types]
     return TypeError(

@@ -12,6 +12,8 @@ from ..core import Tensor as _Tensor
 from ..nn import functional as _functional
 from ..nn.modules._moving import _parse_to as _parse_to
 
+log_sigmoid = _functional.logsigmoid
+
 
 def gelu_(input: _Tensor, *, approximate: str = "none") -> object:
     """``nn.functional.gelu`` in place."""

@@ -272,7 +272,7 @@ class set_grad_enabled(_Decorating):
         MODE.back(self.previous)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mode={self.mode})"
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self.mode})"
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._src.facts.tags import Tag
+from jtorch.dispatch import PUBLIC
 from jtorch.overrides import resolve_name
 
 from ._compatibility import compatibility as compatibility
@@ -82,6 +83,26 @@ def map_arg(a: object, fn: Callable[[Node], object]) -> Any:
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
+#: Where PyTorch has the functions of a namespace that it writes in C++, and what it calls them.
+_PLACES_IN_C = {
+    "torch.nn.functional": ("_nn", ""), "torch.special": ("_special", "special_"),
+    "torch.linalg": ("_linalg", "linalg_"), "torch.fft": ("_fft", "fft_"),
+}  # fmt: skip
+
+
+def _place_in_c(func: Callable[..., object], path: str) -> str | None:
+    """The name by which PyTorch's graphs call a function that is written in C++ there."""
+    entry = PUBLIC.get(path)
+    namespace, _, name = path.rpartition(".")
+    if entry is None or not entry.native or namespace not in _PLACES_IN_C:
+        return None
+    if getattr(torch, name, None) is func:
+        return f"torch.{name}"
+    place, prefix = _PLACES_IN_C[namespace]
+    there = getattr(getattr(torch._C, place), prefix + name, None)
+    return f"torch._C.{place}.{prefix}{name}" if there is func else None
+
+
 def _get_qualified_name(func: Callable[..., object]) -> str:
     """The dotted name by which generated code calls ``func``."""
     if hasattr(func, "overloadpacket") or hasattr(func, "_qualified_op_name"):  # an operator
@@ -90,7 +111,7 @@ def _get_qualified_name(func: Callable[..., object]) -> str:
         return func.__name__
     known = resolve_name(func)
     if known is not None:
-        return known
+        return _place_in_c(func, known) or known
     if isinstance(
         func, (types.MethodDescriptorType, types.WrapperDescriptorType)
     ) and func is getattr(torch.Tensor, func.__name__, None):

@@ -56,7 +56,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     """``binary_cross_entropy`` of ``sigmoid(input)``, computed so that large scores lose nothing; ``pos_weight`` ..."""
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``."""
-def celu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """In-place form of ``celu``."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g)."""
@@ -226,13 +226,13 @@ def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``."""
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``."""
-def relu_(input: Tensor, inplace: _bool = False) -> Tensor:
+def relu_(input: Tensor) -> Tensor:
     """In-place form of ``relu``."""
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ..."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
     """``rrelu``, written into ``input`` if ``inplace``."""
-def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
     """In-place form of ``rrelu``."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Any, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """``softmax(query @ key.T * scale + attn_mask) @ value``, the probabilities dropped out with ``dropout_p``."""
@@ -242,7 +242,7 @@ def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b
     """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
-def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
+def selu_(input: Tensor) -> Tensor:
     """In-place form of ``selu``."""
 def sigmoid(input: Tensor) -> Tensor:
     """``1 / (1 + exp(-input))``."""
@@ -268,7 +268,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
 def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``."""
-def threshold_(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """In-place form of ``threshold``."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """``max(0, distance(anchor, positive) - distance(anchor, negative) + margin)`` with ``p``-norm distances."""

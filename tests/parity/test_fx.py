@@ -383,3 +383,36 @@ def literals(lib: Any) -> list[Any]:
 
 def test_patterns_with_literals() -> None:
     assert literals(jtorch) == literals(torch)
+
+
+def test_functions_that_are_one_in_pytorch_are_one() -> None:
+    """``nn.functional.conv2d`` is ``torch.conv2d``: handlers and graphs may be told of either."""
+
+    def shared(lib: Any) -> set[str]:
+        places = lib.nn.functional
+        return {
+            name
+            for name in dir(places)
+            if callable(found := getattr(places, name))
+            and not isinstance(found, type)
+            and found is getattr(lib, name, None)
+            and not name.startswith("_")
+        }
+
+    assert shared(torch) - shared(jtorch) == set()
+    assert len(shared(torch)) > 20
+
+
+def test_graphs_call_functions_by_pytorchs_names() -> None:
+    def code(lib: Any) -> str:
+        def f(x: Any, w: Any) -> Any:
+            x = lib.nn.functional.conv2d(x, w)
+            x = lib.nn.functional.linear(lib.nn.functional.gelu(x), w)
+            x = lib.nn.functional.softmax(lib.nn.functional.logsigmoid(x), 1)
+            return lib.linalg.inv(lib.special.erf(lib.fft.fft(lib.relu(x))))
+
+        # what PyTorch calls logsigmoid itself has an underscore
+        found = lib.fx.symbolic_trace(f).code.replace("log_sig", "logsig")
+        return found.replace("jtorch", "torch")
+
+    assert code(jtorch) == code(torch)

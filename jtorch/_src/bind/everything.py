@@ -273,6 +273,27 @@ def bind_forms() -> None:
             _bind_op(op)
     for c in COMPOSITES:
         _bind_composite(c)
+    for record in (*OPS.values(), *COMPOSITES):
+        _bind_as_one(record)
+
+
+def _bind_as_one(record: Op | Composite) -> None:
+    """Has ``nn.functional`` hold ``torch``'s own function, as PyTorch does, where both are in C++:
+    handlers and graphs are told of one function, however it is called."""
+    paths = [record.path, *record.aliases]
+    for path in paths:
+        name = path.removeprefix("nn.functional.")
+        if name == path:
+            continue
+        spelled = not isinstance(record, Composite) and path in record.spelled
+        same = name in paths and record.is_native(path) and record.is_native(name) and not spelled
+        if same:
+            _add(path, PUBLIC[name])
+        if record.inplace and f"{path}_" in PUBLIC and f"{name}_" in PUBLIC:
+            same, path = True, f"{path}_"
+            _add(path, PUBLIC[f"{name}_"])
+        if same:
+            dispatch.NAMES[PUBLIC[path]] = f"torch.{path}"  # the name that PyTorch resolves it to
 
 
 #: Methods of the class itself that are public functions too; none is an operator.

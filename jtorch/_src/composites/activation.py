@@ -66,7 +66,7 @@ def rrelu(
     return _C.rrelu_with_noise(input, noise)
 
 
-@composite(operands=("input",), dispatched="in parts")
+@composite(operands=("input",), aliases=("nn.functional.rrelu_",), dispatched="in parts")
 def rrelu_(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -123,22 +123,3 @@ def functional_rrelu(
         tensor([-6.,  3.])
     """
     return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
-
-
-@composite(namespace="nn.functional", name="rrelu_", operands=("input",), dispatched="in parts")
-def functional_rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
-) -> Any:
-    """In-place form of ``rrelu``.
-
-    Shapes: that of ``input``.
-
-    Raises:
-        RuntimeError: as ``rrelu_``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.nn.functional.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
-        tensor([-6.,  3.])
-    """
-    return T.rrelu_(input, lower, upper, training)
