@@ -8,7 +8,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import nn
-from jtorch._src.engine import calls, sized, supposing, tracing
+from jtorch._src.engine import calls, sized, supposing, tracing, values
 from jtorch._src.engine.calls import Call, Guarded, shapes_of
 from jtorch._src.engine.host.fitted import told
 from jtorch._src.engine.host.recipes import recipe_of
@@ -18,6 +18,9 @@ from jtorch._src.engine.values import aval_of, default_device
 from jtorch._src.engine.varying import symbols
 from jtorch._src.ops._kernel import forget_calls
 
+pytestmark = pytest.mark.skipif(
+    values.tier == "xla", reason="XLA's programs are traced for each size"
+)
 F = nn.functional
 #: After these it is clear what varies.
 FIRST = (9, 11, 13, 15, 17)
