@@ -57,7 +57,7 @@ def _finished(name: str, node: str, made: Tensor, out: Any, *parameters: object)
     return named(_C._drawn(made, tracked), node) if tracked else made
 
 
-@composite(operands=("mean", "std", "out"), ignored=True)
+@composite(operands=("mean", "std", "out"), ignored=True, unsaid=("std",))
 @schemas(
     ".Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor ; "
     "=Tensor_float_out",
@@ -183,7 +183,7 @@ derivative(
 )
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), unsaid=("p",))
 @schemas(
     "(Tensor self, *, Generator? generator=None) -> Tensor ; =out",
     ".p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
