@@ -239,7 +239,8 @@ def bernoulli(
     # drawn in the dtype that is wanted
     made = blank(out if isinstance(out, Tensor) else source, source.shape)
     made.bernoulli_(source if p is None else p, generator=generator)._written(0)
-    return _finished("bernoulli", "BernoulliBackward0", made, out, input)
+    node = "BernoulliBackward0" if p is None else "NotImplemented"
+    return _finished("bernoulli", node, made, out, input)
 
 
 derivative(
