@@ -15,6 +15,7 @@ pytestmark = pytest.mark.parity
 #: Expressions in ``t`` (the package), ``x`` of 2 by 3 and ``i`` of one index.
 SAMPLES = """
 t.full(3, 1.0) | t.full((3,), 1.0) | t.full(range(2), 1.0) | t.reshape(x, 6) | t.reshape(x, -1)
+t.hann_window(n.array([1, 1]))
 t.hamming_window(4, True, (2,), 0.4) | t.hann_window(4, 3) | t.fft.fftfreq(4, (2,))
 t.tril_indices(t.tensor([1]), 2) | t.eye(3, None) | t.eye(3) | t.zeros(t.tensor(True))
 t.rand(2, requires_grad='z') | t.linspace(0, 1, 3, requires_grad=None).shape

@@ -286,7 +286,7 @@ def _verify(
     Raises:
         TypeError: in torch's words.
     """
-    if None not in args and all(s.takes(arguments[n]) for n, s in statics.items()):
+    if all(a is not None for a in args) and all(s.takes(arguments[n]) for n, s in statics.items()):
         return
     named = {n: x for n, x in named.items() if x is not None}
     found = hooks.judged(path, args, named, True)
