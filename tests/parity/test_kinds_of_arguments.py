@@ -30,7 +30,8 @@ t.get_autocast_dtype(None) | t.get_autocast_dtype('cuda:0') | t.get_autocast_dty
 t.get_autocast_dtype('mtia') | t.is_autocast_enabled(1) | t.set_autocast_enabled('cpu')
 t.set_autocast_enabled('cpu', 1) | t.set_autocast_dtype('cpu', None)
 t.asarray([1], copy='z') | t.result_type(x, 'z') | t.result_type(x, n.float32(1))
-t.nn.functional.elu(x, t.tensor([1.0])) | t.nn.functional.elu(x, t.tensor(1.0))
+t.nn.functional.elu(x, t.tensor(1.0)) | t.hamming_window(4, True, t.tensor([0.5]))
+t.nn.functional.local_response_norm(x[None], 2, k=t.tensor([1.0]))
 """
 
 

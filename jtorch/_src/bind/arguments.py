@@ -257,11 +257,6 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
             )
         if whole_numbers and "bool" not in wanted:
             check_counts(value)
-        elif value._aval.ndim and wanted.startswith(("float", "Number")):
-            raise TypeError(
-                f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not "
-                "Tensor"
-            )
         value = array_of(value._read()).item()
     elif isinstance(value, (np.number, np.bool_)):
         value = value.item()
