@@ -1247,7 +1247,7 @@ class Tensor:
         """Whether the only element is not zero."""
     def is_pinned(self, device: _device | str | _int | None = None) -> _bool:
         """False: JAX manages host memory itself."""
-    def is_same_size(self, other: Tensor | Number) -> _bool:
+    def is_same_size(self, other: Tensor) -> _bool:
         """Whether both have one shape."""
     def is_set_to(self, tensor: Any) -> _bool:
         """Whether both look at the same memory in the same way."""
@@ -1616,7 +1616,7 @@ class Tensor:
         """Gives the tensor another size; its elements are those of its memory from its first one on, in order."""
     def resize_as(self, tensor: Any) -> Tensor:
         """``resize`` to the size of another tensor."""
-    def resize_as_(self, the_template: Any, *, memory_format: _memory_format | None = None) -> Tensor:
+    def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
         """``resize_`` to the size of another tensor."""
     def resize_as_sparse_(self, the_template: Any) -> Tensor:
         """Changes the size of a sparse tensor in place to that of another."""
@@ -1848,7 +1848,7 @@ class Tensor:
         """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype."""
     @overload
     def type(self, dtype: _dtype | str | type[Any], non_blocking: _bool = False) -> Tensor: ...
-    def type_as(self, other: Tensor | Number) -> Tensor:
+    def type_as(self, other: Tensor) -> Tensor:
         """The tensor in the dtype and on the device of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """A tuple of views, one for each index of a dimension."""
@@ -2773,7 +2773,7 @@ def is_neg(input: Tensor) -> _bool:
     """Whether the tensor is a view that shows the negatives of the numbers in memory."""
 def is_nonzero(input: Tensor) -> Tensor:
     """Whether the only element is not zero."""
-def is_same_size(input: Tensor, other: Tensor | Number) -> _bool:
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether both have one shape."""
 def is_signed(input: Tensor) -> _bool:
     """Whether the dtype holds negative numbers."""
@@ -3176,7 +3176,7 @@ def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _in
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says."""
 def reshape(input: Tensor, shape: Sequence[_int]) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy."""
-def resize_as_(input: Tensor, the_template: Any, *, memory_format: _memory_format | None = None) -> Tensor:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """``resize_`` to the size of another tensor."""
 def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
     """Changes the size of a sparse tensor in place to that of another."""

@@ -9,6 +9,7 @@ from jtorch._src.refusals import stand_ins as _refusals
 from .associative_scan import associative_scan as associative_scan
 from .cond import cond as cond
 from .map import map as map  # noqa: A004  (PyTorch's name)
+from .out_dtype import out_dtype as out_dtype
 from .scan import scan as scan
 from .while_loop import while_loop as while_loop
 

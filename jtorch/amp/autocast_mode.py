@@ -11,7 +11,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .._src.facts.errors import type_name
+from .._src.facts.errors import must_be
 from .._src.protocol.recorded import RECORDED
 from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
 from .policies import callables, policy_of
@@ -40,34 +40,70 @@ def is_autocast_available(device_type: str) -> bool:
         TypeError: if it is no text.
         RuntimeError: if it names no device.
     """
-    if not isinstance(device_type, str):
-        raise TypeError(
-            "_is_autocast_available(): argument 'device_type' (position 1) must be str, not "
-            f"{type_name(device_type)}"
-        )
-    return torch.device(device_type).type in _KINDS
+    return _type_of(device_type, "_is_autocast_available") in _KINDS
+
+
+def _type_of(device_type: Any, function: str) -> str:
+    """The type of a device by its name, which may have a number.
+
+    Raises:
+        TypeError: if it is no text.
+        RuntimeError: if it names no device.
+    """
+    must_be(str, "str", function, "device_type", 1, device_type)
+    return torch.device(device_type).type
+
+
+#: Devices whose lower precision has more bits for the fraction.
+_HALF = frozenset(("cuda", "mps", "ipu", "xpu", "mtia", "maia", "privateuseone"))
 
 
 def get_autocast_dtype(device_type: str) -> Any:
-    """The lower precision of a device type."""
-    return _state.dtypes.get(
-        device_type, torch.float16 if device_type in ("cuda", "mps", "ipu") else torch.bfloat16
-    )
+    """The lower precision of a device type.
+
+    Raises:
+        TypeError: if it is no text.
+        RuntimeError: if it names no device.
+    """
+    kind = _type_of(device_type, "get_autocast_dtype")
+    return _state.dtypes.get(kind, torch.float16 if kind in _HALF else torch.bfloat16)
 
 
-def set_autocast_dtype(device_type: str, dtype: object) -> None:
-    """Sets the lower precision of a device type."""
-    _state.dtypes[device_type] = dtype
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Sets the lower precision of a device type.
+
+    Raises:
+        TypeError: if the one is no text, or the other no dtype.
+        RuntimeError: if it names no device.
+    """
+    kind = _type_of(device_type, "set_autocast_dtype")
+    must_be(torch.dtype, "torch.dtype", "set_autocast_dtype", "dtype", 2, dtype)
+    _state.dtypes[kind] = dtype
 
 
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether a block is active for a device type (default: CUDA)."""
-    return _state.enabled.get(device_type or "cuda", False)
+def is_autocast_enabled(device_type: Any = "cuda") -> bool:
+    """Whether a block is active for a device type (default: CUDA).
+
+    Raises:
+        TypeError: if it is no text.
+        RuntimeError: if it names no device.
+    """
+    return _state.enabled.get(_type_of(device_type, "is_autocast_enabled"), False)
 
 
-def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Turns casting on or off for a device type (default: CUDA)."""
-    kind, on = ("cuda", bool(device_type)) if enabled is None else (device_type, enabled)
+def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
+    """Turns casting on or off: ``set_autocast_enabled(device_type, enabled)``, or without a device
+    type for CUDA.
+
+    Raises:
+        TypeError: if the one is no text, or the other no bool.
+        RuntimeError: if it names no device.
+    """
+    names = ("device_type", "enabled")[2 - max(len(args) + len(kwargs), 1) :]
+    given = dict(zip(names, args, strict=False)) | kwargs
+    kind = _type_of(given.get("device_type", "cuda"), "set_autocast_enabled")
+    on: Any = given.get("enabled")
+    must_be(bool, "bool", "set_autocast_enabled", "enabled", len(names), on)
     _state.enabled[kind] = on
     if any(_state.enabled.values()):
         if _state.mode is None:

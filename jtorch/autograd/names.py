@@ -39,6 +39,10 @@ def name_of(node: Any) -> str:
     return rule if isinstance(rule, str) else rule(Made(node))
 
 
+#: Nodes that are no derivative of an operation have the namespace of their class in their name.
+OF_CLASSES = {n: f"torch::autograd::{n}" for n in ("CopyBackwards", "NotImplemented")}
+
+
 def named(result: object, name: str) -> Any:
     """A result whose node is called ``name``: that of a function which this package composes of
     others. Each of several, too."""

@@ -16,7 +16,7 @@ from .._src.engine import Call, Transformed, Value, record
 from .._src.hooks import walking
 from .._src.ops._derivative_calls import kept_for, known_for, saved_results, vjp_of
 from .grad_mode import MODE
-from .names import name_of, plain_name
+from .names import OF_CLASSES, name_of, plain_name
 from .nodes import Shown
 
 if TYPE_CHECKING:
@@ -227,7 +227,8 @@ class Node(Shown):
 
     def name(self) -> str:
         """The name torch prints: ``MulBackward0``."""
-        return self.label or name_of(self)
+        name = self.label or name_of(self)
+        return OF_CLASSES.get(name, name)
 
     def release(self) -> None:
         """Frees what was saved: the graph cannot be walked again, unless nothing was saved in

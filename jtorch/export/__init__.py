@@ -10,6 +10,7 @@ from typing import Any
 import jtorch as torch
 from jtorch._decomp import core_aten_decompositions
 from jtorch._dynamo.exc import UserError
+from jtorch._functorch._aot_autograd.subclass_parametrization import taken_apart
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
@@ -17,6 +18,7 @@ from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv
 from jtorch._src.tensor.size_texts import evaluate
 from jtorch.fx.experimental.proxy_tensor import _asserts_kept
 from jtorch.utils import _pytree as pytree
+from jtorch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from . import _trace
 from ._asserts import assert_said
@@ -59,7 +61,10 @@ def export(
     Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a
     tuple, with a ``Dim`` for each dimension that varies; a ``ShapesCollection``, or
     ``AdditionalInputs``. A program that decides by such a size in a way that does not hold for all
-    it may have is refused. Of ``Dim.AUTO`` and ``Dim.DYNAMIC`` it is found out which must be equal,
+    it may have is refused. Parameters that are wrappers of tensors
+    (``is_traceable_wrapper_subclass``) become the tensors in them, with the names that
+    ``unwrap_tensor_subclass_parameters`` gives, as in PyTorch after ``run_decompositions``. Of
+    ``Dim.AUTO`` and ``Dim.DYNAMIC`` it is found out which must be equal,
     or lie within bounds; ``Dim.AUTO`` is a number where that does not help. The graph is in the
     shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
 
@@ -98,6 +103,9 @@ def export(
         raise UserError(
             f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
         )
+    if any(map(is_traceable_wrapper_subclass, mod.parameters())):
+        with taken_apart(mod):
+            return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
     kwargs = kwargs or {}
     more = dynamic_shapes if isinstance(dynamic_shapes, AdditionalInputs) else None
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
 
+from .._src.bind.hints import hinted as _hinted
 from .._src.bind.namespace import fill as _fill
 from .._src.protocol.slow_path import QUESTIONS as _QUESTIONS
 from .._src.protocol.withheld import give_signature, known_signature
@@ -25,11 +26,17 @@ _QUESTIONS["torch.nn.functional"] = globals()
 
 
 def _say_tensors() -> None:
-    """Gives signatures the class of their first operands, which programs look for in order to find
-    functions of tensors."""
+    """Gives functions that PyTorch writes in Python its annotations, and the other signatures the
+    class of their first operands, which programs look for in order to find functions of tensors."""
     for name in __all__:
         function = globals()[name]
         before = known_signature(function)
+        found = _hinted(f"nn.functional.{name}", before)
+        if found is not None:
+            give_signature(function, found)
+            hints = {n: p.annotation for n, p in found.parameters.items()}
+            function.__annotations__ = {**hints, "return": found.return_annotation}
+            continue
         first, *rest = before.parameters.values()
         if (
             first.annotation in ("Any", "Tensor", first.empty)

@@ -147,3 +147,24 @@ def test_parts_of_tensor_split_may_be_changed() -> None:
         (x * second.sum()).sum().backward()
         made.append(leaf.grad.tolist())
     assert made[0] == made[1]
+
+
+#: Expressions in ``t``, in ``x`` that requires grad, and ``n``, a tensor of one float.
+BY_CALL = """
+t.xlogy(x, 2.0) | t.xlogy(2.0, x) | t.xlogy(x, x) | t.special.xlog1py(x, 1) | x.mul(1).xlogy_(2.0)
+t.special.xlog1py(2.0, x) | t.special.zeta(2.0, x) | t.special.zeta(x, 2.0) | t.special.zeta(x, x)
+t.floor_divide(x, 2) | (x * 1).copy_(x) | t.bernoulli(x, 0.5) | t.bernoulli(x) | x.heaviside(x)
+t.frobenius_norm(x, 1) | t.nuclear_norm(x, False) | t.nuclear_norm(x)
+t.native_dropout(x, 0.5, True)[0]
+t.fused_moving_avg_obs_fake_quant(x, n, n, n * 0, n, n, n.int(), 0.1, 0, 255, 0)
+""".replace("\n", " | ")
+
+
+def test_names_of_calls() -> None:
+    made: list[dict[str, tuple[str, str]]] = []
+    for library in (oracle, torch):
+        given = {"t": library, "x": library.full((2, 3), 0.5, requires_grad=True)}
+        given["n"] = library.ones(1)
+        nodes = {s: eval(s, given).grad_fn for s in BY_CALL.strip(" |").split(" | ")}
+        made.append({s: (type(node).__name__, node.name()) for s, node in nodes.items()})
+    assert made[1] == made[0]

@@ -7,6 +7,7 @@ import inspect
 import json
 import subprocess
 import sys
+import typing
 from typing import Any
 
 import pytest
@@ -276,3 +277,32 @@ def _found(path: str) -> Any:
     for name in path.split(".")[1:]:
         found = getattr(found, name, None)
     return found
+
+
+#: Functions of ``nn.functional`` whose annotations are not PyTorch's in all parameters: theirs are
+#: wider or narrower than what is taken, or are declared for type checkers alone.
+ANNOTATED_OTHERWISE = frozenset(
+    "affine_grid fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices grouped_mm "
+    "handle_torch_function hardtanh interpolate linear_cross_entropy log_softmax max_unpool1d "
+    "max_unpool2d max_unpool3d multi_head_attention_forward multi_margin_loss normalize "
+    "scaled_grouped_mm scaled_mm softmax softmin triplet_margin_with_distance_loss".split()
+)
+
+
+def test_annotations_of_functions_written_in_python() -> None:
+    found = {}
+    for name, function in vars(torch.nn.functional).items():
+        if not inspect.isfunction(function) or not function.__annotations__ or name[0] == "_":
+            continue
+        ours = getattr(jtorch.nn.functional, name)
+        both = [
+            typing.get_type_hints(f, None, {"LinearCrossEntropyOptions": Any})
+            for f in (function, ours)
+        ]
+        theirs, mine = (
+            {n: str(hint).replace("jtorch", "torch") for n, hint in hints.items()} for hints in both
+        )
+        found[name] = mine == theirs
+        assert theirs.keys() == mine.keys() or name in ANNOTATED_OTHERWISE, name
+    assert len(found) > 80
+    assert {name for name, same in found.items() if not same} == ANNOTATED_OTHERWISE

@@ -257,7 +257,7 @@ class Signature:
         for i, p in enumerate(self.parameters):
             if i < len(args) and not p.keyword_only:
                 if packs:
-                    break
+                    continue
                 if p.name in kwargs:
                     return TypeError(f"{function}() got multiple values for argument '{p.name}'")
                 if not p.accepts(args[i], numbers_do):

@@ -179,6 +179,16 @@ def static(op: Op, p: Param, position: int, value: object) -> object:
     return plain(op.name, p, position, value)
 
 
+def check_counts(value: Tensor) -> None:
+    """Refuses a tensor of a flag where a whole number is due.
+
+    Raises:
+        RuntimeError: as PyTorch does, which takes it for a number until it is asked for its value.
+    """
+    if value.dtype.category == dtypes.BOOL:
+        raise RuntimeError("Expected a tensor of a whole number, but got one of Bool")
+
+
 def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
     """An int from what was given where one is due: tensors of one whole number and what Python can
     count with serve too.
@@ -193,6 +203,7 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
         return value
     if isinstance(value, Tensor):
         if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:
+            check_counts(value)
             return int(array_of(value._read()).item())
     elif type(value) in SYMBOLIC:
         return value
@@ -244,9 +255,9 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
                 f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not "
                 "Tensor"
             )
-        flag = value.dtype.category == dtypes.BOOL and whole_numbers
+        if whole_numbers and "bool" not in wanted:
+            check_counts(value)
         value = array_of(value._read()).item()
-        value = int(value) if flag else value
     elif isinstance(value, (np.number, np.bool_)):
         value = value.item()
     elif isinstance(value, (list, tuple, range)):

@@ -168,6 +168,7 @@ def _bind_composite(c: Composite) -> None:
         "doc": doc,
         "wrapped": body,
         "aliases": _spellings(c),
+        "unsaid": c.unsaid,
     }
     options["asks"] = c.asks
     if c.namespace != "Tensor":

@@ -20,13 +20,14 @@ from ..facts.determinism import ASKED
 from ..facts.errors import (
     HIGHEST_LONG,
     LOWEST_LONG,
+    check_flag,
     check_scalar,
     given_twice,
     must_be_tensor,
     no_kernel,
-    type_name,
 )
 from ..facts.size import Size
+from ..facts.static_types import Static, static_of
 from ..facts.warned_once import outside
 from ..ops._declare import DTYPE, NUMBER, OPS, TENSOR, Op
 from ..ops._fitting import too_large
@@ -186,7 +187,7 @@ def _in_layout(
     size: object,
     dtype: dtypes.dtype | None,
     device: devices.device | None,
-    requires_grad: bool,
+    requires_grad: bool | None,
 ) -> object:
     """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
     if layout is layouts._mkldnn and name in ("zeros", "empty"):
@@ -251,12 +252,9 @@ def unwritten(t: Tensor) -> Tensor:
     return made
 
 
-def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
+def _finish(name: str, t: Tensor, requires_grad: bool | None) -> Tensor:
     if requires_grad is not False and requires_grad is not None:
-        if requires_grad is not True:
-            raise TypeError(
-                f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}"
-            )
+        check_flag(name, "requires_grad", requires_grad)
         if not t._aval.differentiable:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
@@ -275,12 +273,34 @@ def _fill_dtype(
     return dtype
 
 
+def _verify(
+    path: str,
+    statics: dict[str, Static],
+    arguments: dict[str, Any],
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+) -> None:
+    """Refuses arguments of other types than PyTorch's parser takes; only those that are of none of
+    the types that are declared are shown to it.
+
+    Raises:
+        TypeError: in torch's words.
+    """
+    if all(a is not None for a in args) and all(s.takes(arguments[n]) for n, s in statics.items()):
+        return
+    named = {n: x for n, x in named.items() if x is not None}
+    found = hooks.judged(path, args, named, True)
+    if isinstance(found, TypeError):
+        raise found
+
+
 def factory(op: Op, path: str) -> Callable[..., Any]:
     """``torch.<path>``: only modes see it, so that a default device can fill ``device`` in."""
     names = [p.name for p in op.params if p.kind != DTYPE]
     required = {p.name for p in op.params if p.required}
     defaults = {p.name: p.default for p in op.params if not p.required}
     spread = op.varargs
+    statics = {p.name: s for p in op.params if (s := static_of(p.annotation)) and p.name in names}
     known: dict[Any, Any] = {}  # calls and numbers by positional arguments and dtype
     caches.append(known)
 
@@ -291,7 +311,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         layout: Any = None,
         device: Any = None,
         pin_memory: Any = False,
-        requires_grad: bool = False,
+        requires_grad: bool | None = False,
         **kwargs: Any,
     ) -> Any:
         key = None
@@ -342,6 +362,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             check_out(out, dtype, layout, device)
         if layout is not None and layout is not layouts.strided:
             return _in_layout(op.name, layout, arguments.get("size"), dtype, device, requires_grad)
+        if statics:
+            options = {"dtype": dtype, "layout": layout, "device": device, **kwargs}
+            _verify(path, statics, arguments, args, options)
         given = check_dtype(op.name, dtype)
         if given is None and isinstance(out, Tensor):
             given = out.dtype
@@ -408,7 +431,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         layout: Any = None,
         device: Any = None,
         pin_memory: Any = False,
-        requires_grad: bool = False,
+        requires_grad: bool | None = False,
         memory_format: Any = None,
         **kwargs: Any,
     ) -> Any:

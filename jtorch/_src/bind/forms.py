@@ -176,6 +176,7 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         "native": op.is_native(path),
         "parsed": True,
         "old_orders": op.old_orders,
+        "unsaid": op.unsaid,
     }
     operands, lists = _operand_names(op)
     if op.out:
@@ -224,6 +225,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
         "native": op.is_native(f"Tensor.{name}"),
         "parsed": True,
         "old_orders": op.old_orders,
+        "unsaid": op.unsaid,
     }
     if op.varargs:
         spread = _spread(bound.core, op, method=True)
@@ -320,11 +322,7 @@ def once(function: str, name: str, args: tuple[object, ...], kwargs: dict[str, o
 def packed(args: tuple[object, ...]) -> Any:
     """One sequence of what was given one by one or as a sequence: ``x.view(2, 3)`` and
     ``x.view((2, 3))``."""
-    if (
-        len(args) == 1
-        and not isinstance(args[0], int)
-        and (isinstance(args[0], (list, tuple, range)))
-    ):
+    if len(args) == 1 and isinstance(args[0], (list, tuple)):
         return tuple(args[0])
     return args
 
@@ -404,6 +402,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         wrapped=op.body,
         annotations=annotations_of(op),
         old_orders=op.old_orders,
+        unsaid=op.unsaid,
     )
 
 

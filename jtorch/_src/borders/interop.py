@@ -15,6 +15,7 @@ from ...core import Tensor, detached, lazy_bits, requiring, share_host, wrap
 from ...dispatch import DisableTorchFunction as DisableTorchFunction
 from ...dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ...dispatch import name_of
+from ..bind.arguments import number
 from ..bind.everything import PUBLIC
 from ..bind.factories import check_dtype, check_options
 from ..engine import default_device, flush
@@ -308,7 +309,7 @@ def result_type(
         if isinstance(x, Tensor):
             operands.append((x.dtype, dtypes.DIMENSIONED if x.dim() else dtypes.ZERO_DIM))
         else:
-            operands.append((dtypes.of_number(x), dtypes.NUMBER))
+            operands.append((dtypes.of_number(number("result_type", "other", x)), dtypes.NUMBER))
     return dtypes.result_type_of(tuple(operands))
 
 

@@ -291,7 +291,7 @@ def multi_head_attention_forward(
     static_v: Any = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> Any:
+) -> tuple[Tensor, Tensor | None]:
     """Projects query, key and value, attends with ``num_heads`` heads, and projects the heads'
     results; also returns the weights or None.
 

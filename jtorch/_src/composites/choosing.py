@@ -23,6 +23,7 @@ from ..tensor.running import write_out
     operands=("condition", "input", "other"),
     out_dtype="Expected out type to be {its} but got {mine}",
     implicit=("where.default", "where.Scalar", "where.ScalarOther", "where.ScalarSelf"),
+    unsaid=("input", "other"),
 )
 @schemas(
     ".self(Tensor condition, Tensor self, Tensor other) -> Tensor ; =self_out",

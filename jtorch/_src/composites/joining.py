@@ -117,6 +117,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     method=True,
     operands=("input", "repeats"),
     implicit=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"),
+    unsaid=("input", "repeats"),
 )
 @schemas(
     ".Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor ; =Tensor_out",

@@ -554,7 +554,7 @@ def frobenius_norm(
             f"{input.dtype.scalar_name} instead."
         )
     options = {} if out is None else {"out": out}
-    return L.vector_norm(input, 2.0, dim or None, keepdim, **options)
+    return named(L.vector_norm(input, 2.0, dim or None, keepdim, **options), "NormBackward1")
 
 
 @composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
@@ -579,5 +579,7 @@ def nuclear_norm(
         >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, -4.0]]))
         tensor(7.)
     """
+    if isinstance(dim, bool):  # the overload of matrices has no dimensions
+        dim, keepdim = (-2, -1), dim
     options = {} if out is None else {"out": out}
     return L.matrix_norm(input, "nuc", dim, keepdim, **options)

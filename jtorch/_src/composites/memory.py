@@ -106,7 +106,7 @@ def _fill_from(t: Tensor, held: int) -> None:
 
 
 @composite(method=True, operands=("input", "the_template"), lays_out=True)
-def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Any:
     """``resize_`` to the size of another tensor.
 
     Shapes: that of ``the_template``.

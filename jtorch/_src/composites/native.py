@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.names import named
 from ...core import Tensor, from_host, from_value
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
@@ -47,7 +48,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}"
         )
     mask.bernoulli_(keep)
-    return input * mask * (1.0 / keep if keep else 0.0), mask
+    made = input * mask * (1.0 / keep if keep else 0.0)
+    return named(made, "NativeDropoutBackward0"), mask
 
 
 def _shuffled(input: object, groups: int) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...autograd.grad_mode import no_grad
+from ...autograd.names import named
 from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, T
@@ -107,7 +108,7 @@ def fused_moving_avg_obs_fake_quant(
         )
     else:
         found = _C._fake_quantize(input, scale, zero_point, quant_min, quant_max)
-    return T.where(rounding, found, input)
+    return named(T.where(rounding, found, input), "FusedMovingAvgObsFqHelperBackward0")
 
 
 def _grid(

@@ -57,7 +57,7 @@ def fractional_max_pool2d_with_indices(
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Any = None,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """``fractional_max_pool2d`` that always returns the indices too.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> two of (N, C, *output_size) or (C, *output_size).
@@ -91,7 +91,7 @@ def fractional_max_pool3d_with_indices(
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Any = None,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """``fractional_max_pool3d`` that always returns the indices too.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> two of (N, C, *output_size) or (C,

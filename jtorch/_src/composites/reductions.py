@@ -47,7 +47,12 @@ def _extremum(
     return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
-@composite(method=True, operands=("input", "dim", "other", "out"), implicit=("max.other",))
+@composite(
+    method=True,
+    operands=("input", "dim", "other", "out"),
+    implicit=("max.other",),
+    unsaid=("dim", "keepdim:dim"),
+)
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
@@ -94,7 +99,12 @@ def max(
     return _extremum("max", "maximum", input, dim, keepdim, other, out)
 
 
-@composite(method=True, operands=("input", "dim", "other", "out"), implicit=("min.other",))
+@composite(
+    method=True,
+    operands=("input", "dim", "other", "out"),
+    implicit=("min.other",),
+    unsaid=("dim", "keepdim:dim"),
+)
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
@@ -147,7 +157,7 @@ def _middle(name: str, input: object, dim: int | None, keepdim: bool, out: objec
     return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), unsaid=("dim", "keepdim:dim"))
 @schemas(
     "(Tensor self) -> Tensor ; =out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
@@ -177,7 +187,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     return _middle("median", input, dim, keepdim, out)
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), unsaid=("dim", "keepdim:dim"))
 @schemas(
     "(Tensor self) -> Tensor ; =out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; "
@@ -264,7 +274,12 @@ def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction
         )
 
 
-@composite(method=True, operands=("input", "out"), implicit=("var.default", "var.dim"))
+@composite(
+    method=True,
+    operands=("input", "out"),
+    implicit=("var.default", "var.dim"),
+    unsaid=("unbiased",),
+)
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
@@ -317,7 +332,12 @@ def _var_formula(g: object, self: Tensor, dim: object, correction: Any, keepdim:
 derivative(A.var.correction, self=_var_formula)
 
 
-@composite(method=True, operands=("input", "out"), implicit=("std.default", "std.dim"))
+@composite(
+    method=True,
+    operands=("input", "out"),
+    implicit=("std.default", "std.dim"),
+    unsaid=("unbiased",),
+)
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
@@ -368,7 +388,7 @@ def _std_formula(
 derivative(A.std.correction, self=_std_formula)
 
 
-@composite(operands=("input",), implicit=("var_mean.default", "var_mean.dim"))
+@composite(operands=("input",), implicit=("var_mean.default", "var_mean.dim"), unsaid=("unbiased",))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
@@ -427,7 +447,7 @@ def _var_mean_formula(
 derivative(A.var_mean.correction, self=_var_mean_formula)
 
 
-@composite(operands=("input",), implicit=("std_mean.default", "std_mean.dim"))
+@composite(operands=("input",), implicit=("std_mean.default", "std_mean.dim"), unsaid=("unbiased",))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
@@ -581,7 +601,7 @@ def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> 
     return getattr(_C, f"_{kernel}_x")(y, x, dim)
 
 
-@composite(operands=("y", "x"), implicit=True)
+@composite(operands=("y", "x"), implicit=True, unsaid=("x", "dx"))
 @schemas(
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
@@ -605,7 +625,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return _area("trapezoid", "trapezoid", y, x, dx, dim)
 
 
-@composite(operands=("y", "x"), implicit=True)
+@composite(operands=("y", "x"), implicit=True, unsaid=("x", "dx"))
 @schemas(
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
@@ -626,7 +646,7 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return _area("trapezoid", "trapz", y, x, dx, dim)
 
 
-@composite(operands=("y", "x"), implicit=True)
+@composite(operands=("y", "x"), implicit=True, unsaid=("x", "dx"))
 @schemas(
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",

@@ -57,7 +57,7 @@ def _finished(name: str, node: str, made: Tensor, out: Any, *parameters: object)
     return named(_C._drawn(made, tracked), node) if tracked else made
 
 
-@composite(operands=("mean", "std", "out"), ignored=True)
+@composite(operands=("mean", "std", "out"), ignored=True, unsaid=("std",))
 @schemas(
     ".Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor ; "
     "=Tensor_float_out",
@@ -183,7 +183,7 @@ derivative(
 )
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), unsaid=("p",))
 @schemas(
     "(Tensor self, *, Generator? generator=None) -> Tensor ; =out",
     ".p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
@@ -239,7 +239,8 @@ def bernoulli(
     # drawn in the dtype that is wanted
     made = blank(out if isinstance(out, Tensor) else source, source.shape)
     made.bernoulli_(source if p is None else p, generator=generator)._written(0)
-    return _finished("bernoulli", "BernoulliBackward0", made, out, input)
+    node = "BernoulliBackward0" if p is None else "NotImplemented"
+    return _finished("bernoulli", node, made, out, input)
 
 
 derivative(

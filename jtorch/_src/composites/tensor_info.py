@@ -274,7 +274,7 @@ def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> Any:
 
 @composite(method=True, operands=("input", "other"), dispatched="never")
 @schemas("(Tensor self, Tensor other) -> bool")
-def is_same_size(input: Tensor, other: Any) -> Any:
+def is_same_size(input: Tensor, other: Tensor) -> Any:
     """Whether both have one shape.
 
     Example:

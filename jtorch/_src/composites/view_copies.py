@@ -248,10 +248,15 @@ def _derive(
         inspect.Parameter("out", keyword, default=None, annotation="Any"),
     ]
     signature = inspect.Signature(params, return_annotation="Any")
+    required = {p.name for p in params if p.default is p.empty}
 
     def copied(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         out = given.pop("out", None)
+        while given and (last := next(reversed(given))) not in required:
+            if given[last] is not signature.parameters[last].default:
+                break
+            del given[last]  # what is left out is not an explicit None
         found = PUBLIC[path](*given.values())
         return _copied(name, found, out) if written is None else _each_copied(written, found, out)
 

@@ -221,6 +221,29 @@ def must_be_tensor(function: str, argument: str, position: int, value: object) -
     )
 
 
+def must_be(kind: type, words: str, function: str, argument: str, at: int, value: object) -> None:
+    """Refuses what is not of one type, as PyTorch's parser does.
+
+    Raises:
+        TypeError: in torch's words.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {at}) must be {words}, not "
+            f"{type_name(value)}"
+        )
+
+
+def check_flag(function: str, argument: str, value: object) -> None:
+    """Refuses what is neither a bool nor None.
+
+    Raises:
+        TypeError: in torch's words.
+    """
+    if type(value) is not bool and value is not None:
+        raise TypeError(f"{function}(): argument '{argument}' must be bool, not {type_name(value)}")
+
+
 def given_twice(function: str, argument: str) -> TypeError:
     """The TypeError for an argument that is given by position and by name."""
     return TypeError(f"{function}() got multiple values for argument '{argument}'")

@@ -22,6 +22,7 @@ _ATOMS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 _ITEMS = {
     "tuple[int, ...]": "int",
+    "Sequence[int]": "int",
     "tuple[int | None, ...]": "int | None",
     "tuple[float, ...]": "float",
     "tuple[bool, ...]": "bool",

@@ -73,7 +73,9 @@ class Facts:
 
     ``numbers_do``: numbers may stand for all of its tensors. ``ranks``: the dimensions of its
     operands, which errors under ``vmap`` tell. ``old_orders``: the parameters in the order of
-    deprecated overloads that are still taken: ``("input alpha other",)``.
+    deprecated overloads that are still taken: ``("input alpha other",)``. ``unsaid``: parameters
+    that may be left out, but of which no overload takes None: ``("dim",)``; ``"keepdim:dim"`` is
+    one that only overloads with the other have. Calls with them are looked at as a whole.
 
     *What is written into*
 
@@ -114,6 +116,7 @@ class Facts:
     numbers_do: bool = False
     ranks: tuple[int, ...] = ()
     old_orders: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
     native: bool | tuple[str, ...] = True
     home: str = ""
     asks: str = ""

@@ -57,6 +57,13 @@ def by_operand(name: str, argument: str, tensor: int, number: int) -> Rule:
     return lambda made: f"{name}Backward{tensor if made.is_tensor(argument) else number}"
 
 
+def by_numbers(name: str) -> Rule:
+    """``name`` with 0 for two tensors, 1 where ``input`` is a number, and 2 where ``other`` is."""
+    return lambda made: (
+        f"{name}Backward{2 if not made.is_tensor('other') else 0 if made.is_tensor('input') else 1}"
+    )
+
+
 def by_weight(plain: str | Rule, mean: str = "DivBackward0") -> Rule:
     """The name of a loss: where there is a weight for each element, that of the weighted
     reduction."""

@@ -19,6 +19,7 @@ from ._declare import Array, Number, binary, defvjp, pointwise, unary
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
+from ._nodes import by_numbers
 from ._numeric import conj, is_complex, require, rounded, wide, zeros_where
 
 # ---- powers --------------------------------------------------------------------------------------
@@ -480,6 +481,7 @@ derivative(
     aliases=("special.xlogy",),
     saves=("input", "other"),
     aten="xlogy.Tensor",
+    node=by_numbers("Xlogy"),
 )
 @schemas(
     ".Tensor ; _ =OutTensor",
@@ -558,7 +560,7 @@ derivative(
     method=False,
     saves=("input", "other"),
     aten="special_xlog1py",
-    node="SpecialXlog1PyBackward0",
+    node=by_numbers("SpecialXlog1Py"),
 )
 @schemas(".", ".other_scalar", ".self_scalar")
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:

@@ -66,6 +66,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     out_dtype="expected",
     node=along("Sum"),
     autocast="cuda float32",
+    unsaid=("keepdim:dim",),
 )
 @schemas(
     ".dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
@@ -186,7 +187,7 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return to_dtype(quotient(total, count) if count else jnp.full_like(total, np.nan), x.dtype)
 
 
-@reduction(saves=(), aten="mean.dim", node=along("Mean"))
+@reduction(saves=(), aten="mean.dim", node=along("Mean"), unsaid=("keepdim:dim",))
 @schemas(
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =dtype_out",
     ".dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; "
@@ -294,6 +295,7 @@ MANY_FACTORS = 1 << 12
     out_dtype="expected",
     node=along("Prod"),
     autocast="float32",
+    unsaid=("dim", "keepdim:dim"),
 )
 @schemas(
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",

@@ -180,6 +180,7 @@ def _warn_of_reduce(src: Any, reduce: str | None) -> None:
     out_apart="partly",
     node=by_operand("Scatter", "src", 0, 1),
     warns=_warn_of_reduce,
+    unsaid=("reduce",),
 )
 @schemas(
     ".value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =value_out",

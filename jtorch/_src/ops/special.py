@@ -23,6 +23,7 @@ from ._derivatives import A, derivative
 from ._facts import schemas
 from ._fitting import check_fits
 from ._hosted import by_scipy, hosted
+from ._nodes import by_numbers
 from ._numeric import require, require_full, wide
 
 #: Functions that live in ``torch.special`` only.
@@ -401,9 +402,7 @@ defvjp(logit, _logit_rule)
     method=False,
     saves=("input", "other"),
     aten="special_zeta",
-    node=lambda made: (
-        f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}"
-    ),
+    node=by_numbers("SpecialZeta"),
     underived={"input": "zeta"},
 )
 @schemas(".", ".other_scalar", ".self_scalar")

@@ -298,6 +298,7 @@ def _geometry_squeeze(
     inplace=True,
     aten="squeeze.dim",
     node=lambda made: f"SqueezeBackward{ {type(None): 0, int: 1}.get(type(made.given('dim')), 2) }",
+    unsaid=("dim",),
 )
 @schemas(
     "(Tensor(a) self) -> Tensor(a) ; _",

@@ -118,13 +118,18 @@ class _Source:
 
 
 def _merge(
-    value: str, sources: Sequence[str], default: str | None, kind: str | Static, slow: str
+    value: str,
+    sources: Sequence[str],
+    default: str | None,
+    kind: str | Static,
+    slow: str,
+    unlike: str = "",
 ) -> list[str]:
     """Lines that set ``value`` to the one of ``sources`` that was given, or to the default; without
-    one the slow path complains."""
+    one the slow path complains. ``unlike`` says what else leads there where it was given."""
     first, *rest = sources
     none_given = (
-        _merge(value, rest, default, kind, slow)
+        _merge(value, rest, default, kind, slow, unlike)
         if rest
         else [slow if default is None else f"{value} = {default}"]
     )
@@ -132,11 +137,23 @@ def _merge(
     return [
         f"if {first} is _M:",
         *("    " + line for line in none_given),
-        f"elif {given_twice}{_check(first, kind)}:",
+        f"elif {given_twice}{unlike.format(first)}{_check(first, kind)}:",
         f"    {slow}",
         "else:",
         f"    {value} = {first}",
     ]
+
+
+def _unlike(name: str, caller: Caller) -> str:
+    """What is asked of a parameter that only some overloads have, where it was given."""
+    other = caller.unsaid.get(name)
+    if other is None:
+        return ""
+    if not other:
+        return "{} is None or "
+    places = [p.name for p in caller.layout.positional]
+    given = [other, f"_{places.index(other)}"] if other in places else [other]
+    return f"_M is {' is '.join(given)} or "
 
 
 def _fixed_form(
@@ -183,13 +200,14 @@ def _fixed_form(
             absent += [p.name] if p.name in by_keyword else []
         else:
             default = None if p.default is EMPTY else source.literal(p.default, p.name)
-            merges += _merge(
-                f"v{slot}", [p.name, slot] if p.name in by_keyword else [slot], default, kind, slow
-            )
+            sources = [p.name, slot] if p.name in by_keyword else [slot]
+            unlike = _unlike(p.name, caller)
+            merges += _merge(f"v{slot}", sources, default, kind, slow, unlike)
             values.append(f"v{slot}")
     for p in layout.keyword_only:
         default = None if p.default is EMPTY else source.literal(p.default, p.name)
-        merges += _merge(f"v_{p.name}", [p.name], default, kinds.get(p.name, "static"), slow)
+        kind, unlike = kinds.get(p.name, "static"), _unlike(p.name, caller)
+        merges += _merge(f"v_{p.name}", [p.name], default, kind, slow, unlike)
         values.append(f"v_{p.name}")
     absent += list(layout.alias_of)
     if absent:
@@ -245,6 +263,7 @@ def _open_form(
     slow = f"return _call(({first}*_args,), _kwargs)"
     if caller.native:
         slow = f"return _ask(({first}*_args,)) if not _kwargs else _call(({first}*_args,), _kwargs)"
+    unlike = " or not _caller.is_declared(_kwargs)" if caller.statics else ""
     source.lines = [
         f"def {name}({self_}*_args, **_kwargs):",
         f"    if _ACTIVE.modes{' or type(_0) not in _TENSORS' if caller.is_method else ''}:",
@@ -257,7 +276,7 @@ def _open_form(
         *(
             ()
             if isinstance(kind, Static)
-            else ("    if not _all_plain(map(type, _kwargs.values())):",)
+            else (f"    if not _all_plain(map(type, _kwargs.values())){unlike}:",)
         ),
         f"    {slow}" if isinstance(kind, Static) else f"        {slow}",
         f"    return {'_run' if caller.layout.alias_of else '_impl'}({first}*_args, **_kwargs)",
@@ -323,6 +342,7 @@ def specialise(
     annotations: Mapping[str, Any] | None = None,
     old_orders: tuple[str, ...] = (),
     asks: str = "",
+    unsaid: tuple[str, ...] = (),
 ) -> Callable[..., Any]:
     """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method
     ``torch.Tensor.add``.
@@ -350,8 +370,8 @@ def specialise(
             in order).
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
-        old_orders, asks: the parameters of deprecated overloads, and who is asked, as
-            ``ops/_facts.py`` tells.
+        old_orders, asks, unsaid: the parameters of deprecated overloads, who is asked, and what
+            only some overloads have, as ``ops/_facts.py`` tells.
         annotations: of the parameters by name, if not those of the signature: a parameter that is
             said to be an int takes no bool.
     """
@@ -387,6 +407,12 @@ def specialise(
             layout.star.name: f"int | {items}" if items == "tuple[int, ...]" else items,
         }
     caller.statics = _statics(annotations, kinds)
+    if native and not operator:
+        caller.tensors = frozenset(
+            n for n, k in kinds.items() if k == "tensor" and annotations.get(n) in _ONLY_TENSORS
+        )
+        kinds |= {n: "self" for n in caller.tensors if annotations[n] == "Tensor"}
+    caller.unsaid = {n: other for n, _, other in (item.partition(":") for item in unsaid)}
     kinds |= caller.statics
 
     own = {
@@ -463,6 +489,8 @@ def specialise(
     return function
 
 
+#: What is annotated so takes neither numbers nor arrays.
+_ONLY_TENSORS = ("Tensor", "Tensor | None")
 #: ``inspect.signature``, asked once for each function: several public forms are made from it.
 signature_of = functools.cache(known_signature)
 

@@ -21,6 +21,11 @@ POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 EMPTY = inspect.Parameter.empty
 
 
+def _is_tensor(value: object) -> bool:
+    kind = dispatch.tensor_type()
+    return kind is None or isinstance(value, kind)
+
+
 class Layout:
     """The parameters of one public callable, sorted by how they can be given."""
 
@@ -84,6 +89,10 @@ class Caller:
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
         self.statics: dict[str, Static] = {}
+        self.tensors: frozenset[str] = frozenset()
+        #: Parameters whose None is none of the overloads', or, with another one's name, that only
+        #: overloads with that one have.
+        self.unsaid: dict[str, str] = {}
 
     def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Any:
         """The call with what the generated callable was given."""
@@ -137,7 +146,7 @@ class Caller:
             return answer
         if LAYOUTS and (special := of_layout((*args, *kwargs.values()))) is not None:
             return LAYOUTS[type(special)].call(self, special, args, kwargs)
-        if self.statics:
+        if self.statics or self.unsaid or self.tensors:
             args, kwargs = self.verified(args, kwargs)
         if self.handlers_off:
             with DisableTorchFunctionSubclass():
@@ -152,6 +161,11 @@ class Caller:
         if names["has_torch_function_variadic"] is not dispatch.has_torch_function_variadic:
             return not names["has_torch_function_variadic"](*operands)
         return False
+
+    def is_declared(self, kwargs: Mapping[str, object]) -> bool:
+        """Whether keyword arguments are of the types that their annotations name."""
+        statics = self.statics
+        return all(n not in statics or statics[n].takes(x) for n, x in kwargs.items())
 
     def look(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         """Lets arguments with handlers decide as Python code does that is given them: flags, words,
@@ -189,7 +203,7 @@ class Caller:
         doubtful = [
             (n, i, x) for i, (n, x) in enumerate(given) if n in statics and not statics[n].takes(x)
         ]
-        if not doubtful:
+        if not doubtful and not self.is_unlike(given):
             return args, kwargs
         fits = (
             self.native
@@ -215,6 +229,20 @@ class Caller:
         plain = {i: statics[n].plain(x) for n, i, x in doubtful}
         args = tuple([plain.get(i, x) for i, x in enumerate(args)])
         return args, {n: plain.get(i, x) for i, (n, x) in enumerate(kwargs.items(), len(args))}
+
+    def is_unlike(self, given: Sequence[tuple[str, object]]) -> bool:
+        """Whether arguments, by the names of their parameters, may fit no overload together, or one
+        is no tensor where only those are taken."""
+        names, unsaid = {n for n, _ in given}, self.unsaid
+        if self.tensors and any(
+            n in self.tensors and x is not None and not _is_tensor(x) for n, x in given
+        ):
+            return True
+        return any(
+            (x is None if not unsaid[n] else unsaid[n] not in names)
+            for n, x in given
+            if n in unsaid
+        )
 
     def explained(
         self, positional: tuple[object, ...], named: tuple[object, ...] | dict[str, object]

@@ -48,8 +48,7 @@ LINES: dict[str, str] = {
         _dynamo.types: GuardFail GuardFilterEntry GuardFn GuardedCode ConvertFrameReturn
             wrap_guarded_code DynamoCallbackFn DynamoGuardHook DynamoGuardCompleteHook
             ProfilerStartHook ProfilerEndHook BytecodeHook
-        _functorch._aot_autograd.subclass_parametrization: SubclassCreationMeta UnwrapTensorSubclass
-            unwrap_tensor_subclass_parameters
+        _functorch._aot_autograd.subclass_parametrization: SubclassCreationMeta
         _functorch._aot_autograd.utils: call_func_at_runtime_with_args normalize_as_list
             partial_flatten_asdict strict_zip
         _functorch.autograd_function: CustomFunctionHigherOrderOperator CtxCustomSave
@@ -77,7 +76,7 @@ LINES: dict[str, str] = {
         _higher_order_ops.hints_wrap: HintsWrapper hints_wrapper
         _higher_order_ops.inline_asm_elementwise: inline_asm_elementwise
         _higher_order_ops.invoke_subgraph: InvokeSubgraphHOP invoke_subgraph mark_compile_region
-        _higher_order_ops.out_dtype: OutDtypeOperator out_dtype
+        _higher_order_ops.out_dtype: OutDtypeOperator
         _higher_order_ops.strict_mode: StrictMode strict_mode
         _higher_order_ops.torchbind: call_torchbind enable_torchbind_tracing
         _higher_order_ops.triton_kernel_wrap: TraceableTritonKernelWrapper kernel_side_table

@@ -74,6 +74,8 @@ OTHERS = [
              "set by the launcher", "what the launcher tells its processes, as PyTorch's does"),
     Variable("CI, PYTORCH_TEST_WITH_SLOW", "set or not",
              "what `torch.testing._internal` tells the tests of packages"),
+    Variable("BACKEND, INIT_METHOD, TEMP_DIR", "as PyTorch's tests have them",
+             "what `torch.testing._internal.common_distributed` tells the tests of packages"),
     Variable("PYTORCH_TESTING_DEVICE_ONLY_FOR", "types of devices with commas",
              "those that `instantiate_device_type_tests` knows"),
     Variable("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, PYTHON_EXEC, PET_NAME",

@@ -18,7 +18,7 @@ from ..bind.factories import check_dtype, check_options, factory
 from ..borders.interop import from_dlpack
 from ..facts import dtypes, layouts
 from ..facts.devices import device
-from ..facts.errors import type_name
+from ..facts.errors import check_flag, type_name
 from ..facts.warned_once import outside, warn_once
 from ..hooks import seen_making
 from ..ops import creation as _kernels  # noqa: F401  (declares the factory used below)
@@ -664,6 +664,8 @@ def asarray(
         tensor([1, 2])
     """
     wanted = check_dtype("asarray", dtype)
+    check_flag("asarray", "copy", copy)
+    check_flag("asarray", "requires_grad", requires_grad)
     if type(obj).__name__ == "UntypedStorage":
         obj = obj.memory().view(np.uint8)
     if isinstance(obj, (np.ndarray, np.generic)):

@@ -31,7 +31,14 @@ from ..bind.bound import BOUND
 from ..bind.cores import composite
 from ..engine import HOLDING, META, SPECIAL, Several, Value, concrete, meta_value, read
 from ..facts import devices, dtypes, layouts
-from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
+from ..facts.errors import (
+    HIGHEST_LONG,
+    LOWEST_LONG,
+    broadcast_shapes,
+    check_scalar,
+    must_be_tensor,
+    type_name,
+)
 from ..facts.warned_once import outside
 from ..ops._declare import OPS
 from ..ops._facts import schemas
@@ -223,7 +230,7 @@ def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, An
         kwargs.pop("copy", False),
         kwargs.pop("memory_format", None),
     )
-    kwargs.pop("non_blocking", None)
+    waits = kwargs.pop("non_blocking", False)
     other = kwargs.pop("other", None)
     if kwargs:
         raise TypeError(
@@ -253,10 +260,16 @@ def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, An
             "to() received an invalid combination of arguments - got "
             f"({', '.join(a.__class__.__name__ for a in args)})"
         )
-    if rest:  # non_blocking
-        rest.pop(0)
+    if rest:
+        waits = rest.pop(0)
     if rest:
         copy = rest.pop(0)
+    if rest or _type(waits) is not bool or _type(copy) is not bool:
+        raise TypeError(
+            "to() received an invalid combination of arguments - got "
+            f"({', '.join([*map(type_name, args), *kwargs])}), but the flags 'non_blocking' and "
+            "'copy' must be bool"
+        )
     if other is not None:
         device, dtype = other.device, other.dtype
     return device, dtype, bool(copy), memory_format
@@ -363,7 +376,7 @@ for _name, _dtype in {
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas(".")
-def type_as(self: Tensor, other: Any) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Any:
     """The tensor in the dtype and on the device of ``other``.
 
     Args:

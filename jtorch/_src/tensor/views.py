@@ -163,6 +163,7 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 signature=signature,
                 doc=_inplace_doc(name),
                 annotations=annotations_of(op, f"Tensor.{name}_"),
+                unsaid=op.unsaid,
             )
     return found
 
@@ -183,6 +184,7 @@ def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Ca
         "wrapped": op.body,
         "doc": op.body.__doc__,
         "annotations": annotations_of(op, label.removeprefix("torch.")),
+        "unsaid": op.unsaid,
     }
     if op.varargs == op.params[1].name if len(op.params) > 1 else False:
 
