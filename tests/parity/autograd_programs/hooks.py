@@ -40,6 +40,8 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         x = x3()
         return (
             (x * 2).grad_fn.next_functions,
+            (2 * x).grad_fn.next_functions[0][0].variable is x,
+            [n and n.name() for n, _ in (1 + x.sin()).grad_fn.next_functions],
             (x * x3(False)).grad_fn.next_functions,
             (x3(False) * x).grad_fn.next_functions,
             torch.where(x > 1, x, x3(False)).grad_fn.next_functions,
