@@ -5,12 +5,13 @@
 run left: lists of ``name, status, ratio, step_ratio``, the ratios being times in PyTorch's.
 ``--manifest`` tells which packages each program needs and what it does. ``--ours`` are two folders
 with what ``tools.package_programs`` wrote for each program of ``tests/packages``, on PyTorch and on
-jtorch; the first may be ``tests/packages/numbers``. ``--suites`` are results of packages' own tests
-with an empty cache: lists of ``suite, passed, total, seconds, cpu, tests``; ``--suites-warm`` and
-``--suites-pytorch`` those of the same tests with the cache that these left, and on PyTorch, for
-their times. ``--specification`` tells the package of each suite. ``--site`` is the folder of
-packages that the runs used, which tells the versions. Tables whose results are not given stay as
-the page has them.
+jtorch; the first may be ``tests/packages/numbers``. ``--published`` are results of published
+programs, lists of ``name, status, pytorch, cold, warm`` with seconds. ``--suites`` are results of
+packages' own tests with an empty cache: lists of ``suite, passed, total, seconds, cpu, tests``;
+``--suites-warm`` and ``--suites-pytorch`` those of the same tests with the cache that these left,
+and on PyTorch, for their times. ``--specification`` tells the package of each suite. ``--site`` is
+the folder of packages that the runs used, which tells the versions. Tables whose results are not
+given stay as the page has them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,23 @@ are PyTorch's, and seconds in all, on jtorch
 and on PyTorch.
 
 | packages | what was run | parts | jtorch | PyTorch |
+|---|---|---|---|---|
+"""
+
+_PUBLISHED = """
+## Published programs
+
+PyTorch's tutorials and examples, unchanged but for fewer rounds and stand-ins for data that they \
+would download. What they print is
+compared with what they print on PyTorch, times, memory and addresses left out. "First numbers \
+alike" is said of trainings whose
+numbers part in later steps, as they do when sums are taken in another order; this was not looked \
+into one by one. Times are seconds of
+processor time of the whole run, with the start of Python and imports, on PyTorch, on jtorch with \
+an empty cache, and with the one that
+the first run left. What is empty was not measured.
+
+| program | printed | PyTorch | cold | warm |
 |---|---|---|---|---|
 """
 
@@ -193,6 +211,19 @@ def suites(
     return [*rows, "", *reasons]
 
 
+def published(results: list[Any]) -> list[str]:
+    """The rows of the table of published programs."""
+    return [
+        f"| {result['name']} | {result['status'].replace('|', '/')} | "
+        f"{' | '.join(_seconds(result, key) for key in ('pytorch', 'cold', 'warm'))} |"
+        for result in sorted(results, key=lambda r: r["name"])
+    ]
+
+
+def _seconds(result: dict[str, Any], key: str) -> str:
+    return f"{result[key]:.1f}" if key in result else ""
+
+
 def page(options: argparse.Namespace, before: str = "") -> str:
     """The page's text; ``before`` is what it was, for the tables whose results are not given."""
     known = versions(options.site)
@@ -203,6 +234,8 @@ def page(options: argparse.Namespace, before: str = "") -> str:
         )
     if options.ours:
         tables[_OURS] = ours(options.ours)
+    if options.published:
+        tables[_PUBLISHED] = published(_all([options.published]))
     if options.suites:
         specification = json.loads(Path(options.specification).read_text())
         tables[_SUITES] = suites(
@@ -212,7 +245,7 @@ def page(options: argparse.Namespace, before: str = "") -> str:
         )
     return "".join(
         head + "\n".join(tables[head]).rstrip() + "\n" if head in tables else _kept(before, head)
-        for head in (_HEAD, _OURS, _SUITES)
+        for head in (_HEAD, _OURS, _PUBLISHED, _SUITES)
     )
 
 
@@ -221,7 +254,7 @@ def _kept(before: str, head: str) -> str:
     begin = before.find(head)
     if begin < 0:
         return ""
-    ends = [before.find(other, begin + len(head)) for other in (_OURS, _SUITES)]
+    ends = [before.find(other, begin + len(head)) for other in (_OURS, _PUBLISHED, _SUITES)]
     return before[begin : min((end for end in ends if end >= 0), default=len(before))]
 
 
@@ -244,6 +277,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--warm", nargs="*", default=[])
     parser.add_argument("--manifest")
     parser.add_argument("--ours", nargs=2, metavar=("PYTORCH", "JTORCH"))
+    parser.add_argument("--published")
     parser.add_argument("--suites", nargs="*", default=[])
     parser.add_argument("--suites-warm", nargs="*", default=[])
     parser.add_argument("--suites-pytorch", nargs="*", default=[])

@@ -209,6 +209,36 @@ cuda = SimpleNamespace()
 eager_numerics = SimpleNamespace(
     division_rounding=False, disable_ftz=False, use_pytorch_libdevice=False
 )
-aot_inductor = SimpleNamespace(output_path="", debug_compile=False)
+aot_inductor = SimpleNamespace(
+    output_path="",
+    debug_compile=False,
+    debug_symbols=False,
+    enable_frame_pointer=True,
+    enable_line_tables=True,
+    compile_wrapper_opt_level="O1",
+    debug_intermediate_value_printer="0",
+    filtered_kernel_names=None,
+    use_runtime_constant_folding=False,
+    force_mmap_weights=False,
+    use_consts_asm_build=True,
+    package=False,
+    package_cpp_only=None,
+    package_constants_in_so=True,
+    package_constants_on_disk_format=None,
+    dynamic_linkage=True,
+    metadata={},
+    raise_error_on_ignored_optimization=True,
+    check_lowerbound=True,
+    allow_stack_allocation=False,
+    use_minimal_arrayref_interface=False,
+    weight_use_caching_allocator=False,
+    precompile_headers=True,
+    embed_kernel_binary=None,
+    emit_multi_arch_kernel=None,
+    model_name_for_generated_files=None,
+    enable_lto=False,
+    link_libtorch=True,
+    cross_target_platform=None,
+)
 
 patch = patches(__name__)

@@ -497,12 +497,10 @@ def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list
     """Gradients as torch counts operands (see ``Node.next_functions``), and the operand of each."""
     shown: list[Any] = []
     places: list[int | None] = []
-    at = 0
-    for _, counted, is_operand in node._operands():
+    for _, counted, at in node._operands():
         if counted:
-            shown.append(grads[at] if is_operand else None)
-            places.append(at if is_operand else None)
-        at += is_operand
+            shown.append(None if at is None else grads[at])
+            places.append(at)
     return shown, places
 
 

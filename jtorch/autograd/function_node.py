@@ -176,7 +176,7 @@ class FunctionView(Shown):
         """The node's rare attributes."""
         return self._node.notes()
 
-    def _operands(self) -> list[tuple[Any, bool, bool]]:
+    def _operands(self) -> list[tuple[Any, bool, int | None]]:
         return self._node._operands()
 
     def _sequence_nr(self) -> int:
@@ -260,8 +260,9 @@ class FunctionNode(Node):
             self.view = weakref.ref(found)
         return found
 
-    def _operands(self) -> list[tuple[Any, bool, bool]]:
-        return [(e, a is not None, True) for e, a in zip(self.edges, self.avals, strict=True)]
+    def _operands(self) -> list[tuple[Any, bool, int | None]]:
+        both = zip(self.edges, self.avals, strict=True)
+        return [(e, a is not None, i) for i, (e, a) in enumerate(both)]
 
     def keep(self, saved: Sequence[Any], outputs: Sequence[Any], made: Sequence[Any]) -> None:
         """Takes what was saved: inputs as the objects themselves, outputs by number, so that the

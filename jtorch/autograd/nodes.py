@@ -110,30 +110,34 @@ class Shown:
                 found.append((notes.ends[i], 0))
         return tuple(found)
 
-    def _operands(self) -> list[tuple[Any, bool, bool]]:
-        """The edge of each operand, whether torch counts it, and whether it is one here: numbers in
-        place of tensors count in torch."""
+    def _operands(self) -> list[tuple[Any, bool, int | None]]:
+        """The edge of each operand, in torch's order, whether torch counts it, and which it is
+        here: none, for numbers in place of tensors, which count in torch."""
         call = self.call
         info = getattr(call, "extra", None)
         if info is None or not info.layout or len(info.layout) != len(info.op.params):
-            return [(e, True, True) for e in self.edges]
+            return [(e, True, i) for i, e in enumerate(self.edges)]
         op = info.op
-        found: list[tuple[Any, bool, bool]] = []
-        edges, avals = iter(self.edges), iter(self.avals)
+        found: list[tuple[Any, bool, int | None]] = []
+        names: list[str] = []
+        operands = enumerate(zip(self.edges, self.avals, strict=True))
         for p, entry in zip(op.params, info.layout, strict=True):
             if p.kind == TENSOR_LIST:
-                found += [
-                    (next(edges), next(avals).differentiable, True)
-                    for present in entry or ()
-                    if present
-                ]
+                for present in entry or ():
+                    if present:
+                        i, (e, aval) = next(operands)
+                        found.append((e, aval.differentiable, i))
             elif type(entry) is not str:
                 continue
             elif entry == "T":
-                e, aval = next(edges), next(avals)
-                found.append((e, aval.differentiable or p.name not in _UNCOUNTED, True))
+                i, (e, aval) = next(operands)
+                found.append((e, aval.differentiable or p.name not in _UNCOUNTED, i))
             elif p.kind == TENSOR_OR_NUMBER and op.family == "binary":
-                found.append((None, True, False))
+                found.append((None, True, None))
+            names += [p.name] * (len(found) - len(names))
+        if op.counts:
+            order = sorted(range(len(found)), key=lambda i: op.counts.index(names[i]))
+            found = [found[i] for i in order]
         return found
 
     def register_hook(self, fn: Any) -> Any:

@@ -59,19 +59,23 @@ class Plan:
         name = sizes[dim]
 
         def known(s: int | str) -> Any:
-            return (
-                evaluate(s, {name: n}) if isinstance(s, str) and re.search(rf"\b{name}\b", s) else s
-            )
+            if not isinstance(s, str) or not re.search(rf"\b{name}\b", s):
+                return s
+            text = re.sub(rf"\b{name}\b", str(n), s)
+            return text if re.search(r"[a-z]", text) else evaluate(text, {})
 
         self.sizes = [None if sizes is None else [known(s) for s in sizes] for sizes in self.sizes]
         self.forget(name)
 
     def replace(self, name: str, text: str) -> None:
-        """Says what a size is, wherever it is one as it is."""
-        self.sizes = [
-            None if sizes is None else [text if s == name else s for s in sizes]
-            for sizes in self.sizes
-        ]
+        """Says what a size is, wherever it is one or a part of one."""
+
+        def said(s: Any) -> Any:
+            if not isinstance(s, str):
+                return s
+            return text if s == name else re.sub(rf"\b{name}\b", f"({text})", s)
+
+        self.sizes = [None if sizes is None else [said(s) for s in sizes] for sizes in self.sizes]
 
     def forget(self, name: str) -> None:
         """Takes out a symbol that no size is."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jtorch._src.tensor.shape_env import ConstraintViolation, env_of
-from jtorch._src.tensor.size_texts import evaluate
+from jtorch._src.tensor.size_texts import evaluate, in_torchs_words
 
 from ..core import Tensor
 from ._plan import Plan
@@ -21,6 +21,7 @@ __all__ = ["solved"]
 _MOST = 24
 #: What a size may turn out to be a multiple of.
 _FACTORS = (2, 3, 4, 8, 16)
+_UNLIKE = re.compile(r"tensor a \((.+?)\) must match the size of tensor b \((.+?)\) at")
 _MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
@@ -93,6 +94,8 @@ def _changes(
         if line is not None:
             yield lambda plan: _narrowed(plan, spoken[0], *line, sign)
     if sign in ("", "=="):
+        for p, text in _products(made, refused, spoken):
+            yield lambda plan, p=p, text=text: _product(plan, p, text)
         for p, q, times, more in _pairs(made, spoken, refused.matched or sign == "=="):
             yield lambda plan, p=p, q=q, times=times, more=more: _joined(plan, p, q, times, more)
     if sign in ("", "==", "!="):
@@ -114,6 +117,25 @@ def _line(comparison: tuple[str, Any, Any], name: str) -> tuple[int, int] | None
     symbol = str(env_of(difference).symbol(name).expr)
     a, b, c = [evaluate(str(difference), {symbol: n}) for n in (10, 11, 12)]
     return (b - a, a - 10 * (b - a)) if c - b == b - a and b != a else None
+
+
+def _products(
+    made: Plan, refused: ConstraintViolation, names: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Sizes that have to be an expression in several others, and its text."""
+    found = _UNLIKE.search(str(refused))
+    sides = [in_torchs_words(side) for side in found.groups()] if found is not None else []
+    for p, text in (sides, sides[::-1]) if sides else ():
+        others = set(re.findall(r"[a-z]\w*", text))
+        if (
+            p in names
+            and p not in others
+            and len(others) > 1
+            and others <= made.symbols.keys()
+            and made.symbols[p][2] is None
+            and evaluate(text, {n: made.symbols[n][0] for n in others}) == made.symbols[p][0]
+        ):
+            yield p, text
 
 
 def _pairs(made: Plan, names: list[str], any_dim: bool) -> Iterator[tuple[str, str, int, int]]:
@@ -183,6 +205,14 @@ def _joined(plan: Plan, p: str, q: str, times: int, more: int) -> None:
     )
     if p not in plan.automatic:
         plan.automatic.pop(q, None)
+    plan.forget(p)
+
+
+def _product(plan: Plan, p: str, text: str) -> None:
+    """Says that a size is an expression in others."""
+    plan.replace(p, text)
+    label = plan.dims.get(p, p)
+    plan.fixes.append((p, f"{label} = {text}"))
     plan.forget(p)
 
 

@@ -259,6 +259,9 @@ class ExportedProgram:
                         n,
                     )
         numbers = {size: n for size, (n, _) in known.items()}
+        derived.sort(
+            key=lambda found: len(_names_in(found[0]))
+        )  # products come after their factors
         for text, where, n in derived:
             new = [name for name in _names_in(text) if name not in numbers]
             _guard(_fits(text, n, numbers), f"{where} == {text}", n)
@@ -266,12 +269,12 @@ class ExportedProgram:
                 allowed = self.ranges[name]
                 _guard(
                     numbers[name] >= allowed.lower,
-                    f"{where} >= {evaluate(text, {name: allowed.lower})}",
+                    f"{where} >= {evaluate(text, {**numbers, name: allowed.lower})}",
                     n,
                 )
                 _guard(
                     numbers[name] in allowed,
-                    f"{where} <= {evaluate(text, {name: allowed.upper or 0})}",
+                    f"{where} <= {evaluate(text, {**numbers, name: allowed.upper or 0})}",
                     n,
                 )
 
@@ -332,7 +335,7 @@ def _fits(text: str, n: int, known: dict[str, int]) -> bool:
     missing = [name for name in _names_in(text) if name not in known]
     if missing:  # only multiples of it are seen: it is what makes this one right
         name = missing[0]
-        low, high = evaluate(text, {name: 0}), evaluate(text, {name: 1})
+        low, high = (evaluate(text, {**known, name: k}) for k in (0, 1))
         root, rest = divmod(n - low, high - low)
         known[name] = root
         return not rest

@@ -96,6 +96,14 @@ def test_sizes_that_must_be_numbers() -> None:
             ((1, 2, 3, 4),),
         ),
         (lambda x, y: torch.cat([y, y]) + x, ((4, 3), (2, 3)), ((6, 3), (3, 3)), ((6, 3), (4, 3))),
+        (lambda x, y: x.flatten() + y, ((8, 4), (32,)), ((3, 5), (15,)), ((3, 5), (14,))),
+        (lambda y, x: y + x.flatten(), ((32,), (8, 4)), ((15,), (3, 5)), ((15,), (3, 4))),
+        (
+            lambda x, y: x.view(2, -1).view(-1) + y,
+            ((6, 3), (18,)),
+            ((4, 5), (20,)),
+            ((3, 4), (12,)),
+        ),
         (lambda x, y: x[y > 0], ((5, 2), (5,)), ((3, 2), (3,)), ((3, 2), (4,))),
         (
             lambda x, y: torch.einsum("bij,bjk->bik", x, y),

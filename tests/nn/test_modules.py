@@ -344,3 +344,33 @@ def test_switches_of_conversion() -> None:
     finally:
         future.set_overwrite_module_params_on_conversion(False)
         future.set_swap_module_params_on_conversion(False)
+
+
+class Wrapped(torch.Tensor):
+    """A tensor that tells nobody which others it holds."""
+
+    elem: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, elem):
+        return torch.Tensor._make_wrapper_subclass(cls, elem.shape, dtype=elem.dtype)
+
+    def __init__(self, elem):
+        self.elem = elem
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        assert func in (torch.ops.aten.detach.default, torch.ops.aten._to_copy.default)
+        return cls(func(args[0].elem, *args[1:], **(kwargs or {})))
+
+
+def test_conversion_that_swaps_gives_parameters_all_of_the_new_tensor():
+    layer = torch.nn.Linear(3, 2)
+    kept = layer.weight = torch.nn.Parameter(Wrapped(layer.weight.detach()))
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        layer.bfloat16()
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert layer.weight is kept
+    assert kept.dtype is kept.elem.dtype is layer.bias.dtype is torch.bfloat16

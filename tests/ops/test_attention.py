@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.ops import attention
+from jtorch._src.ops import _attention_blocks, attention
 
 F = torch.nn.functional
 
@@ -87,6 +88,46 @@ def test_many_probabilities_are_computed_again(monkeypatch: pytest.MonkeyPatch) 
         assert residuals[0].shape[-1] == (3 if limit else 1)
     for a, b in zip(found[0][:4], found[1][:4], strict=True):
         np.testing.assert_allclose(a, b, 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mask", "options"),
+    [
+        (None, {"is_causal": True, "keep": True}),
+        ((8, 6), {"is_causal": True}),
+        ((1, 1, 1, 6), {"bool": True}),
+        ((2, 4, 8, 6), {}),
+        ((8, 1), {}),
+        ((2, 1, 8, 6), {}),  # such masks are not divided
+    ],
+)
+def test_blocks_give_what_the_whole_gives(
+    monkeypatch: pytest.MonkeyPatch, mask: Any, options: dict[str, bool]
+) -> None:
+    """Whole matrices in groups, and rows in groups, with the gradients of all operands."""
+    r = np.random.RandomState(0)
+    q, k, v, g = (r.randn(*s) for s in [(2, 4, 8, 5), (2, 4, 6, 5), (2, 4, 6, 5), (2, 4, 8, 5)])
+    given = None if mask is None else r.randn(*mask)
+    if "bool" in options:
+        given = given > 0
+    keep = r.rand(2, 4, 8, 6) if "keep" in options else None
+    how = {"is_causal": "is_causal" in options}
+    found = []
+    monkeypatch.setattr(_attention_blocks, "_FEWEST_ROWS", 2)
+    for start, size, blocks in (
+        (1 << 21, 0, None),
+        (0, 96, ((8, 4), (8, 1))),
+        (0, 12, ((8, 8), (8, 4))),
+    ):
+        monkeypatch.setattr(_attention_blocks, "_FROM", start)
+        monkeypatch.setattr(_attention_blocks, "_IN_A_BLOCK", size)
+        assert attention._blocks(q, k, given) == (None if mask == (2, 1, 8, 6) else blocks)
+        out, residuals = attention._attention_fwd(q, k, v, given, keep, **how)
+        rule = attention._attention_rule(g, residuals, q, k, v, given, keep, **how)
+        found.append([out, *[x for x in rule if x is not None]])
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, 1e-10, 1e-12)
 
 
 def test_dropout_scales_what_is_kept() -> None:

@@ -493,9 +493,10 @@ def operator_methods(
     )
     if reflected is not None:
         own = reflected if sign not in COMMUTATIVE else None
-        swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
+        # PyTorch's reflected sums and products are the methods: the tensor is the first operand.
+        swapped = [f"{a.name} = other; {b.name} = self", *body[1:]] if own else body
         found[reflected] = specialise(
-            lambda self, other: core(other, self),
+            (lambda self, other: core(other, self)) if own else _two(core),
             f"torch.Tensor.{reflected}",
             operands,
             reports=None if own else made,

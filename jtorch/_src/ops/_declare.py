@@ -140,6 +140,7 @@ class Op(Facts):
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
     unchecked: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     wraps: bool = False
     shown: tuple[int | None, ...] = ()
     absent: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
+from ._attention_blocks import blocks_of, by_blocks
 from ._declare import Array, defvjp, op
 from ._derivative_calls import unbroadcast
 from ._derivatives import A, derivative
@@ -147,17 +148,24 @@ def _factor(query: Array, scale: float | None) -> float:
 
 
 def _scores(
-    query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float | None
+    query: Array,
+    key: Array,
+    attn_mask: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    first: Any = None,
 ) -> tuple[Array, Array | None]:
-    """The masked scores in at least float32, and where attention is allowed (None: everywhere)."""
+    """The masked scores in at least float32, and where attention is allowed (None: everywhere).
+    ``first``: the number of the first row, if it is not the first."""
     scores = product(query, jnp.swapaxes(key, -1, -2), unrounded(query))
     scores = scores * np.asarray(_factor(query, scale), scores.dtype)
     allowed = None
     if is_causal:
         n, m = scores.shape[-2:]
-        allowed = lax.broadcasted_iota(np.int32, (n, m), 0) >= lax.broadcasted_iota(
-            np.int32, (n, m), 1
-        )
+        at = lax.broadcasted_iota(np.int32, (n, m), 0)
+        if first is not None:
+            at = at + first
+        allowed = at >= lax.broadcasted_iota(np.int32, (n, m), 1)
         allowed = allowed.reshape((1,) * (scores.ndim - 2) + (n, m))
     if attn_mask is not None:
         shape = broadcast_shapes(scores.shape, attn_mask.shape)
@@ -205,16 +213,54 @@ def _attention_fwd(
 ) -> tuple[Array, tuple[Array, ...]]:
     _check(query, key, value, attn_mask, keep, is_causal, enable_gqa)
     q, k, v = _operands(query, key, value, enable_gqa)
-    scores, _ = _scores(q, k, attn_mask, is_causal, scale)
+    blocks = _blocks(q, k, attn_mask)
+    if blocks is not None:
+
+        def compute(first: Any, whole: Any, divided: Any) -> Any:
+            (k, v), (q, mask, keep) = whole, divided
+            out, _, log_sums = _computed(q, k, v, mask, keep, is_causal, scale, first)
+            return (out, log_sums), ()
+
+        found, _ = by_blocks(blocks, compute, (k, v), (q, attn_mask, keep))
+        out, log_sums = (x.reshape(*q.shape[:-1], x.shape[-1]) for x in found)
+        return out, (log_sums,)
+    out, probabilities, log_sums = _computed(q, k, v, attn_mask, keep, is_causal, scale)
+    kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
+    return out, (probabilities if kept else log_sums,)
+
+
+def _blocks(q: Array, k: Array, attn_mask: Array | None) -> Any:
+    """How attention is divided; None where it is not, as for masks that have one leading dimension
+    and not another, or more than the scores have."""
+    blocks = blocks_of(q, k)
+    if blocks is None or attn_mask is None:
+        return blocks
+    leading = (1,) * (q.ndim - attn_mask.ndim) + attn_mask.shape[:-2]
+    fits = attn_mask.ndim >= 2 and attn_mask.shape[-2] in (1, q.shape[-2])
+    alike = leading == q.shape[:-2] or math.prod(leading) == 1
+    return blocks if fits and alike and attn_mask.shape[-1] in (1, k.shape[-2]) else None
+
+
+def _computed(
+    q: Array,
+    k: Array,
+    v: Array,
+    attn_mask: Array | None,
+    keep: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    first: Any = None,
+) -> tuple[Array, Array, Array]:
+    """The result, the probabilities, and the logarithms of sums."""
+    scores, _ = _scores(q, k, attn_mask, is_causal, scale, first)
     powers, total, log_sums = _powers(scores, attn_mask is not None)
     probabilities = powers / total
-    kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
     # divided last, as PyTorch's kernel does it, so that results are rounded once
-    halves = unrounded(query) is not None
+    halves = unrounded(q) is not None
     weights = powers if halves else probabilities
-    weights = cast(weights if keep is None else weights * cast(keep, weights.dtype), query.dtype)
+    weights = cast(weights if keep is None else weights * cast(keep, weights.dtype), q.dtype)
     out = product(weights, v, unrounded(v))
-    return cast(out / total, query.dtype) if halves else out, (probabilities if kept else log_sums,)
+    return cast(out / total, q.dtype) if halves else out, probabilities, log_sums
 
 
 def _attention_rule(
@@ -231,20 +277,27 @@ def _attention_rule(
     enable_gqa: bool = False,
 ) -> tuple[Array | None, ...]:
     q, k, v = _operands(query, key, value, enable_gqa)
-    (probabilities,) = residuals
-    if probabilities.shape[-1] != k.shape[-2]:  # they are logarithms of sums
-        probabilities = jnp.exp(_scores(q, k, attn_mask, is_causal, scale)[0] - probabilities)
-    dropped = None if keep is None else cast(keep, probabilities.dtype)
-    weights = cast(probabilities if dropped is None else probabilities * dropped, query.dtype)
-    grad_v = jnp.swapaxes(weights, -1, -2) @ g
-    grad_p = product(g, jnp.swapaxes(v, -1, -2), unrounded(g))
-    if dropped is not None:
-        grad_p = grad_p * dropped
-    grad_s = probabilities * (grad_p - jnp.sum(grad_p * probabilities, -1, keepdims=True))
-    scaled = cast(grad_s * np.asarray(_factor(query, scale), grad_s.dtype), query.dtype)
-    grad_q, grad_k = scaled @ k, jnp.swapaxes(scaled, -1, -2) @ q
+    blocks = _blocks(q, k, attn_mask)
+    if blocks is not None:
+
+        def compute(first: Any, whole: Any, divided: Any) -> Any:
+            (k, v), (q, mask, keep, g, sums) = whole, divided
+            grads = _gradients(g, sums, q, k, v, mask, keep, is_causal, scale, first)
+            grad_q, grad_k, grad_v, grad_s = grads
+            return ((grad_q,) if _no_gradient(mask) else (grad_q, grad_s)), (grad_k, grad_v)
+
+        divided = (q, attn_mask, keep, g, residuals[0])
+        (grad_q, *rest), (grad_k, grad_v) = by_blocks(blocks, compute, (k, v), divided)
+        grad_q, grad_k, grad_v, *rest = (
+            x.reshape(q.shape[:-2] + x.shape[-2:]) for x in (grad_q, grad_k, grad_v, *rest)
+        )
+        grad_s = rest[0] if rest else None
+    else:
+        grad_q, grad_k, grad_v, grad_s = _gradients(
+            g, residuals[0], q, k, v, attn_mask, keep, is_causal, scale
+        )
     grad_mask = None
-    if attn_mask is not None and attn_mask.dtype != np.bool_:
+    if attn_mask is not None and not _no_gradient(attn_mask):
         grad_mask = unbroadcast(grad_s, attn_mask.shape, attn_mask.dtype)
     return (
         unbroadcast(grad_q, query.shape, query.dtype),
@@ -253,6 +306,37 @@ def _attention_rule(
         grad_mask,
         None,
     )
+
+
+def _no_gradient(mask: Array | None) -> bool:
+    return mask is None or mask.dtype == np.bool_
+
+
+def _gradients(
+    g: Array,
+    probabilities: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    attn_mask: Array | None,
+    keep: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    first: Any = None,
+) -> tuple[Array, Array, Array, Array]:
+    """The gradients of queries, keys, values and scores."""
+    if probabilities.shape[-1] != k.shape[-2]:  # they are logarithms of sums
+        scores = _scores(q, k, attn_mask, is_causal, scale, first)[0]
+        probabilities = jnp.exp(scores - probabilities)
+    dropped = None if keep is None else cast(keep, probabilities.dtype)
+    weights = cast(probabilities if dropped is None else probabilities * dropped, q.dtype)
+    grad_v = jnp.swapaxes(weights, -1, -2) @ g
+    grad_p = product(g, jnp.swapaxes(v, -1, -2), unrounded(g))
+    if dropped is not None:
+        grad_p = grad_p * dropped
+    grad_s = probabilities * (grad_p - jnp.sum(grad_p * probabilities, -1, keepdims=True))
+    scaled = cast(grad_s * np.asarray(_factor(q, scale), grad_s.dtype), q.dtype)
+    return scaled @ k, jnp.swapaxes(scaled, -1, -2) @ q, grad_v, grad_s
 
 
 def _node_of_attention(made: Made) -> str:

@@ -152,6 +152,7 @@ def _node_of_linear(made: Made) -> str:
     aten="linear",
     saves=("input", "weight"),
     node=_node_of_linear,
+    counts=("bias", "input", "weight"),
     autocast="lower",
     opaque=True,
 )

@@ -108,6 +108,7 @@ _LINES = """
         .utils.valgrind_wrapper.timer_interface
     xpu: .graphs .random
     _src.neighbours.within.cuda_indices: cuda._utils
+    _inductor.package.package: export.pt2_archive._package
     _src.neighbours.within.compiler_tables: _inductor.decomposition
     _src.neighbours.within.compiled_tests: _dynamo.testing _dynamo.test_case _inductor.test_case
     _src.neighbours.within.logs: _logging _logging._internal

@@ -179,7 +179,7 @@ _LINES: dict[str, str] = {
     """,
     reasons.COMPILER: """
         _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
-        _inductor: aoti_compile_and_package aoti_load_package compile compile_fx
+        _inductor: compile compile_fx
         _inductor.codecache: FxGraphCache extract_tensor_metadata_for_cache_key
         _inductor.cpp_builder: get_cpp_compiler
         _inductor.cpu_vec_isa: pick_vec_isa

@@ -288,7 +288,7 @@ LINES: dict[str, str] = {
         export.experimental: _remove_detach_pass _export_forward_backward _ExportPackage
         export.passes: move_to_device_pass
         export.pt2_archive: is_pt2_package PT2ArchiveReader PT2ArchiveWriter
-        export.pt2_archive._package: package_pt2 AOTICompiledModel PT2ArchiveContents load_pt2
+        export.pt2_archive._package: package_pt2 PT2ArchiveContents load_pt2
             load_weights_to_pt2_contents
         export.unflatten: InterpreterModuleDispatcher
     """,

@@ -108,14 +108,15 @@ class Moving:
             grad = param.grad
             # what it is are the tensors that it holds, which .data does not reach
             holds = is_traceable_wrapper_subclass(applied)
+            swaps = holds or _future.get_swap_module_params_on_conversion()
             if (
-                not holds
+                not swaps
                 and _same_kind(param, applied)
                 and not _future.get_overwrite_module_params_on_conversion()
             ):
                 param.data = applied
                 kept = param
-            elif holds or _future.get_swap_module_params_on_conversion():
+            elif swaps:
                 made = Parameter(applied, param.requires_grad)
                 take_over(param, everything(made))  # the object stays, with nothing of what it was
                 kept = param

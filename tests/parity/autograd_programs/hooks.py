@@ -38,8 +38,14 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
 
     def t_next_scalar():
         x = x3()
+        layer = torch.nn.Linear(3, 2)
+        linear = layer(x.sin().view(1, 3)).grad_fn
         return (
             (x * 2).grad_fn.next_functions,
+            (2 * x).grad_fn.next_functions[0][0].variable is x,
+            [n and n.name() for n, _ in linear.next_functions][:2],
+            linear.next_functions[0][0].variable is layer.bias,
+            [n and n.name() for n, _ in (1 + x.sin()).grad_fn.next_functions],
             (x * x3(False)).grad_fn.next_functions,
             (x3(False) * x).grad_fn.next_functions,
             torch.where(x > 1, x, x3(False)).grad_fn.next_functions,
