@@ -4,7 +4,7 @@ transformation."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +14,20 @@ from ..bind.cores import composite
 from ..engine import SPECIAL
 from ..facts.size import SymBool
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Tree, Values
+
+
 #: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or
 #: on tensors without data.
-captured: Callable[..., Any] | None = None
+captured: Function | None = None
 
 
-def _capture(name: str, *args: Any) -> Any:
+def _capture(name: str, *args: object) -> Tree:
     return NotImplemented if captured is None else captured(name, *args)
 
 
-def _is_traced(t: Any) -> bool:
+def _is_traced(t: object) -> bool:
     if not isinstance(t, Tensor):
         return False
     v = t._read()
@@ -34,7 +38,7 @@ def _is_tensor(x: tuple[Tensor | str, ...] | Tensor | str) -> bool:
     return isinstance(x, Tensor)
 
 
-def _tensors_of(tree: Any) -> list[Any]:
+def _tensors_of(tree: object) -> list[object]:
     return jax.tree.leaves(tree, is_leaf=_is_tensor)
 
 
@@ -48,7 +52,7 @@ class _OnArrays:
     """A function of tensors as JAX's control flow calls it: on lists of arrays. It remembers the
     structure of its results."""
 
-    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+    def __init__(self, function: Function, structure: Any) -> None:
         self.function, self.structure, self.result = function, structure, None
 
     def __call__(self, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -149,16 +153,16 @@ def while_loop(
 
 
 def looped(
-    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
-    carry: list[Any],
-    xs: list[Any],
-) -> tuple[list[Any], list[Any]] | None:
+    combine: Callable[[Values, Values], tuple[Values, Values]],
+    carry: list[Operand],
+    xs: list[Operand],
+) -> tuple[list[Tensor], list[Tensor]] | None:
     """A loop along the first dimension of tensors as one of JAX's, where their values are JAX's;
     None elsewhere."""
     if not any(_is_traced(t) for t in (*carry, *xs)):
         return None
 
-    def one(arrays: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+    def one(arrays: list[jax.Array], slices: list[jax.Array]) -> tuple[Values, Values]:
         new, y = combine([wrap(a) for a in arrays], [wrap(a) for a in slices])
         return [t.jax() for t in new], [t.jax() for t in y]
 

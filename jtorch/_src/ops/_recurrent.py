@@ -10,7 +10,7 @@ sums over time is one product for the whole sequence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,10 @@ from jax import lax
 from . import _loops
 from ._declare import Array
 from ._matrix import by_weight, over_rows, unrounded
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -224,13 +228,13 @@ def run_back(
 ) -> tuple[Array, State, Weights]:
     """The gradients of ``run`` for ``x``, the first state and the weights, given those of its
     outputs and final state."""
-    x_part: Any = affine(x, w.ih, w.b_ih) if cell.wants_x else None
+    x_part = affine(x, w.ih, w.b_ih) if cell.wants_x else None
     before = tuple(
         _shifted(s[None], seq, reverse) for s, seq in zip(state, trace.after, strict=True)
     )
     zero = jnp.zeros((), x.dtype)
 
-    def body(d: State, at: Any) -> tuple[State, Any]:
+    def body(d: State, at: Row) -> tuple[State, Any]:
         d_out_t, x_part_t, kept_t, before_t, after_t, mask_t = at
         factors_t = cell.slopes(x_part_t, kept_t, before_t, after_t)
         d = (d[0] + d_out_t, *d[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...dispatch import ACTIVE, LAYOUTS, MISSING, DisableTorchFunctionSubclass, of_layout, override
@@ -13,9 +13,13 @@ from .. import hooks
 from ..facts.errors import type_name
 from ..facts.static_types import Static
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
+
 #: The globals of modules whose functions PyTorch writes in Python: what they call there (first
 #: ``has_torch_function``) can be replaced.
-QUESTIONS: dict[str, dict[str, Any]] = {}
+QUESTIONS: dict[str, dict[str, object]] = {}
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EMPTY = inspect.Parameter.empty
@@ -82,10 +86,10 @@ class Caller:
         self.old_orders: tuple[str, ...] = ()
         self.handlers_off = False
         self.relevant: set[str] | None = None
-        self.extract: Callable[..., Iterable[Any]] | None = None
+        self.extract = None
         self.statics: dict[str, Static] = {}
 
-    def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Any:
+    def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Tree:
         """The call with what the generated callable was given."""
         # By identity throughout: == would ask the operands.
         count = len(positional)
@@ -95,7 +99,7 @@ class Caller:
             positional[:count], {n: x for n, x in zip(self.names, named) if x is not MISSING}
         )
 
-    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
         """The answer of who is asked, else what the implementation makes of the arguments.
 
         Raises:
@@ -291,7 +295,7 @@ class Caller:
                 rest[p.name] = value
         return tuple(first), rest
 
-    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
         """What the implementation makes of the arguments."""
         layout = self.layout
         if layout.open_ended:
