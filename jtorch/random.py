@@ -10,7 +10,7 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -20,6 +20,10 @@ from ._src.engine import THREADS, numbers_of
 from ._src.facts import devices, dtypes
 from .autograd.grad_mode import MODE
 from .core import Tensor, from_host, wrap
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Values
+
 
 __all__ = [
     "Generator",
@@ -224,7 +228,7 @@ class _Restrictions(threading.local):
     """What the ``vmap`` calls that this thread is inside allow, outermost first."""
 
     def __init__(self) -> None:
-        self.modes: list[tuple[str, Any]] = []
+        self.modes = []
 
 
 _restrictions = _Restrictions()
@@ -255,7 +259,7 @@ def unrestricted() -> Iterator[None]:
         _restrictions.modes = before
 
 
-def examples() -> list[Any]:
+def examples() -> Values:
     """The running ``vmap`` levels whose examples get numbers of their own, outermost first."""
     return [level for mode, level in _restrictions.modes if mode == "different"]
 
@@ -336,7 +340,7 @@ class _Keys(threading.local):
     draw from PyTorch's generators."""
 
     def __init__(self) -> None:
-        self.stack: list[Any] = []
+        self.stack = []
 
 
 _keys = _Keys()

@@ -5,9 +5,12 @@ it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._src.refusals import stand_ins as _refusals
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -16,7 +19,7 @@ def cudagraph_mark_step_begin() -> None:
 
 def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, object]:
     """The options of each mode of ``torch.compile``: none, as XLA decides by itself."""
-    modes: dict[str, Any] = {
+    modes: Named = {
         "default": {},
         "lite": {},
         "reduce-overhead": {},

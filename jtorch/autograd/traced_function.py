@@ -4,7 +4,7 @@ derivative."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +16,15 @@ from ..dispatch import LAYOUTS
 from .function_node import FunctionCtx, _backward_of, _fitted, _zeros
 from .grad_mode import MODE
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Values
+
+
 #: Stands for a traced value in what a context holds.
 _TRACED = object()
 
 
-def takes(tensors: Sequence[Any]) -> bool:
+def takes(tensors: Sequence[Tensor | None]) -> bool:
     """Whether JAX traces one of the operands, all of which are plain."""
     values = [t._read() for t in tensors if t is not None and type(t) not in LAYOUTS]
     return any(isinstance(v.array, jax.core.Tracer) for v in values) and not any(
@@ -28,7 +32,7 @@ def takes(tensors: Sequence[Any]) -> bool:
     )
 
 
-def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
+def apply(function: Any, run: Function, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
     """The results of ``run``, which runs ``forward``, with ``backward`` as their derivative in
     JAX's reverse mode.
 
@@ -41,7 +45,7 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
     shown = tuple([a is not None and a.differentiable for a in avals])
     made: dict[str, Any] = {}
 
-    def forward(*arrays: Any) -> tuple[list[Any], FunctionCtx]:
+    def forward(*arrays: object) -> tuple[list[Any], FunctionCtx]:
         values = list(args)
         for i, a in zip(places, arrays, strict=True):
             values[i] = from_value(concrete(jnp.asarray(a)))
@@ -58,7 +62,7 @@ def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[A
         return [o.jax() for o in outputs if isinstance(o, Tensor)], ctx
 
     @jax.custom_vjp
-    def call(*arrays: object) -> list[Any]:
+    def call(*arrays: object) -> Values:
         return forward(*arrays)[0]
 
     def keeping(*arrays: object) -> tuple[list[object], list[object]]:
