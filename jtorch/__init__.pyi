@@ -947,7 +947,7 @@ class Tensor:
         """``data_ptr()``, for readers."""
     def contiguous(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor itself if its memory is in that order, else a copy that is."""
-    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
+    def copy_(self, other: Tensor | Number, non_blocking: _bool = False) -> Tensor:
         """Writes ``other``, broadcast and cast, into the tensor."""
     def copysign(self, other: Tensor | Number) -> Tensor:
         """The magnitude of ``input`` with the sign of ``other``."""

@@ -285,7 +285,7 @@ class Graph:
 
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
-    ) -> Argument | None:
+    ) -> Any:
         """Adds copies of all nodes of ``g`` but the output, whose copied value is returned.
         ``val_map`` maps nodes to their copies."""
         for node in g.nodes:

@@ -513,7 +513,7 @@ def is_of_plain_memory(t: Tensor) -> bool:
     refused_as="arithmetic",
     lazy="conj neg",
 )
-def copy_(self: Tensor, other: Tensor, non_blocking: bool = False) -> Any:
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
     Args:
