@@ -1903,9 +1903,9 @@ class Tensor:
         """Writes zero everywhere."""
     __torch_function__: Any
 
-def _add_relu(input: Tensor, other: Tensor, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def _add_relu(input: Tensor, other: Tensor | Number, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``relu`` of ``input + alpha * other``."""
-def _add_relu_(input: Tensor, other: Tensor, *, alpha: Any = 1) -> Tensor:
+def _add_relu_(input: Tensor, other: Tensor | Number, *, alpha: Any = 1) -> Tensor:
     """In-place form of ``_add_relu``: the result is written into ``input``, which is returned."""
 def _assert(condition: Any, message: Any) -> None:
     """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""

@@ -294,7 +294,7 @@ def _addmm_activation(
 
 
 @composite(operands=("input", "other", "out"))
-def _add_relu(input: Tensor, other: Tensor, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
     """``relu`` of ``input + alpha * other``.
 
     Shapes: input and other (*), broadcast.
@@ -310,7 +310,7 @@ def _add_relu(input: Tensor, other: Tensor, *, alpha: Any = 1, out: Tensor | Non
 
 
 @composite(operands=("input", "other"))
-def _add_relu_(input: Tensor, other: Tensor, *, alpha: Any = 1) -> Tensor:
+def _add_relu_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place form of ``_add_relu``: the result is written into ``input``, which is returned.
 
     Shapes: input (*), other broadcastable to (*).
